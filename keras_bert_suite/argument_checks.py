@@ -78,13 +78,9 @@ def list_arguments(cls: type) -> list[str]:
 def check_arguments(
     caller: str, arguments: Iterable[str], known: Iterable[str], similar: Iterable[str] = ()
 ) -> None:
-    """Raises TypeError if an argument is not known, naming the known argument most like it.
+    """Raises TypeError if an argument is not known, naming the argument most like it.
 
-    Args:
-        caller: the name of the function, for the message.
-        arguments: the names of the arguments that it got.
-        known: the names of the arguments that it takes.
-        similar: more names for the message, which these arguments may have been meant for.
+    `similar` has more names, which these arguments may have been meant for.
     """
     known = list(known)
     for name in arguments:
@@ -98,11 +94,7 @@ def check_arguments(
 def check_further_arguments(cls: type, arguments: Iterable[str], known: Iterable[str]) -> None:
     """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
 
-    Keras' functional models leave such arguments out without a word.
-
-    Args:
-        cls: the class that is built, which may be a subclass of a user.
-        arguments: the names in `**kwargs`.
-        known: the names that the constructor of Keras reads.
+    Keras' functional models leave such arguments out without a word. `known` has the names that the
+    constructor of Keras reads.
     """
     check_arguments(cls.__name__, arguments, known, similar=list_arguments(cls))

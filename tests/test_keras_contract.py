@@ -121,20 +121,14 @@ TORCH = {
 
 #: Functions and enums of JAX's private module `cudnn.fused_attention_stablehlo`, which
 #: `layers/attention/cudnn_attention.py` uses, with their parameters. Without them JAX has no cuDNN
-#: attention on a GPU, and without offsets packed rows need a mask.
+#: attention on a GPU.
 CUDNN = {
-    "dot_product_attention": [
-        *("query", "key", "value", "bias", "mask", "q_seqlen", "kv_seqlen", "q_offsets"),
-        *("kv_offsets", "fp8_params", "scale", "mask_type", "seed", "dropout_rate"),
-    ],
     "check_is_flash_attention": [
         *("query", "key", "value", "layout", "cudnn_version", "has_bias", "is_training"),
-        "is_packed",
     ],
     "check_cudnn_version": [],
     "check_compute_capability": ["capability"],
     "AttentionLayout": None,
-    "MaskType": None,
 }
 
 #: Methods of JAX's private client of its coordination service. Without them a process of JAX that
@@ -382,7 +376,6 @@ def test_cudnn_under_jax():
         found = getattr(cudnn, name)
         if parameters is not None:
             assert list(inspect.signature(found).parameters)[: len(parameters)] == parameters, name
-    assert {"NO_MASK", "PADDING"} <= set(cudnn.MaskType.__members__)
     source = Path(keras_bert_suite.layers.attention.__file__).with_name("cudnn_attention.py")
     used = {
         node.attr

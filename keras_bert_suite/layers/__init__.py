@@ -20,7 +20,6 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
-from keras_bert_suite.layers.attention.sequence_offsets import SequenceOffsets, takes_lengths
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.embeddings.projected_embeddings import ProjectedEmbeddings
@@ -85,7 +84,6 @@ __all__ = [
     "SelfAttention",
     "SequenceLayout",
     "SequenceNumbers",
-    "SequenceOffsets",
     "SpanBoundaryHead",
     "TokenEmbeddings",
     "TokenPositions",
@@ -97,5 +95,4 @@ __all__ = [
     "WindowTransformer",
     "gelu_erf",
     "gelu_tanh",
-    "takes_lengths",
 ]

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import keras
 
-from keras_bert_suite.annotations import Config
+from keras_bert_suite.annotations import Config, Shape
 
 #: The kinds of arguments that have a name.
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -23,6 +23,13 @@ class ConfiguredLayer(keras.layers.Layer):
     @classmethod
     def from_config(cls, config: Config) -> Self:
         return super().from_config({name: _from_json(value) for name, value in config.items()})
+
+
+class ShapeKeepingLayer(ConfiguredLayer):
+    """A layer whose output has the shape of its first input."""
+
+    def compute_output_shape(self, shape: Shape, *_: Shape) -> Shape:
+        return shape
 
 
 def read_arguments(layer: keras.layers.Layer, cls: type) -> Config:

@@ -8,14 +8,14 @@ import keras
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertBlock(ConfiguredLayer):
+class ModernBertBlock(ShapeKeepingLayer):
     """Self-attention and a gated feed-forward network, each with a norm before it.
 
     The feed-forward network is `W (activation(U x) * V x)`; one matrix holds U and V.
@@ -125,20 +125,19 @@ class ModernBertBlock(ConfiguredLayer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Encodes each token from the tokens that it may attend to.
 
         Args:
             hidden: float (B, L, H).
-            attention_mask, positions, sequence_offsets: see `ModernBertAttention.call`.
+            attention_mask, positions: see `ModernBertAttention.call`.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
-        arguments = (attention_mask, positions, sequence_offsets)
+        arguments = (attention_mask, positions)
         encode = partial(self._encode, attention=arguments, training=training)
         # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
@@ -162,16 +161,5 @@ class ModernBertBlock(ConfiguredLayer):
         return hidden if norm is None else norm(hidden)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """The attention probabilities of each pair of tokens, without dropout.
-
-        Args:
-            hidden: float (B, L, H), the input of the block.
-            padding_mask: int (B, L), 1 on tokens and 0 on padding.
-
-        Returns:
-            float32 (B, heads, L, L). It sums to 1 over the last axis.
-        """
+        """See `ModernBertAttention.compute_probabilities`; `hidden` is the input of the block."""
         return self.self_attention.compute_probabilities(self._normalize(hidden), padding_mask)
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape

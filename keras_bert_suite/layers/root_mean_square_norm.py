@@ -5,12 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Dtype, Shape, Tensor
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.annotations import Dtype, Tensor
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class RootMeanSquareNorm(ConfiguredLayer):
+class RootMeanSquareNorm(ShapeKeepingLayer):
     """Divides each vector by the root of the mean of its squares. It has no weights.
 
     Args:
@@ -29,9 +29,6 @@ class RootMeanSquareNorm(ConfiguredLayer):
         wide = ops.cast(x, "float32")
         squares = ops.mean(ops.square(wide), axis=-1, keepdims=True)
         return ops.cast(wide * ops.rsqrt(squares + self.epsilon), x.dtype)
-
-    def compute_output_shape(self, shape: Shape) -> Shape:
-        return shape
 
 
 #: The class of each type of norm.

@@ -9,14 +9,14 @@ from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TransformerBlock(ConfiguredLayer):
+class TransformerBlock(ShapeKeepingLayer):
     """Self-attention and a feed-forward network, each with residual and norm after it.
 
     Args:
@@ -99,7 +99,6 @@ class TransformerBlock(ConfiguredLayer):
         self,
         hidden: Tensor,
         attention_mask: Tensor | GroupedLayout | None = None,
-        sequence_offsets: Tensor | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
@@ -107,7 +106,7 @@ class TransformerBlock(ConfiguredLayer):
 
         Args:
             hidden: float (B, L, H).
-            attention_mask, sequence_offsets: see `SelfAttention.call`.
+            attention_mask: see `SelfAttention.call`.
             positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
                 that have them; see `SelfAttention.place`. None for other attention layers.
             training: bool, whether dropout is active.
@@ -115,11 +114,7 @@ class TransformerBlock(ConfiguredLayer):
         Returns:
             float (B, L, H).
         """
-        attention = {
-            "attention_mask": attention_mask,
-            "sequence_offsets": sequence_offsets,
-            "positions": positions,
-        }
+        attention = {"attention_mask": attention_mask, "positions": positions}
         attention = {name: x for name, x in attention.items() if x is not None}
         if not (training and self.remat):
             return self._encode(hidden, attention, training)
@@ -147,6 +142,3 @@ class TransformerBlock(ConfiguredLayer):
         )
         projected = self.feedforward_output(self.intermediate(hidden))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape

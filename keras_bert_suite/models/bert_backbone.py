@@ -14,13 +14,11 @@ from keras_bert_suite.argument_checks import (
 )
 from keras_bert_suite.layers import (
     BertEmbeddings,
-    SequenceOffsets,
     TransformerBlock,
     UnpackSequences,
     VisibleTokens,
     gelu_erf,
     gelu_tanh,
-    takes_lengths,
 )
 from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ, check_segments
 from keras_bert_suite.models.text_encoder import TextEncoder
@@ -261,17 +259,6 @@ class BertBackbone(TextEncoder):
         sees_all = self.attention_pattern == "bidirectional"
         return sees_all and all(attention.takes_groups for attention in attentions)
 
-    def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows instead of a mask.
-
-        Rows are aligned on one device only, because their tokens are found by their places in the
-        whole batch.
-        """
-        head_dim = self.hidden_dim // self.num_heads
-        on_one_device = keras.distribution.distribution() is None
-        sees_all = self.attention_pattern == "bidirectional"
-        return on_one_device and sees_all and takes_lengths(head_dim, self.compute_dtype)
-
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
@@ -292,12 +279,7 @@ class BertBackbone(TextEncoder):
         padding_mask = inputs["padding_mask"]
         segment_ids = inputs["segment_ids"] if attention_pattern in SEGMENTS_READ else None
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
-        attention = {"attention_mask": visible(padding_mask, segment_ids)}
-        if attention_pattern == "bidirectional":
-            attention["sequence_offsets"] = SequenceOffsets(dtype=dtype, name="sequence_offsets")(
-                padding_mask
-            )
-        return attention
+        return {"attention_mask": visible(padding_mask, segment_ids)}
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers.

@@ -153,10 +153,6 @@ class LongformerBackbone(RobertaBackbone):
             self.attention_window = _check_windows(self.attention_window, self.num_layers)
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
-    def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows instead of a mask. Never."""
-        return False
-
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         positions = self.count_positions(inputs["padding_mask"])

@@ -42,11 +42,6 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     Raises:
         ValueError: if there is no such pattern, or the backbone has too few segments for it.
     """
-    if not hasattr(backbone, "attention_pattern"):
-        raise ValueError(
-            f"A {type(backbone).__name__} has no attention pattern to change. Use a BertBackbone "
-            "of keras_bert_suite."
-        )
     rows = _choose_rows(backbone, attention_pattern)
     if rows is not None and backbone.num_segments < 2:
         raise ValueError(
@@ -71,13 +66,7 @@ def leave_mixture(backbone: BertBackbone) -> BertBackbone:
 
 
 def _copy(backbone: BertBackbone, pattern: str, rows: tuple[int, ...] | None) -> BertBackbone:
-    """A copy with another pattern, and with the given rows of the table of segments.
-
-    Args:
-        backbone: `BertBackbone`.
-        pattern: str.
-        rows: tuple of int, or None for the whole table.
-    """
+    """A copy with another pattern, and with these rows of the table of segments, None for all."""
     config = {**backbone.get_config(), "attention_pattern": pattern}
     if rows is not None:
         config["num_segments"] = len(rows)

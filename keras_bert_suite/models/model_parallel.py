@@ -62,16 +62,9 @@ class ModelParallel(keras.distribution.ModelParallel):
         for position, axis in enumerate(axes):
             if axis is None or shape[position] % sizes[axis] == 0:
                 continue
-            other = _move(axis, shape, sizes[axis])
             raise ValueError(
                 f"The axis {axis!r} of {sizes[axis]} devices does not divide the weight {path!r} "
                 f"{shape}, which is split along its axis {position}. Take a number of devices that "
-                f"divides {shape[position]}, or set layout_map[{path!r}] = {other} before the "
+                f"divides {shape[position]}, or set layout_map[{path!r}] to other axes before the "
                 "model is built."
             )
-
-
-def _move(axis: str, shape: tuple[int, ...], num_devices: int) -> tuple[str | None, ...]:
-    """The axes of a weight that is split along an axis that the devices divide, or not at all."""
-    fits = [i for i, size in enumerate(shape) if size % num_devices == 0][:1]
-    return tuple(axis if i in fits else None for i in range(len(shape)))

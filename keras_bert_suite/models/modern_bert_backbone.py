@@ -19,7 +19,6 @@ from keras_bert_suite.layers import (
     ModernBertBlock,
     PredictionHead,
     SequenceNumbers,
-    SequenceOffsets,
     TokenEmbeddings,
     TokenPositions,
     UnpackSequences,
@@ -253,17 +252,13 @@ class ModernBertBackbone(TextEncoder):
         """dict of the outputs of the functional model, from dict of its symbolic inputs."""
         padding_mask = inputs["padding_mask"]
         visible = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
-        offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
         numbers = SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask)
-        attention = {
-            GLOBAL: {"attention_mask": visible, "sequence_offsets": offsets},
-            LOCAL: {"attention_mask": numbers},
-        }
+        masks = {GLOBAL: visible, LOCAL: numbers}
         x = self.embeddings(inputs["token_ids"])
         positions = TokenPositions(dtype=dtype, name="token_positions")(x)
         hidden_states = [x]
         for block, layer_type in zip(self.transformer_layers, self.layer_types, strict=True):
-            x = block(x, positions=positions, **attention[layer_type])
+            x = block(x, masks[layer_type], positions)
             hidden_states.append(x)
         hidden_states[-1] = self.final_norm(x)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")

@@ -52,13 +52,7 @@ class NezhaBackbone(BertBackbone):
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
         return RelativeBlock(max_relative_position=self.max_relative_position, **arguments)
 
-    def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows instead of a mask. Never."""
-        return False
-
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers, see `BertBackbone.encode`."""
-        # No kernel adds relative positions, so nothing would read the offsets.
-        attention.pop("sequence_offsets", None)
         positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
         return super().encode(x, positions=positions, **attention)

@@ -59,18 +59,18 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         Args:
             device_mesh: `keras.distribution.DeviceMesh`.
             model_parallel_dim_name: str, the axis of the mesh over which weights are split.
-            data_parallel_dim_name: str, the axis of the mesh over which batches are split.
+            data_parallel_dim_name: str, of which KerasHub's layouts have nothing either.
 
         Returns:
             `keras.distribution.LayoutMap`, to which rules may be added for layers of your own.
 
         Raises:
-            ValueError: if the mesh lacks one of the axes.
+            ValueError: if the mesh lacks the axis of the weights.
 
         Source: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053). Name and arguments are
         those of KerasHub's backbones.
         """
-        return make_layout_map(device_mesh, model_parallel_dim_name, data_parallel_dim_name)
+        return make_layout_map(device_mesh, model_parallel_dim_name)
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:

@@ -29,9 +29,7 @@ def read_trainability(model: keras.Model, without: keras.Model | None = None) ->
 def restore_trainability(model: keras.Model, differing: dict[str, bool]) -> None:
     """Freezes and thaws layers as `read_trainability` has found them.
 
-    Args:
-        model: built `keras.Model`, whose own `trainable` is handed down to all its layers first.
-        differing: dict of layer path -> bool.
+    The own `trainable` of the model is handed down to all its layers first.
     """
     model.trainable = model.trainable
     # Outer layers come first. Each hands its `trainable` down to the layers within it.
@@ -45,11 +43,7 @@ def restore_around(
 ) -> None:
     """Freezes and thaws the layers of a model, except for an inner model, which stays as it is.
 
-    Args:
-        model: built `keras.Model`.
-        inner: the model within it.
-        trainable: bool, the model's own `trainable`.
-        differing: dict of layer path -> bool, from `read_trainability(model, without=inner)`.
+    `trainable` is the model's own, and `differing` is `read_trainability(model, without=inner)`.
     """
     inner_trainable, inner_differing = inner.trainable, read_trainability(inner)
     model.trainable = trainable

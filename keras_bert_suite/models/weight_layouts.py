@@ -1,6 +1,5 @@
 """A table that says how devices share the weights of the models."""
 
-import re
 from typing import TypeAlias
 
 import keras
@@ -55,27 +54,10 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
 )
 
 
-def find_rows(path: str) -> list[Axes]:
-    """The axes that `WEIGHT_LAYOUTS` has for a path: one row, or none."""
-    return [axes for pattern, axes in WEIGHT_LAYOUTS if re.fullmatch(pattern, path)]
-
-
 def make_layout_map(
-    device_mesh: keras.distribution.DeviceMesh, model_axis: str, batch_axis: str
+    device_mesh: keras.distribution.DeviceMesh, model_axis: str
 ) -> keras.distribution.LayoutMap:
-    """Makes the `keras.distribution.LayoutMap` of `WEIGHT_LAYOUTS`.
-
-    Args: see `TextEncoder.get_layout_map`.
-    """
-    for argument, axis in (
-        ("model_parallel_dim_name", model_axis),
-        ("data_parallel_dim_name", batch_axis),
-    ):
-        if axis not in device_mesh.axis_names:
-            raise ValueError(
-                f"{argument}={axis!r} is no axis of the mesh, whose axes are "
-                f"{', '.join(map(repr, device_mesh.axis_names))}. Pass the name of one of them."
-            )
+    """Makes the `keras.distribution.LayoutMap` of `WEIGHT_LAYOUTS`."""
     layout_map = keras.distribution.LayoutMap(device_mesh)
     for pattern, axes in WEIGHT_LAYOUTS:
         layout_map[pattern] = tuple(model_axis if axis == MODEL else axis for axis in axes)

@@ -10,7 +10,6 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
@@ -65,8 +64,6 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
     folder = os.path.join(path.parent, "")  # A message may name another file of the folder.
     with reading(path, folder):
         name, arguments = _find_tokenizer(path)
-    if name is not None:
-        _check_settings(TOKENIZERS[name], path, settings)
     # A wrong setting is no fault of the file.
     with contextlib.nullcontext() if settings else reading(path, folder):
         if name is None:
@@ -110,9 +107,7 @@ def _find_sentence_piece(path):
     raise ValueError(
         f"The SentencePiece model {path} begins with {list_names(map(repr, vocabulary.pieces[:3]))}"
         ". Wanted '<unk>', '<s>', '</s>', as SentencePiece has them by default and XLM-RoBERTa "
-        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them. Train it again with these "
-        "pieces, for ALBERT by --pad_id=0 --unk_id=1 --bos_id=-1 --eos_id=-1 "
-        "--control_symbols=[CLS],[SEP],[MASK]."
+        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them. Train it again with them."
     )
 
 
@@ -124,18 +119,8 @@ def _open_preset(path, settings):
             f"{path} has a {type(tokenizer).__name__} of another package, wanted one of "
             f"{', '.join(TOKENIZERS)}."
         )
-    _check_settings(type(tokenizer), path, settings)
     if not settings:
         return tokenizer
     changed = type(tokenizer).from_config({**tokenizer.get_config(), **settings})
     changed.load_assets(path / "assets" / "tokenizer")
     return changed
-
-
-def _check_settings(cls, path, settings):
-    """Raises ValueError if a setting is no argument of a class of tokenizers."""
-    unknown = [name for name in settings if name not in list_arguments(cls)]
-    if unknown:
-        raise ValueError(
-            f"{path} has a {cls.__name__}, which has no setting {unknown[0]!r}. Leave it out."
-        )

@@ -37,14 +37,9 @@ def canonicalize_texts(inputs):
         )
     for index, text in enumerate(inputs):
         if not isinstance(text, str | bytes):
-            remedy = (
-                "Pass one list of all texts."
-                if isinstance(text, list | tuple)
-                else "Replace missing texts by the empty string, or leave their rows out."
-            )
             raise ValueError(
-                "A batch of texts is a flat list of str or bytes. Received "
-                f"{text!r} of type {type(text).__name__} at index {index}. {remedy}"
+                "A batch of texts is one flat list of str or bytes, with '' for missing ones. "
+                f"Received {text!r} of type {type(text).__name__} at index {index}."
             )
     return [decode_text(text) for text in inputs], True
 

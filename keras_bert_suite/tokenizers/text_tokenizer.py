@@ -1,7 +1,6 @@
 """The common base of the tokenizers of this package."""
 
 import os
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -34,10 +33,15 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     Args:
         unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
+            None is the token of `default_tokens`.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
 
+    #: The special tokens of this kind, in the order of `SPECIAL_TOKENS`.
+    default_tokens: tuple[str, ...] = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
+    #: The arguments of the constructor that change texts, each with an attribute of its name.
+    rules: tuple[str, ...] = ()
     #: int, how many end tokens stand between two texts of a row.
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
@@ -53,11 +57,12 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def __init__(
         self,
-        unknown_token: str,
-        start_token: str,
-        end_token: str,
-        pad_token: str,
-        mask_token: str,
+        *,
+        unknown_token: str | None = None,
+        start_token: str | None = None,
+        end_token: str | None = None,
+        pad_token: str | None = None,
+        mask_token: str | None = None,
         dtype: str = "int32",
         name: str | None = None,
         **kwargs: Any,
@@ -70,11 +75,12 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
             raise ValueError(
                 f"Ids are int32; drop the argument `dtype`. Received: dtype={dtype!r}."
             )
-        self.unknown_token = unknown_token
-        self.start_token = start_token
-        self.end_token = end_token
-        self.pad_token = pad_token
-        self.mask_token = mask_token
+        unknown, start, end, pad, mask = self.default_tokens
+        self.unknown_token = unknown_token or unknown
+        self.start_token = start_token or start
+        self.end_token = end_token or end
+        self.pad_token = pad_token or pad
+        self.mask_token = mask_token or mask
         self.file_assets = list(self.asset_names)
 
     @classmethod
@@ -319,7 +325,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return {
             **super().get_config(),
             **dict.fromkeys(self._file_arguments),
-            **{name: getattr(self, name) for name in SPECIAL_TOKENS},
+            **{name: getattr(self, name) for name in (*SPECIAL_TOKENS, *self.rules)},
         }
 
     def _use_vocabulary(self, vocabulary):
@@ -334,7 +340,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self.pad_token_id = ids.get(self.pad_token)
         self.mask_token_id = ids.get(self.mask_token)
         self._vocabulary = vocabulary
-        self._made = _MadeOnce()
+        # Made when first needed. Two threads may make the same at once, which does no harm.
+        self._engines: dict[str, Any] = {}
 
     def __reduce__(self):
         # Keras would pickle a whole archive; data workers need the configuration and the tokens.
@@ -349,29 +356,18 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return self._vocabulary
 
     def _eager_engine(self):
-        return self._made.get("eager", lambda: self.eager_engine(*self._engine_arguments()))
+        if "eager" not in self._engines:
+            self._engines["eager"] = self.eager_engine(*self._engine_arguments())
+        return self._engines["eager"]
 
     def _graph_engine(self):
-        return self._made.get("graph", lambda: self.graph_engine(*self._engine_arguments()))
+        if "graph" not in self._engines:
+            self._engines["graph"] = self.graph_engine(*self._engine_arguments())
+        return self._engines["graph"]
 
     @abstractmethod
     def _engine_arguments(self):
         """tuple of the arguments of both engines."""
-
-
-class _MadeOnce:
-    """The engines and tables of one vocabulary. Each is made when first needed, by one thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: dict[str, Any] = {}
-
-    def get(self, name: str, make: Callable[[], Any]) -> Any:
-        if name not in self._made:
-            with self._lock:
-                if name not in self._made:
-                    self._made[name] = make()
-        return self._made[name]
 
 
 def _check_special_tokens(vocabulary, special_tokens):

@@ -96,26 +96,23 @@ def test_a_rate_alone(cls, arguments, rate, call):
     assert np.abs(first - wanted).max() > 1e-3
 
 
-@pytest.mark.parametrize("offsets", [None, [0, 4, 7, 14]], ids=["mask", "nested"])
-def test_a_fused_kernel_gets_the_rate(offsets, monkeypatch):
+def test_a_fused_kernel_gets_the_rate(monkeypatch):
     """As on a GPU, where PyTorch's kernels drop."""
     taken = []
 
-    def fused(query, dropout, sequence_offsets):
+    def fused(query, dropout):
         taken.append(dropout)
         query = query.detach()
         query.__class__ = type("OnGpu", (torch.Tensor,), {"is_cuda": True})
-        return attention_kernels.fused_attention(query, dropout, sequence_offsets)
+        return attention_kernels.fused_attention(query, dropout)
 
     monkeypatch.setattr(self_attention, "fused_attention", fused)
     monkeypatch.setattr(self_attention, "plain_attention", None)
     layer = layers.SelfAttention(2, dropout=0.5)
-    arguments = {} if offsets is None else {"sequence_offsets": torch.tensor(offsets)}
-    arguments["attention_mask"] = MASK
     layer(HIDDEN)
     randomize(layer)
-    kept = [to_numpy(layer(HIDDEN, **arguments)) for _ in range(2)]
+    kept = [to_numpy(layer(HIDDEN, MASK)) for _ in range(2)]
     np.testing.assert_array_equal(*kept)
-    first, second = (to_numpy(layer(HIDDEN, **arguments, training=True)) for _ in range(2))
+    first, second = (to_numpy(layer(HIDDEN, MASK, training=True)) for _ in range(2))
     assert np.abs(first - second).max() > 1e-3 and np.abs(first - kept[0]).max() > 1e-3
     assert taken == [0.0, 0.0, 0.0, 0.5, 0.5]

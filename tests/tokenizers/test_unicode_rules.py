@@ -8,8 +8,8 @@ import pytest
 from keras_bert_suite.tokenizers import unicode14
 from keras_bert_suite.tokenizers.unicode_rules import (
     DELETED,
+    FINAL_SIGMA,
     CharacterMap,
-    lower_sigma,
     membership,
     strip_nonspacing,
 )
@@ -75,14 +75,14 @@ def test_what_becomes_of_a_character(code, lowercase, strip_accents, expected):
     "text", ["ΟΔΟΣ", "Σ", "ΣΣ", "aΣ", "Σa", "ΟΔΟΣ.", "ΟΔΟΣ'Α", "ʰΣ", "aΣ\u0345", "Σ.ΣΣ", "1Σ", "Σ1"]
 )
 def test_final_sigma_is_that_of_python(text):
-    lowered = lower_sigma(text)
+    lowered = FINAL_SIGMA.apply(text)
     assert len(lowered) == len(text)
     assert [c for c in lowered if c in "σς"] == [c for c in text.lower() if c in "σς"]
 
 
 def test_final_sigma_looks_past_what_is_deleted():
-    assert lower_sigma("a\x01Σ\x01b") == "a\x01σ\x01b"
-    assert lower_sigma("a\x01Σ\x01") == "a\x01ς\x01"
+    assert FINAL_SIGMA.apply("a\x01Σ\x01b") == "a\x01σ\x01b"
+    assert FINAL_SIGMA.apply("a\x01Σ\x01") == "a\x01ς\x01"
 
 
 def test_normalization_keeps_the_neighbours_of_a_sigma(full_map):

@@ -51,7 +51,7 @@ def test_what_is_not_text_is_refused(uncased, bad):
         uncased.tokenize(bad)
     with pytest.raises(ValueError, match=f"{type(bad).__name__} at index 1"):
         uncased.tokenize(["a", bad])
-    with pytest.raises(ValueError, match="list at index 0. Pass one list of all texts"):
+    with pytest.raises(ValueError, match="one flat list .* list at index 0"):
         uncased.tokenize([["a"]])
 
 
@@ -127,7 +127,7 @@ def test_line_separators_within_a_vocabulary_file_are_pieces(tmp_path):
     [
         (b"", "vocab.txt is empty"),
         (b"\n\n", "vocab.txt is empty"),
-        (b"[PAD]\n\xff\xfe\n", "vocab.txt is not UTF-8: line 2 holds the byte 0xff"),
+        (b"[PAD]\n\xff\xfe\n", "vocab.txt is not UTF-8: .* byte 0xff"),
         (b"[PAD]\n\n[UNK]\n", "vocab.txt holds '' at line 2"),
         (b"[PAD]\na\n[UNK]\na\n", "vocab.txt holds pieces twice: 'a' at lines 2 and 4"),
         (b"[PAD]\n[UNK]\n[CLS]\n", r"vocab.txt of 3 pieces lacks '\[SEP\]' \(end_token\)"),

@@ -5,13 +5,12 @@ where a query may attend to a key.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.attention import cudnn_attention, nested_attention
+from keras_bert_suite.layers.attention import cudnn_attention
 
 
 def plain_attention(
@@ -69,16 +68,13 @@ def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return ops.softmax(scores, axis=-1)
 
 
-def fused_attention(
-    query: Tensor, dropout: float, sequence_offsets: Tensor | None = None
-) -> Callable[..., Tensor] | None:
+def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | None:
     """Returns the backend's fused kernel for this case, or None where it has none.
 
     | backend    | case                | no dropout in force          | dropout in force   |
     | ---------- | ------------------- | ---------------------------- | ------------------ |
     | torch      | on a CPU            | scaled_dot_product_attention | None               |
     |            | on CUDA             | the same                     | the same           |
-    |            | packed rows on CUDA | `nested_attention`           | `nested_attention` |
     | jax        | float16 on a CPU    | None                         | None               |
     |            | a GPU               | `cudnn_attention`, or XLA's  | None               |
     |            | others              | XLA's fusion                 | None               |
@@ -90,7 +86,6 @@ def fused_attention(
     Args:
         query: float (B, heads, L, D). Its device and dtype are read.
         dropout: float, 0.0 outside training.
-        sequence_offsets: see `SelfAttention.call`; None or empty if the mask is all that is known.
 
     Returns:
         function(query, key, value, mask, dropout) or None.
@@ -100,8 +95,7 @@ def fused_attention(
         return None
     if query.dtype == "float16" and is_jax_on_cpu():
         return None
-    has_offsets = sequence_offsets is not None and sequence_offsets.shape[0]
-    return partial(kernel, offsets=sequence_offsets) if has_offsets else kernel
+    return kernel
 
 
 def _torch_attention(
@@ -110,12 +104,9 @@ def _torch_attention(
     value: Tensor,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-    offsets: Tensor | None = None,
 ) -> Tensor:
     import torch
 
-    if offsets is not None:
-        return nested_attention.attend_within_sequences(query, key, value, offsets, dropout)
     if mask is not None:
         # A query that sees no key would give NaN in the kernels that take a boolean mask. So it
         # sees every key instead. Its output is never read.
@@ -131,10 +122,9 @@ def _jax_attention(
     value: Tensor,
     mask: Tensor | None = None,
     dropout: float = 0.0,
-    offsets: Tensor | None = None,
 ) -> Tensor:
     """Ignores dropout: with dropout in force `fused_attention` returns no kernel for JAX."""
-    context = cudnn_attention.attend(query, key, value, mask, offsets)
+    context = cudnn_attention.attend(query, key, value, mask)
     if context is not None:
         return context
     # `flash_attention=None` would take kernels which are not right for all masks: on a TPU, Keras

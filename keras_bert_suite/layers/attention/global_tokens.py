@@ -105,15 +105,7 @@ class LongRows:
         return _take_places(hidden, self.places)
 
     def replace(self, hidden: Tensor, of_slots: Tensor) -> Tensor:
-        """Gives each global token the hidden state of its slot.
-
-        Args:
-            hidden: float (B, L, H).
-            of_slots: float (B, G, H).
-
-        Returns:
-            float (B, L, H).
-        """
+        """(B, L, H), where each global token has the state of its slot, `of_slots` (B, G, H)."""
         slots = ops.cumsum(ops.cast(self.is_global, "int32"), axis=1) - 1
         replaced = _take_places(of_slots, ops.where(self.is_global, slots, 0))
         return ops.where(self.is_global[:, :, None], replaced, hidden)
@@ -220,14 +212,9 @@ class GlobalTokens(ConfiguredLayer):
 
 
 def check_global_tokens(mask: Any, limit: int) -> None:
-    """Checks that no row has more global tokens than the model has slots for.
+    """Raises ValueError if a row has more global tokens than the model has slots for.
 
-    Args:
-        mask: int (..., L), 1 on global tokens. A tensor of a compiled function is not checked.
-        limit: int.
-
-    Raises:
-        ValueError: naming the number of tokens and the remedy.
+    A tensor of a compiled function is not checked.
     """
     if not _has_values(mask):
         return

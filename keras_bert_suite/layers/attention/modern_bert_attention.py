@@ -6,23 +6,15 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.attention.attention_kernels import (
-    attention_probabilities,
-)
+from keras_bert_suite.layers.attention.attention_kernels import attention_probabilities
 from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
-from keras_bert_suite.layers.attention.self_attention import (
-    check_heads,
-    choose_kernel,
-    expand_attention_mask,
-)
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.attention.self_attention import SelfAttention, expand_attention_mask
 from keras_bert_suite.layers.dense import make_dense
-from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertAttention(ConfiguredLayer):
+class ModernBertAttention(SelfAttention):
     """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
 
     One matrix makes queries, keys and values. Without a window the kernels are those of
@@ -42,6 +34,8 @@ class ModernBertAttention(ConfiguredLayer):
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), section 2.1.
     """
 
+    has_even_heads = True
+
     def __init__(
         self,
         num_heads: int,
@@ -53,19 +47,15 @@ class ModernBertAttention(ConfiguredLayer):
         output_range: float = 0.02,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
+        super().__init__(num_heads, dropout, initializer_range, **kwargs)
         self.reach = reach
         self.rotary_base = rotary_base
-        self.dropout = dropout
         self.use_bias = use_bias
-        self.initializer_range = initializer_range
         self.output_range = output_range
-        self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
-        check_heads(self.num_heads, hidden_dim, even=True)
+        self.check_heads(hidden_dim)
         bias = {"use_bias": self.use_bias}
         self.query_key_value = make_dense(
             self, 3 * hidden_dim, "query_key_value", self.initializer_range, **bias
@@ -76,12 +66,11 @@ class ModernBertAttention(ConfiguredLayer):
         )
         self.output_projection.build(hidden_shape)
 
-    def call(
+    def call(  # type: ignore[override]  # It has positions of its own, and they are needed.
         self,
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Lets each token attend to the tokens that its mask, and the window, allow.
@@ -92,23 +81,20 @@ class ModernBertAttention(ConfiguredLayer):
                 the number of the sequence of each token, such as a padding mask; see
                 `attend_locally`.
             positions: int32 (1, L) or (B, L).
-            sequence_offsets: as for `SelfAttention.call`, without a window alone.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
         query, key, value = self._project(hidden, positions)
-        attend = choose_kernel(
-            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
-        )
+        attend = self.choose_kernel(query, training)
         if self.reach is None:
             context = attend(query, key, value, expand_attention_mask(attention_mask))
         else:
             context = attend_locally(
                 query, key, value, attention_mask, positions, self.reach, attend
             )
-        return self.output_projection(ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden)))
+        return self.merge(context)
 
     def _project(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, L, H) -> turned queries, turned keys and values, each (B, heads, L, D)."""
@@ -119,7 +105,9 @@ class ModernBertAttention(ConfiguredLayer):
         query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
         return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
 
-    def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+    def compute_probabilities(  # type: ignore[override]
+        self, hidden: Tensor, padding_mask: Tensor
+    ) -> Tensor:
         """The attention probabilities of each pair of tokens, without dropout.
 
         Args:
@@ -136,6 +124,3 @@ class ModernBertAttention(ConfiguredLayer):
             places = (padding_mask, positions)
             mask = find_visible(*places, *places, self.reach)[:, None]
         return attention_probabilities(query, key, mask)
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape

@@ -48,21 +48,12 @@ class RelativeAttention(SelfAttention):
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
         """Lets each position attend to the positions that its mask allows.
 
-        Args:
-            hidden: float (B, L, H).
-            attention_mask: as for `SelfAttention.call`.
-            sequence_offsets: not used, because there is no kernel that would take them.
-            training: bool, whether dropout is active.
-            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
-
-        Returns:
-            float (B, L, H).
+        Args, Returns: as for `SelfAttention.call`, without groups.
         """
         query, key, value = self.project(hidden)
         positions = count_positions(hidden) if positions is None else positions

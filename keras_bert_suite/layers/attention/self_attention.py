@@ -13,13 +13,13 @@ from keras_bert_suite.layers.attention.attention_kernels import (
     plain_attention,
 )
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SelfAttention(ConfiguredLayer):
+class SelfAttention(ShapeKeepingLayer):
     """Multi-head self-attention with a fused kernel wherever the backend has one.
 
     The kernel is chosen at each call from the dropout *in force*, not from the configured
@@ -56,11 +56,20 @@ class SelfAttention(ConfiguredLayer):
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
-        check_heads(self.num_heads, hidden_dim, self.has_even_heads)
+        self.check_heads(hidden_dim)
         self.query = self._build_projection("query", hidden_shape)
         self.key = self._build_projection("key", hidden_shape)
         self.value = self._build_projection("value", hidden_shape)
         self.output_projection = self._build_projection("output_projection", hidden_shape)
+
+    def check_heads(self, hidden_dim: int) -> None:
+        """Raises ValueError if the heads do not divide the hidden size, or into odd widths."""
+        if hidden_dim % (self.num_heads * (1 + self.has_even_heads)):
+            widths = " into heads of even width" if self.has_even_heads else ""
+            raise ValueError(
+                f"num_heads must divide the hidden size{widths}, got num_heads={self.num_heads} "
+                f"and hidden size {hidden_dim}."
+            )
 
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
         dense = make_dense(
@@ -73,7 +82,6 @@ class SelfAttention(ConfiguredLayer):
         self,
         hidden: Tensor,
         attention_mask: Tensor | GroupedLayout | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
@@ -87,9 +95,6 @@ class SelfAttention(ConfiguredLayer):
                 of the first three sizes may be 1. With None every query attends to
                 every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
                 at its own row of the batch.
-            sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
-                `attention_mask`, to kernels that take it instead of the mask. So give it only
-                with the mask of `VisibleTokens`.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
                 `GroupedLayout` has positions of its own.
@@ -103,7 +108,7 @@ class SelfAttention(ConfiguredLayer):
         if isinstance(attention_mask, GroupedLayout):
             return self._call_on_groups(hidden, attention_mask, training)
         query, key, value = self.place(*self.project(hidden), positions)
-        context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
+        context = self.attend(query, key, value, attention_mask, training)
         return self.merge(context)
 
     def _call_on_groups(
@@ -120,7 +125,7 @@ class SelfAttention(ConfiguredLayer):
         ):
             query, key, value = map(self._split_heads, tensors)
             query, key, value = self.place(query, key, value, positions)
-            context = self.attend(query, key, value, visible, training=training)
+            context = self.attend(query, key, value, visible, training)
             contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
 
@@ -149,37 +154,37 @@ class SelfAttention(ConfiguredLayer):
         key: Tensor,
         value: Tensor,
         attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """The attention output of each head at each position.
 
         Args:
             query, key, value: float (B, heads, L, D), from `place`.
-            attention_mask, sequence_offsets, training: as for `call`.
+            attention_mask, training: as for `call`.
 
         Returns:
             float (B, heads, L, D).
         """
         mask = expand_attention_mask(attention_mask)
-        return self.choose_kernel(query, training, sequence_offsets)(query, key, value, mask)
+        return self.choose_kernel(query, training)(query, key, value, mask)
 
-    def choose_kernel(
-        self, query: Tensor, training: bool | None, sequence_offsets: Tensor | None = None
-    ) -> Callable[..., Tensor]:
+    def choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
         """The fastest kernel, or the formula itself, with the dropout that is in force.
 
         Args:
             query: float (B, heads, L, D). Its device, dtype and shape are read.
-            training, sequence_offsets: as for `call`.
+            training: as for `call`.
 
         Returns:
             function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
             (B, heads, L, L), or None. It returns float (B, heads, L, D).
         """
-        return choose_kernel(
-            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
-        )
+        dropout = self.dropout if training else 0.0
+        kernel = fused_attention(query, dropout)
+        if kernel is not None:
+            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
@@ -209,19 +214,6 @@ class SelfAttention(ConfiguredLayer):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
 
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape
-
-
-def check_heads(num_heads: int, hidden_dim: int, even: bool = False) -> None:
-    """Raises ValueError if heads do not divide the hidden size, with `even` into even widths."""
-    if hidden_dim % (2 * num_heads if even else num_heads):
-        widths = " into heads of even width" if even else ""
-        raise ValueError(
-            f"num_heads must divide the hidden size{widths}, got num_heads={num_heads} and hidden "
-            f"size {hidden_dim}."
-        )
-
 
 def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
     """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
@@ -239,23 +231,3 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
         f"attention_mask must have rank 2 (B, L), 3 (B, L, L) or 4 (B, heads, L, L), "
         f"got shape {tuple(mask.shape)}."
     )
-
-
-def choose_kernel(
-    query: Tensor,
-    dropout: float,
-    probability_dropout: keras.layers.Layer,
-    sequence_offsets: Tensor | None = None,
-) -> Callable[..., Tensor]:
-    """See `SelfAttention.choose_kernel`.
-
-    Args:
-        query, sequence_offsets: as there.
-        dropout: float, the rate that is in force.
-        probability_dropout: the layer that drops for the formula. It is not called at rate 0.
-    """
-    kernel = fused_attention(query, dropout, sequence_offsets)
-    if kernel is not None:
-        return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
-    drop = (lambda p: probability_dropout(p, training=True)) if dropout else None
-    return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.attention_patterns import (
     ATTENTION_PATTERNS,
     check_pattern,
@@ -18,7 +18,7 @@ from keras_bert_suite.layers.attention.grouped_layout import (
     unpack_tokens,
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
 
 #: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
 #: the inputs of a model, and need not be there.
@@ -41,17 +41,14 @@ class SequenceLayout(NamedTuple):
             no device needs the tokens of another.
         rows: int32 (R, W), b of the token at each place, and -1 where there is none.
         positions: int32 (R, W), l of the token at each place, and 0 where there is none.
-        visible: the attention mask. Bool (R, W, W), whether two places have tokens of the same row
-            of the batch. Places without a token see each other, so that each place sees one. Of
-            aligned rows it is bool (B, L), whether there is a token.
-        lengths: int32 (B,), the number of tokens of aligned rows, or None for packed rows.
+        visible: bool (R, W, W), whether two places have tokens of the same row of the batch. Places
+            without a token see each other, so that each place sees one.
     """
 
     tokens: Tensor
     rows: Tensor
     positions: Tensor
     visible: Tensor
-    lengths: Tensor | None = None
 
     @classmethod
     def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
@@ -72,31 +69,6 @@ class SequenceLayout(NamedTuple):
             rows=rows,
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
-        )
-
-    @classmethod
-    def align(cls, padding_mask: Tensor) -> Self:
-        """Lays out each row of the batch as a row of its own, with all padding behind its tokens.
-
-        Then the number of tokens says which keys may be attended to, wherever the padding was.
-
-        Args:
-            padding_mask: int (B, L), 0 on padding.
-        """
-        num_rows, length = ops.shape(padding_mask)
-        columns = ops.arange(length, dtype="int32")
-        is_padding = ops.cast(padding_mask == 0, "int32")
-        # Different keys, so that tokens keep their order whatever sorts them.
-        order = ops.cast(ops.argsort(is_padding * length + columns), "int32")
-        lengths = length - ops.sum(is_padding, axis=1)
-        is_token = columns < lengths[:, None]
-        rows = ops.arange(num_rows, dtype="int32")[:, None]
-        return cls(
-            tokens=_find_tokens(ops.where(is_token, rows * length + order, -1), padding_mask),
-            rows=ops.where(is_token, rows, -1),
-            positions=ops.where(is_token, order, 0),
-            visible=is_token,
-            lengths=lengths,
         )
 
     def pack(self, x: Tensor) -> Tensor:
@@ -244,7 +216,7 @@ class SequenceNumbers(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class UnpackSequences(ConfiguredLayer):
+class UnpackSequences(ShapeKeepingLayer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -263,9 +235,6 @@ class UnpackSequences(ConfiguredLayer):
         """
         return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
 
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape
-
 
 class PackedSequences:
     """A model whose inputs may come with a `sequence_layout`, int32 (R, W) or a tuple of them.
@@ -280,18 +249,11 @@ class PackedSequences:
     A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
     see `GlobalTokens`. Other models leave it out.
 
-    Without a layout a model may still lay out the rows by `SequenceLayout.align`, where its
-    attention then has a faster kernel, see `takes_lengths`.
-
     List it before `keras.Model` in the bases.
     """
 
     def takes_groups(self) -> bool:
         """Whether the attention of this model takes groups of packed rows."""
-        return False
-
-    def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows instead of a mask."""
         return False
 
     def call(
@@ -313,8 +275,6 @@ class PackedSequences:
         if layout is not None:
             kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
             kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
-        elif kwargs.get(LAYOUT_ARGUMENT) is None and self.takes_lengths():
-            kwargs[LAYOUT_ARGUMENT] = SequenceLayout.align(inputs["padding_mask"])
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:

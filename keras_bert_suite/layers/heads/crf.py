@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.heads.chain_scans import find_best_path, sum_paths
 
 #: The label of a token that is not part of the chain, such as a padding token.
@@ -21,7 +21,7 @@ FORBIDDEN = -1e4
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ConditionalRandomField(ConfiguredLayer):
+class ConditionalRandomField(ShapeKeepingLayer):
     """Scores for the first label of a chain, its last label, and each pair of neighbours.
 
     Calling the layer returns the emissions as float32. The call makes the layer a part of the
@@ -89,9 +89,6 @@ class ConditionalRandomField(ConfiguredLayer):
             float (B, L, C) in the compute dtype.
         """
         return ops.cast(emissions, self.compute_dtype)
-
-    def compute_output_shape(self, emissions_shape: Shape) -> Shape:
-        return emissions_shape
 
     def negative_log_likelihood(self, labels: Tensor, emissions: Tensor) -> Tensor:
         """The negative logarithm of the probability of the labels of each chain, in float32.
@@ -188,13 +185,9 @@ class ConditionalRandomField(ConfiguredLayer):
 
 
 def order_chain(counts: Tensor) -> Tensor:
-    """Where the tokens of each chain are, in their order, and then the other tokens.
+    """Where the tokens of each chain are, in their order, and then the other tokens, int32 (B, L).
 
-    Args:
-        counts: bool (B, L), whether a token is part of the chain.
-
-    Returns:
-        int32 (B, L).
+    `counts` is bool (B, L), whether a token is part of the chain.
     """
     length = ops.shape(counts)[1]
     position = ops.arange(length, dtype="int32")[None, :]

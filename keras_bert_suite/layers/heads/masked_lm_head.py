@@ -12,8 +12,56 @@ from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.torch_products import linear
 
 
+class VocabularyHead(ConfiguredLayer):
+    """A head that ends with the product with the token embedding, and a bias for each token."""
+
+    def __init__(
+        self,
+        token_embedding: keras.layers.ReversibleEmbedding,
+        activation: Activation,
+        layer_norm_epsilon: float,
+        initializer_range: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.token_embedding = token_embedding
+        self.activation = keras.activations.get(activation)
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+
+    def add_bias_of_tokens(self) -> None:
+        """Makes the bias (V,)."""
+        self.bias = self.add_weight(
+            shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
+        )
+
+    def score_vocabulary(self, x: Tensor) -> Tensor:
+        """float (B, P, E) -> float (B, P, V), the logits of all tokens."""
+        # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
+        # three axes before the products of the backward pass.
+        rows, embedding = ops.reshape(x, (-1, x.shape[-1])), self.token_embedding
+        is_plain = (
+            embedding.tie_weights
+            and embedding.logit_soft_cap is None
+            and embedding.quantization_mode is None
+        )
+        if keras.config.backend() == "torch" and is_plain:
+            weights = (rows, embedding.embeddings, self.bias)
+            rows, table, bias = (ops.cast(x, self.compute_dtype) for x in weights)
+            logits = linear(rows, table.T, bias)
+        else:
+            logits = embedding(rows, reverse=True)
+            logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
+        return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
+
+    def compute_output_shape(
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape
+    ) -> Shape:
+        return (*mask_positions_shape, self.token_embedding.input_dim)
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLMHead(ConfiguredLayer):
+class MaskedLMHead(VocabularyHead):
     """Gathers the masked positions and scores every token of the vocabulary for each.
 
     A dense layer, an activation and a norm are followed by the product with the token embedding,
@@ -39,11 +87,9 @@ class MaskedLMHead(ConfiguredLayer):
         transform: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.token_embedding = token_embedding
-        self.activation = keras.activations.get(activation)
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.initializer_range = initializer_range
+        super().__init__(
+            token_embedding, activation, layer_norm_epsilon, initializer_range, **kwargs
+        )
         self.shared_transform = transform
         self.transform: Any = transform
         if transform is None:
@@ -63,9 +109,7 @@ class MaskedLMHead(ConfiguredLayer):
             self.layer_norm.build((None, None, self.token_embedding.output_dim))
         elif not self.shared_transform.built:
             self.shared_transform.build(sequence_output_shape)
-        self.bias = self.add_weight(
-            shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
-        )
+        self.add_bias_of_tokens()
 
     def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
         """Scores the vocabulary at some positions.
@@ -81,49 +125,8 @@ class MaskedLMHead(ConfiguredLayer):
         x = self.transform(x)
         if self.shared_transform is None:
             x = self.layer_norm(x)
-        return score_vocabulary(x, self.token_embedding, self.bias, self.compute_dtype)
-
-    def compute_output_shape(
-        self, sequence_output_shape: Shape, mask_positions_shape: Shape
-    ) -> Shape:
-        return (*mask_positions_shape, self.token_embedding.input_dim)
+        return self.score_vocabulary(x)
 
     def get_config(self) -> Config:
         shared = self.shared_transform
         return {**super().get_config(), "transform": shared and keras.layers.serialize(shared)}
-
-
-def score_vocabulary(
-    x: Tensor, embedding: keras.layers.ReversibleEmbedding, bias: Tensor, dtype: str
-) -> Tensor:
-    """Scores every token of the vocabulary by its embedding and its bias.
-
-    Args:
-        x: float (B, P, E).
-        embedding: the token embedding (V, E).
-        bias: float (V,).
-        dtype: str, the compute dtype.
-
-    Returns:
-        float (B, P, V), logits.
-    """
-    # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
-    # three axes before the products of the backward pass.
-    logits = _score_rows(ops.reshape(x, (-1, x.shape[-1])), embedding, bias, dtype)
-    return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
-
-
-def _score_rows(
-    rows: Tensor, embedding: keras.layers.ReversibleEmbedding, bias: Tensor, dtype: str
-) -> Tensor:
-    """(N, E) -> (N, V), logits."""
-    is_plain = (
-        embedding.tie_weights
-        and embedding.logit_soft_cap is None
-        and embedding.quantization_mode is None
-    )
-    if keras.config.backend() == "torch" and is_plain:
-        kernel, bias = (ops.cast(weight, dtype) for weight in (embedding.embeddings, bias))
-        return linear(ops.cast(rows, dtype), kernel.T, bias)
-    logits = embedding(rows, reverse=True)
-    return add_bias(logits, ops.cast(bias, logits.dtype))

@@ -6,12 +6,12 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class PredictionHead(ConfiguredLayer):
+class PredictionHead(ShapeKeepingLayer):
     """A dense layer, an activation and a norm, for one vector or for each token.
 
     Args:
@@ -65,6 +65,3 @@ class PredictionHead(ConfiguredLayer):
             float (..., H).
         """
         return self.layer_norm(self.dense(hidden))
-
-    def compute_output_shape(self, hidden_shape: Shape) -> Shape:
-        return hidden_shape

@@ -6,13 +6,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Shape, Tensor
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dense import make_dense
-from keras_bert_suite.layers.heads.masked_lm_head import score_vocabulary
+from keras_bert_suite.layers.heads.masked_lm_head import VocabularyHead
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SpanBoundaryHead(ConfiguredLayer):
+class SpanBoundaryHead(VocabularyHead):
     """Scores every token of the vocabulary for each masked token, from the boundary of its span.
 
     The input for a masked token is the hidden states of the two tokens beside its span, and an
@@ -46,13 +45,11 @@ class SpanBoundaryHead(ConfiguredLayer):
         initializer_range: float = 0.02,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.token_embedding = token_embedding
-        self.activation = keras.activations.get(activation)
+        super().__init__(
+            token_embedding, activation, layer_norm_epsilon, initializer_range, **kwargs
+        )
         self.max_span_length = max_span_length
         self.place_dim = place_dim
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.initializer_range = initializer_range
         self.place_embedding = keras.layers.Embedding(
             max_span_length,
             place_dim,
@@ -84,9 +81,7 @@ class SpanBoundaryHead(ConfiguredLayer):
             transform.build(shape)
             shape = (*shape[:-1], transform.units)
             norm.build(shape)
-        self.bias = self.add_weight(
-            shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
-        )
+        self.add_bias_of_tokens()
 
     def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
         """Scores the vocabulary for masked tokens.
@@ -110,12 +105,7 @@ class SpanBoundaryHead(ConfiguredLayer):
         x = ops.concatenate([*(ops.cast(state, x.dtype) for state in states), x], axis=-1)
         for transform, norm in zip(self.transforms, self.norms, strict=True):
             x = norm(transform(x))
-        return score_vocabulary(x, self.token_embedding, self.bias, self.compute_dtype)
-
-    def compute_output_shape(
-        self, sequence_output_shape: Shape, mask_positions_shape: Shape
-    ) -> Shape:
-        return (*mask_positions_shape, self.token_embedding.input_dim)
+        return self.score_vocabulary(x)
 
 
 def find_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:

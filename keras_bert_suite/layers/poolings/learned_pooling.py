@@ -8,11 +8,11 @@ from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
-from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
+from keras_bert_suite.layers.poolings.pooling import VectorPooling, call_pooling, get_pooling
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class AttentionPooling(ConfiguredLayer):
+class AttentionPooling(VectorPooling):
     """A weighted mean of the hidden states of the tokens, with learned weights.
 
     The weight of a token is softmax(v . tanh(W h + b)) over the tokens of its text.
@@ -54,9 +54,6 @@ class AttentionPooling(ConfiguredLayer):
         # Padding may hold any number, and 0 times NaN is NaN.
         states = ops.where(is_token[:, :, None], ops.cast(sequence_output, "float32"), 0.0)
         return ops.cast(ops.sum(states * weights[:, :, None], axis=1), self.compute_dtype)
-
-    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
-        return (sequence_output_shape[0], sequence_output_shape[-1])
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

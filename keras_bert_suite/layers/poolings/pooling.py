@@ -8,10 +8,18 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+
+
+class VectorPooling(ConfiguredLayer):
+    """A pooling whose vectors have the width of the hidden states."""
+
+    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
+        return (sequence_output_shape[0], sequence_output_shape[-1])
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MeanPooling(keras.layers.Layer):
+class MeanPooling(VectorPooling):
     """The mean of the hidden states of the tokens, without padding."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
@@ -30,12 +38,9 @@ class MeanPooling(keras.layers.Layer):
         number = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
         return ops.cast(total / number, self.compute_dtype)
 
-    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
-        return (sequence_output_shape[0], sequence_output_shape[-1])
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaxPooling(keras.layers.Layer):
+class MaxPooling(VectorPooling):
     """The maximum of each feature over the tokens, without padding."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
@@ -44,20 +49,14 @@ class MaxPooling(keras.layers.Layer):
         # It is the lowest number that float16 has, too.
         return ops.max(ops.where(is_token, sequence_output, -65504.0), axis=1)
 
-    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
-        return (sequence_output_shape[0], sequence_output_shape[-1])
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class FirstTokenPooling(keras.layers.Layer):
+class FirstTokenPooling(VectorPooling):
     """The hidden state of the first token, BERT's [CLS]."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
         """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
         return sequence_output[:, 0, :]
-
-    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
-        return (sequence_output_shape[0], sequence_output_shape[-1])
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

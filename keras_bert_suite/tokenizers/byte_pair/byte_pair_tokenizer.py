@@ -64,6 +64,7 @@ class BytePairTokenizer(TextTokenizer):
     """
 
     backbone_cls: type = RobertaBackbone
+    default_tokens: tuple[str, ...] = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False
@@ -81,18 +82,9 @@ class BytePairTokenizer(TextTokenizer):
         add_prefix_space: bool = False,
         normalization: str | None = None,
         added_tokens: Sequence[str] = (),
-        unknown_token: str = "<unk>",
-        start_token: str = "<s>",
-        end_token: str = "</s>",
-        pad_token: str = "<pad>",
-        mask_token: str = "<mask>",
-        dtype: str = "int32",
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
-        )
+        super().__init__(**kwargs)
         if normalization not in (None, "NFC"):
             raise ValueError(f"normalization must be None or 'NFC', got {normalization!r}.")
         self.add_prefix_space = bool(add_prefix_space)

@@ -82,10 +82,7 @@ class CachedBytePair(CachedEngine):
         return array("i", [token.id for token in tokens]).tobytes()
 
     def tokenize_with_offsets(self, text):
-        """str -> (ids, offsets, word_starts).
-
-        They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
-        """
+        """str -> (ids, offsets, word_starts), as `TextTokenizer.tokenize_with_offsets`."""
         begun, starts, ends = self._prepare(text)
         ids, offsets, word_starts, first = [], [], [], 0
         for part, is_added in self._split(begun):

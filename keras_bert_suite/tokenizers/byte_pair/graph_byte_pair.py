@@ -28,11 +28,7 @@ class GraphBytePair(GraphEngine):
     once: each step makes, in every stretch of bytes, the merge that comes first in the list.
     Stretches are parts of words that no merge can join.
 
-    Args:
-        vocabulary: `BytePairVocabulary`.
-        add_prefix_space: bool, whether a text that begins without a space gets one.
-        composed: bool, whether the text is composed first, see `canonical_composition`.
-        added_tokens: tuple of str, tokens that are found before words are.
+    Args: as for `CachedBytePair`.
     """
 
     def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
@@ -99,13 +95,7 @@ class GraphBytePair(GraphEngine):
         return tf.gather(part_rows, part), *columns
 
     def _tokenize_parts(self, characters, starts, ends, rows):
-        """Characters to pieces: (row, id, start, end, whether it begins a word), each (M,).
-
-        Args:
-            characters: int32 (N,), code points.
-            starts, ends, rows: int64 (N,), where each begins and ends in its text, and its row or
-                its part of a row.
-        """
+        """Characters (N,) to pieces: (row, id, start, end, whether it begins a word), each (M,)."""
         import tensorflow as tf
 
         words = self._number_words(characters, rows)
@@ -172,12 +162,7 @@ class GraphBytePair(GraphEngine):
         return tf.cumsum(tf.cast((begins & ~inside) | ended, tf.int64))
 
     def _merge(self, ids, byte, words):
-        """Bytes to tokens.
-
-        Args:
-            ids: int32 (N,), the token of each byte.
-            byte: int32 (N,).
-            words: int64 (N,), ascending, the word of each byte.
+        """Bytes (N,), with the token and the word of each, to tokens.
 
         Returns:
             int32 (M,), ids of tokens; int64 (M,), the indices of their first and last bytes.
@@ -205,15 +190,8 @@ class GraphBytePair(GraphEngine):
         """Makes the first merge of each stretch.
 
         Most words are done after a few steps, and a long word takes many. So a step has only the
-        tokens of stretches that are not done.
-
-        Args:
-            pieces: int32 (N,), the token that begins at each byte, -1 within a token.
-            first: int64 (K,), the first bytes of the tokens of some stretches.
-            stretch: int64 (K,), ascending, their stretches.
-
-        Returns:
-            the same, without the stretches that had no merge.
+        tokens of stretches that are not done: `first` (K,) has their first bytes, and `stretch`
+        (K,) their stretches. `pieces` (N,) has the token that begins at each byte.
         """
         import tensorflow as tf
 

@@ -9,6 +9,7 @@ import keras
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import ModernBertBackbone
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -31,6 +32,7 @@ class ModernBertTokenizer(BytePairTokenizer):
     """
 
     backbone_cls = ModernBertBackbone
+    default_tokens = TextTokenizer.default_tokens
     num_separators = 1
 
     def __init__(
@@ -40,29 +42,10 @@ class ModernBertTokenizer(BytePairTokenizer):
         add_prefix_space: bool = False,
         normalization: str | None = "NFC",
         added_tokens: Sequence[str] = (),
-        unknown_token: str = "[UNK]",
-        start_token: str = "[CLS]",
-        end_token: str = "[SEP]",
-        pad_token: str = "[PAD]",
-        mask_token: str = "[MASK]",
-        dtype: str = "int32",
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            vocabulary,
-            merges,
-            add_prefix_space,
-            normalization,
-            added_tokens,
-            unknown_token,
-            start_token,
-            end_token,
-            pad_token,
-            mask_token,
-            dtype,
-            name,
-            **kwargs,
+            vocabulary, merges, add_prefix_space, normalization, added_tokens, **kwargs
         )
 
     def hugging_face_config(self) -> dict[str, Any]:

@@ -8,17 +8,15 @@ the engines need no other step, and know where each piece was in the text.
 
 import functools
 import itertools
-import re
 import unicodedata
 
 import numpy as np
 
 from keras_bert_suite.tokenizers import unicode14
 from keras_bert_suite.tokenizers.unicode_rules import (
+    FinalSigma,
     lowercase_map,
     membership,
-    python_class,
-    re2_class,
 )
 
 #: What `str.split` takes for a space.
@@ -143,52 +141,18 @@ def _find_sources(text, sources):
                 yield first + rest
 
 
-class FinalSigma:
-    """Lowers each capital sigma as `str.lower` does, before the other rules are applied.
+@functools.cache
+def make_final_sigma(strip_accents):
+    """The rule for capital sigmas, which is applied before the other rules.
 
-    A sigma that follows a letter, and that no letter follows, becomes the final form. Characters
-    such as apostrophes and combining marks are passed over. Characters that become a capital sigma
-    by decomposition, such as mathematical ones, are no final sigmas here. The text keeps its length
-    in characters and in bytes.
-
-    Args:
-        characters: `AlbertCharacters`.
+    Characters such as apostrophes and combining marks are passed over. Characters that become a
+    capital sigma by decomposition, such as mathematical ones, are no final sigmas here.
     """
-
-    def __init__(self, characters):
-        self._tables = _classify(characters)
-
-    def apply(self, text):
-        """str -> str."""
-        if "Σ" not in text:
-            return text
-        inner, final = self._python_patterns
-        return final.sub("\\1ς", inner.sub("σ", text)).replace("Σ", "σ")
-
-    def apply_in_graph(self, texts):
-        """tf.string (B,) -> tf.string (B,)."""
-        import tensorflow as tf
-
-        begins, passed, ends = _write_patterns(self._tables, re2_class)
-        replace = tf.strings.regex_replace
-
-        def lower():
-            # A sigma that ends a match is hidden from this pass, but not from the next.
-            lowered = replace(replace(texts, f"Σ({begins})", r"σ\1"), f"Σ({begins})", r"σ\1")
-            return replace(replace(lowered, f"({ends}{passed})Σ", r"\1ς"), "Σ", "σ")
-
-        joined = tf.strings.reduce_join(texts)
-        has_sigma = tf.strings.length(replace(joined, "Σ", "")) < tf.strings.length(joined)
-        return tf.cond(has_sigma, lower, lambda: texts)
-
-    @functools.cached_property
-    def _python_patterns(self):
-        begins, passed, ends = _write_patterns(self._tables, python_class)
-        return re.compile(f"Σ(?={begins})"), re.compile(f"({ends}{passed})Σ")
+    tables = _classify(AlbertCharacters(True, strip_accents))
+    return FinalSigma(functools.partial(_write_patterns, tables))
 
 
 def _write_patterns(tables, write_class):
-    """Patterns of (passed characters up to a letter, passed characters, a letter)."""
     begins, passed, ends = map(write_class, tables)
     # Two equal ones of these make a quotation mark, which is not passed over.
     single = "'?(?:`')*`?"

@@ -5,13 +5,13 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import AlbertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     AlbertCharacters,
-    FinalSigma,
     compose_rules,
+    make_final_sigma,
 )
 from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
@@ -50,34 +50,18 @@ class AlbertTokenizer(SentencePieceTokenizer):
     """
 
     backbone_cls = AlbertBackbone
+    rules = ("lowercase", "strip_accents")
 
     def __init__(
         self,
         vocabulary: PathLike | bytes | None = None,
         lowercase: bool = True,
         strip_accents: bool = True,
-        unknown_token: str = "<unk>",
-        start_token: str = "[CLS]",
-        end_token: str = "[SEP]",
-        pad_token: str = "<pad>",
-        mask_token: str = "[MASK]",
-        dtype: str = "int32",
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
-        super().__init__(
-            vocabulary,
-            unknown_token,
-            start_token,
-            end_token,
-            pad_token,
-            mask_token,
-            dtype,
-            name,
-            **kwargs,
-        )
+        super().__init__(vocabulary, **kwargs)
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {
@@ -85,13 +69,6 @@ class AlbertTokenizer(SentencePieceTokenizer):
             "do_lower_case": self.lowercase,
             "keep_accents": not self.strip_accents,
             "tokenizer_class": "AlbertTokenizer",
-        }
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
         }
 
     def _make_engine_model(self):
@@ -104,7 +81,7 @@ class AlbertTokenizer(SentencePieceTokenizer):
         return super()._make_engine_model(
             rules,
             splits=_find_splits(vocabulary.pieces, processor),
-            case_rule=_final_sigma(self.strip_accents) if self.lowercase else None,
+            case_rule=make_final_sigma(self.strip_accents) if self.lowercase else None,
         )
 
 
@@ -118,11 +95,6 @@ def _compile_rules(content, lowercase, strip_accents):
     own_rules = dict(SentencePieceNormalizer(model_proto=content).decompile())
     characters = AlbertCharacters(lowercase, strip_accents)
     return compile_rules(compose_rules(own_rules, characters, set("".join(pieces))).items())
-
-
-@functools.cache
-def _final_sigma(strip_accents):
-    return FinalSigma(AlbertCharacters(True, strip_accents))
 
 
 def _find_splits(pieces, processor):

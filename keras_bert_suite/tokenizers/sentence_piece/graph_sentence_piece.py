@@ -21,11 +21,7 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import
 
 
 class GraphSentencePiece(GraphEngine):
-    """String tensors to ids inside a TensorFlow graph.
-
-    Args:
-        model: `EngineModel`.
-    """
+    """String tensors to ids inside a TensorFlow graph, by an `EngineModel`."""
 
     def __init__(self, model):
         import tensorflow as tf

@@ -8,11 +8,7 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import
 
 
 class LibrarySentencePiece:
-    """Text to ids. Several threads may call one engine.
-
-    Args:
-        model: `EngineModel`.
-    """
+    """Text to ids by an `EngineModel`. Several threads may call one engine."""
 
     def __init__(self, model):
         from sentencepiece import SentencePieceProcessor
@@ -60,10 +56,7 @@ class LibrarySentencePiece:
         return longer, lengths
 
     def tokenize_with_offsets(self, text):
-        """str -> (ids, offsets, word_starts).
-
-        They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
-        """
+        """str -> (ids, offsets, word_starts), as `TextTokenizer.tokenize_with_offsets`."""
         kept_text, places = place_characters(text)
         places.append(len(text))
         text = self._prepare(kept_text)

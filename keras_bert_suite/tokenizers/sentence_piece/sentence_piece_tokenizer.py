@@ -52,6 +52,7 @@ class SentencePieceTokenizer(TextTokenizer):
     """
 
     backbone_cls: type[keras.Model] = BertBackbone
+    default_tokens = ("<unk>", "[CLS]", "[SEP]", "<pad>", "[MASK]")
     has_cjk_pieces = False
     # A word may be a space alone, if the text after it has pieces that begin words.
     blank_words = ""
@@ -60,21 +61,8 @@ class SentencePieceTokenizer(TextTokenizer):
     graph_engine = GraphSentencePiece
     _vocabulary_cls: type[SentencePieceVocabulary] = SentencePieceVocabulary
 
-    def __init__(
-        self,
-        vocabulary: PathLike | bytes | None = None,
-        unknown_token: str = "<unk>",
-        start_token: str = "[CLS]",
-        end_token: str = "[SEP]",
-        pad_token: str = "<pad>",
-        mask_token: str = "[MASK]",
-        dtype: str = "int32",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
-        )
+    def __init__(self, vocabulary: PathLike | bytes | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.set_vocabulary(vocabulary)
 
     def set_vocabulary(self, vocabulary: PathLike | bytes | None) -> None:

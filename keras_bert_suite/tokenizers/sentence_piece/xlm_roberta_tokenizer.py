@@ -4,7 +4,6 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import RobertaBackbone
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
@@ -32,34 +31,11 @@ class XLMRobertaTokenizer(SentencePieceTokenizer):
     """
 
     backbone_cls = RobertaBackbone
+    default_tokens = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
     num_separators = 2
     has_segment_ids = False
     asset_names = ("sentencepiece.bpe.model",)
     _vocabulary_cls = FairseqVocabulary
-
-    def __init__(
-        self,
-        vocabulary: PathLike | bytes | None = None,
-        unknown_token: str = "<unk>",
-        start_token: str = "<s>",
-        end_token: str = "</s>",
-        pad_token: str = "<pad>",
-        mask_token: str = "<mask>",
-        dtype: str = "int32",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            vocabulary,
-            unknown_token,
-            start_token,
-            end_token,
-            pad_token,
-            mask_token,
-            dtype,
-            name,
-            **kwargs,
-        )
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {**super().hugging_face_config(), "tokenizer_class": "XLMRobertaTokenizer"}

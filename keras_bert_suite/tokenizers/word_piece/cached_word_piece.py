@@ -48,10 +48,7 @@ class CachedWordPiece(CachedEngine):
         return b"".join(map(self._segment_ids.__getitem__, segments))
 
     def tokenize_with_offsets(self, text):
-        """str -> (ids, offsets, word_starts).
-
-        They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
-        """
+        """str -> (ids, offsets, word_starts), as `TextTokenizer.tokenize_with_offsets`."""
         ids, offsets, word_starts = [], [], []
         for match in self._splitter.segment_pattern(text).finditer(text):
             base = match.start()

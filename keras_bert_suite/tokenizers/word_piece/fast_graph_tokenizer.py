@@ -10,9 +10,9 @@ import struct
 import numpy as np
 
 from keras_bert_suite.tokenizers.engines import GraphEngine
+from keras_bert_suite.tokenizers.unicode_rules import FINAL_SIGMA
 from keras_bert_suite.tokenizers.word_piece.graph_corrections import (
     find_unknown_words,
-    lower_sigma,
     merge_unknown_words,
 )
 from keras_bert_suite.tokenizers.word_piece.normalizer_model import build_normalizer_model
@@ -35,10 +35,7 @@ class FastGraphTokenizer(GraphEngine):
     not the canonical order. This changes ids only if the vocabulary holds two such marks. The
     public BERT vocabularies hold none.
 
-    Args:
-        vocabulary: `Vocabulary`.
-        unknown_token: str.
-        lowercase, strip_accents: bool.
+    Args: as for `CachedWordPiece`.
     """
 
     def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
@@ -47,7 +44,7 @@ class FastGraphTokenizer(GraphEngine):
 
         pieces, unassigned, replacements = encode_unassigned(vocabulary.tokens)
         if lowercase:
-            replacements[ord("Σ")] = "Σ"  # Left to `lower_sigma`.
+            replacements[ord("Σ")] = "Σ"  # Left to `FINAL_SIGMA`.
         normalizer_model = build_normalizer_model(
             lowercase, strip_accents, unassigned, replacements
         )
@@ -107,7 +104,7 @@ class FastGraphTokenizer(GraphEngine):
 
     def _lower(self, normalized):
         # The normalizer's model lowers all other characters.
-        return lower_sigma(normalized) if self._lowercase else normalized
+        return FINAL_SIGMA.apply_in_graph(normalized) if self._lowercase else normalized
 
     def _split_words(self, texts):
         """Normalized rows -> ragged (ids, starts, ends), offsets in bytes of the normalized row."""

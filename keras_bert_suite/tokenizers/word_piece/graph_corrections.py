@@ -1,62 +1,11 @@
 """The rules that the models of tensorflow_text's ops cannot express, as TensorFlow ops."""
 
-from keras_bert_suite.tokenizers import unicode14
-from keras_bert_suite.tokenizers.unicode_rules import re2_class
-
-
-def lower_sigma(texts):
-    """`unicode_rules.lower_sigma` for normalized rows with capital sigmas in them.
-
-    The rows may be normalized first, because the rule of the sigma still finds the same neighbours:
-    normalization turns no cased character into an uncased one, nor the other way round. The same
-    holds for the characters that the rule passes over.
-
-    Args:
-        texts: tf.string (B,).
-
-    Returns:
-        tf.string (B,).
-    """
-    import tensorflow as tf
-
-    def lower():
-        rows = tf.where(_has_sigma(texts))
-        lowered = _lower_sigma_in_rows(tf.gather_nd(texts, rows))
-        return tf.tensor_scatter_nd_update(texts, rows, lowered)
-
-    # Most batches have no sigma. One search in all rows together finds this out fastest.
-    return tf.cond(_has_sigma(tf.strings.reduce_join(texts)), lower, lambda: texts)
-
-
-def _has_sigma(texts):
-    import tensorflow as tf
-
-    return tf.strings.length(tf.strings.regex_replace(texts, "Σ", "")) < tf.strings.length(texts)
-
-
-def _lower_sigma_in_rows(texts):
-    import tensorflow as tf
-
-    cased = re2_class(unicode14.CASED)
-    passed_over = re2_class(unicode14.CASE_IGNORABLE)
-    inner = f"Σ([{passed_over}]*[{cased}])"
-    # A sigma that ends a match is hidden from this pass, but not from the next.
-    texts = tf.strings.regex_replace(texts, inner, r"σ\1")
-    texts = tf.strings.regex_replace(texts, inner, r"σ\1")
-    texts = tf.strings.regex_replace(texts, f"([{cased}][{passed_over}]*)Σ", r"\1ς")
-    return tf.strings.regex_replace(texts, "Σ", "σ")
-
 
 def find_unknown_words(texts, starts, ends, max_characters):
     """Finds the words that have more than `max_characters` characters.
 
-    Args:
-        texts: tf.string (B,), UTF-8.
-        starts, ends: the words, ragged (B, None), in bytes of their row.
-        max_characters: int.
-
-    Returns:
-        `(starts, ends)` of these words, int64, in bytes of the joined rows.
+    `starts` and `ends` of the words are ragged (B, None), in bytes of their row. The result is
+    `(starts, ends)` of these words, int64, in bytes of the joined rows.
     """
     import tensorflow as tf
 
@@ -72,14 +21,8 @@ def find_unknown_words(texts, starts, ends, max_characters):
 def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
     """Makes all tokens of each unknown word one unknown token.
 
-    Args:
-        texts: tf.string (B,).
-        pieces: `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
-        unknown_words: `(starts, ends)`, int64, in bytes of the joined rows, ascending.
-        unknown_id: int.
-
-    Returns:
-        `(ids, starts, ends)`, ragged (B, None).
+    `pieces` and the result are `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
+    `unknown_words` is the result of `find_unknown_words`.
     """
     import tensorflow as tf
 

@@ -34,21 +34,13 @@ class Vocabulary:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
             raise ValueError(
-                f"The vocabulary file {path} is not UTF-8: line {line} holds the byte "
-                f"0x{content[error.start]:02x}. Save the file as UTF-8, or check that it is the "
-                "vocabulary and not, say, a checkpoint or an archive."
+                f"The vocabulary file {path} is not UTF-8: {error}. Save it as UTF-8."
             ) from error
         # Not str.splitlines, which also breaks at U+2028, U+0085 and others that may be tokens.
         lines = text.split("\n")
         while lines and not lines[-1].strip("\r"):
             lines.pop()
-        if not lines:
-            raise ValueError(
-                f"The vocabulary file {path} is empty. It must hold one WordPiece a line, "
-                "[PAD], [UNK], [CLS] and [SEP] among them."
-            )
         return cls([line.strip() or line.rstrip("\r") for line in lines], f"vocabulary {path}")
 
     def files(self, names):
@@ -67,13 +59,12 @@ class Vocabulary:
 
 def _check_tokens(tokens, source):
     if not tokens:
-        raise ValueError(f"The {source} is empty; a WordPiece vocabulary needs its pieces.")
+        raise ValueError(f"The {source} is empty. It must hold one WordPiece a line.")
     first_line = {}
     for line, token in enumerate(tokens, start=1):
         if not isinstance(token, str):
             raise ValueError(
-                f"The {source} holds {token!r} of type {type(token).__name__} at line {line}; "
-                "every piece must be a str."
+                f"The {source} holds {token!r} of type {type(token).__name__} at line {line}."
             )
         if not token or "\n" in token or "\r" in token:
             raise ValueError(
@@ -83,7 +74,6 @@ def _check_tokens(tokens, source):
         if token in first_line:
             raise ValueError(
                 f"The {source} holds pieces twice: {token!r} at lines {first_line[token]} and "
-                f"{line}. Every piece needs one id. Rename the later one, for example to "
-                "[unused...]; removing its line would shift every id after it."
+                f"{line}. Rename the later one (removing it would shift every id after it)."
             )
         first_line[token] = line

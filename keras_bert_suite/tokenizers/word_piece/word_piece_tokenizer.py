@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
@@ -59,6 +59,7 @@ class WordPieceTokenizer(TextTokenizer):
 
     backbone_cls = BertBackbone
     asset_names = (VOCABULARY_FILE,)
+    rules = ("lowercase", "strip_accents")
     eager_engine = CachedWordPiece
     graph_engine = FastGraphTokenizer
 
@@ -67,18 +68,9 @@ class WordPieceTokenizer(TextTokenizer):
         vocabulary: PathLike | Sequence[str] | None = None,
         lowercase: bool = True,
         strip_accents: bool | None = None,
-        unknown_token: str = "[UNK]",
-        start_token: str = "[CLS]",
-        end_token: str = "[SEP]",
-        pad_token: str = "[PAD]",
-        mask_token: str = "[MASK]",
-        dtype: str = "int32",
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
-        )
+        super().__init__(**kwargs)
         self.lowercase = bool(lowercase)
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
         self.set_vocabulary(vocabulary)
@@ -115,13 +107,6 @@ class WordPieceTokenizer(TextTokenizer):
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": True,
             "tokenizer_class": "BertTokenizer",
-        }
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
         }
 
     def _engine_arguments(self):

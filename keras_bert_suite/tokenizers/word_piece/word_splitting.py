@@ -6,11 +6,11 @@ import re
 from keras_bert_suite.tokenizers.unicode_rules import (
     ASCII_SYMBOLS,
     CJK,
+    FINAL_SIGMA,
     PUNCTUATION,
     SPACE,
     VISIBLE_MARKS,
     CharacterMap,
-    lower_sigma,
     python_class,
 )
 
@@ -55,8 +55,8 @@ class WordSplitter:
 
     def normalize(self, segment):
         """Segment to (normalized str, list of int: the index each of its characters came from)."""
-        if self._lowercase and "Σ" in segment:
-            segment = lower_sigma(segment)
+        if self._lowercase:
+            segment = FINAL_SIGMA.apply(segment)
         parts = [(part, i) for i, c in enumerate(segment) for part in self._characters[ord(c)]]
         normalized = "".join(part for part, _ in parts)
         if self._strip_accents and len(_visible_mark_pattern().findall(normalized)) > 1:
