@@ -113,9 +113,9 @@ def count_reductions(counts):
     """Counts the bytes and the seconds of all sums over the processes, those of gradients apart."""
     import torch
 
-    from keras_bert_suite.replicas import gradients
+    from keras_bert_suite.replicas import sums
 
-    reduce, sum_torch = torch.distributed.all_reduce, gradients._sum_torch
+    reduce, sum_torch = torch.distributed.all_reduce, sums._sum_gradients_torch
     kind = ["other"]
 
     def count(tensor, *args, **kwargs):
@@ -134,7 +134,7 @@ def count_reductions(counts):
         return result
 
     torch.distributed.all_reduce = count
-    gradients._SUMS["torch"] = count_gradients
+    sums._GRADIENT_SUMS["torch"] = count_gradients
 
 
 def run_in_processes(options, backend, count):

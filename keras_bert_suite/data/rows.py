@@ -164,6 +164,11 @@ def name_columns(x):
 
 def read_labels(y):
     """Reads labels or weights as arrays. A tuple of numbers or names is one column."""
+    if isinstance(y, str):
+        raise ValueError(
+            f"Labels and weights must have an entry for each row, got the string {y!r}. For a "
+            "column of a DataFrame, pass the column: table[name]."
+        )
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
     return map_arrays(as_array, y)

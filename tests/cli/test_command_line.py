@@ -153,7 +153,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         ([*finetune, "--checkpoint=run"], "run holds no model"),
         ([*finetune, "--text_column=sentense"], "has no column 'sentense'. Its columns are"),
         ([*finetune, "--text_column=sentence", "--label_column=x"], "no column 'x'"),
-        ([*finetune, "--delimiter=abc"], "one character other than"),
+        ([*finetune, "--delimiter=abc"], "must be one character"),
         ([*finetune, "--encoding=utf-9"], "unknown encoding: utf-9"),
         ([*finetune, "--output=model.keras"], "model.keras exists already"),
         ([*finetune, "--dtype=float23"], "value should be one of <float32|"),

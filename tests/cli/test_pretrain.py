@@ -154,7 +154,7 @@ def test_corpora_are_mixed(run, corpus, tmp_path):
     arguments[1] = tmp_path / "failed"
     for shares, wanted, message in (
         (f"{corpus}=0.75,{copy}=0.5", 2, "sum is 1.25; the shares must be over 0"),
-        (f"{corpus}=0.95,{copy}=0.05", 1, "Use a batch of at least 20 rows"),
+        (f"{corpus}=0.95,{copy}=0.05", 1, "less than a row of a batch of 4"),
         (f"{corpus}=0.75,{copy / 'none'}=0.25", 1, "none holds no finished corpus"),
         (f"{corpus}=0.75,{other}=0.25", 1, "other was prepared with another tokenizer than"),
     ):

@@ -137,7 +137,7 @@ def test_wrong_questions(answering, run, workshop, tmp_path):
         *("--output", tmp_path / "out.keras", "--train"),
     ]
     for arguments, message in (
-        ([*finetune, tmp_path / "wrong.json"], "article 2, paragraph 1, question 1 (2-1)"),
+        ([*finetune, tmp_path / "wrong.json"], "question 2-1 has 1 answers"),
         ([*finetune, tmp_path / "all.json", "--dev", answering / "dev.json"], "it has no answer"),
         (
             [*finetune, tmp_path / "all.json", "--text_column=x"],

@@ -1,13 +1,14 @@
 """A training on several devices of JAX is the training on one."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from child_process import finish, start
 from device_runs import RUNS, STEPS
 
-from keras_bert_suite.models.weight_layouts import MODEL, find_rows
+from keras_bert_suite.models.weight_layouts import MODEL, WEIGHT_LAYOUTS
 
 pytestmark = pytest.mark.backend("jax")
 
@@ -53,7 +54,7 @@ def check_parts(folder, name):
     for weight in weights:
         if "seed_generator" in weight:
             continue
-        (axes,) = find_rows(weight)
+        (axes,) = (axes for pattern, axes in WEIGHT_LAYOUTS if re.fullmatch(pattern, weight))
         moments = f"optimizer/adamw/{weight.replace('/', '_')}"
         for variable in (f"model/{weight}", f"{moments}_momentum", f"{moments}_velocity"):
             if variable not in parts:

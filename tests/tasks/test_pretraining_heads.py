@@ -213,7 +213,7 @@ def test_relations_that_the_head_does_not_know():
     pretrainer = build(next_sentence=True, span_boundary=False)
     pretrainer.compile()
     x, y, weights = make_batch(relations=[0, 2, 1])
-    with pytest.raises(ValueError, match="relation 2, .* knows the relations 0 to 1. .*=3"):
+    with pytest.raises(ValueError, match="relation 2, .*sentence_relations=2"):
         pretrainer.fit(x, y, sample_weight=weights, verbose=0)
     with pytest.raises(ValueError, match="sentence_relations must be an integer of at least 2"):
         build(sentence_relations=1)

@@ -151,7 +151,7 @@ def test_class_weights_are_weights_of_rows():
         loss(dataset, class_weight={"yes": 3.0}),
     ):
         assert got == pytest.approx(wanted, rel=1e-4)
-    with pytest.raises(ValueError, match="the key 'yess'"):
+    with pytest.raises(ValueError, match="class_weight has 'yess'"):
         loss(TEXTS, LABELS, 16, class_weight={"yess": 3.0})
     with pytest.raises(ValueError, match="not both"):
         loss(TEXTS, LABELS, 16, class_weight={"yes": 3.0}, sample_weight=rows)

@@ -159,7 +159,6 @@ def test_bad_input(embedder):
         embedder.score_retrieval,
         *({"q": "good"}, {"d": "bad"}, relevant),
     )
-    refuses("no queries", embedder.score_retrieval, {"q": "good"}, {"d": "bad"}, {})
     refuses("finite score for each of 12 pairs.* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
     refuses("a score that is NaN", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
     for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):

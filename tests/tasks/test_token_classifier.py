@@ -228,7 +228,7 @@ def test_another_head_of_hugging_face(tagger, tmp_path):
     from keras_bert_suite import TextClassifier
 
     save_hugging_face(tagger, tmp_path / "hf")
-    with pytest.raises(ValueError, match="does not classify texts"):
+    with pytest.raises(ValueError, match="no classification layer for texts"):
         TextClassifier.from_preset(tmp_path / "hf")
     with pytest.warns(UserWarning, match="left out"):
         twin = TokenClassifier.from_preset(tmp_path / "hf", num_classes=5)

@@ -21,7 +21,8 @@ def read_longformer(config):
     number = config.read("size", "num_hidden_layers")
     windows = config.get("attention_window", 512)
     each = [windows] * number if type(windows) is int else windows
-    if len(each) != number or not all(window > 0 and window % 2 == 0 for window in each):
+    is_list = isinstance(each, list) and len(each) == number
+    if not is_list or not all(window > 0 and window % 2 == 0 for window in each):
         raise ValueError(
             f"'attention_window' in {config.path} must be an even number, or a list of {number} of "
             f"them, one for each layer, got {shorten(repr(windows))}."
