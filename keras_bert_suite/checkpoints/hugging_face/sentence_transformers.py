@@ -41,6 +41,7 @@ def embedder_arguments(checkpoint):
             "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
     _check_prompts(directory)
+    _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
@@ -82,4 +83,14 @@ def _check_prompts(directory):
         raise ValueError(
             f"{path} has every text begin with the prompt {prompt!r}, which a TextEmbedder does "
             "not add. Set 'default_prompt_name' to null, and put the prompt before your texts."
+        )
+
+
+def _check_case(checkpoint, path):
+    settings = read_json(path) if path.is_file() else {}
+    # A `WordPieceTokenizer` is read with this setting.
+    if settings.get("do_lower_case") and not checkpoint.tokenizer_config.get("lowercase"):
+        raise ValueError(
+            f"{path} has texts lowercased before a tokenizer that keeps case, which a TextEmbedder "
+            "does not do. Set 'do_lower_case' to false, and lowercase your texts."
         )
