@@ -129,6 +129,13 @@ def test_lowercased_texts_are_for_tokenizers_of_word_pieces(directory, monkeypat
         embedder_arguments(checkpoint)
 
 
+def test_prompts_are_left_to_the_caller(directory):
+    path = directory / "config_sentence_transformers.json"
+    write_json(path, {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None})
+    with pytest.warns(UserWarning, match="names prompts for query, .* Put them before"):
+        TextEmbedder.from_preset(directory)
+
+
 def test_what_the_format_cannot_hold(saved, tmp_path):
     embedder = make_embedder(pooling="first_last_average")
     with pytest.raises(ValueError, match="no module for FirstLastPooling"):
