@@ -155,11 +155,21 @@ def find_other_heads(checkpoint, kept):
 
 
 def spelled_shapes(checkpoint):
-    """dict of name as the name table spells it -> (name in the file, shape) of each tensor."""
-    return {
-        checkpoint.name_table.spell(name): (name, tuple(shape))
-        for name, shape in checkpoint.tensor_shapes().items()
-    }
+    """dict of name as the name table spells it -> (name in the file, shape) of each tensor.
+
+    Raises:
+        ValueError: if two names in the file are spelled the same.
+    """
+    shapes = {}
+    for name, shape in checkpoint.tensor_shapes().items():
+        spelled = checkpoint.name_table.spell(name)
+        if spelled in shapes:
+            raise ValueError(
+                f"{checkpoint.path} holds the same tensor twice, as "
+                f"{shorten(shapes[spelled][0])!r} and as {shorten(name)!r}. Remove one of them."
+            )
+        shapes[spelled] = (name, tuple(shape))
+    return shapes
 
 
 def transformed_shape(transform, shape):

@@ -31,6 +31,6 @@ def encode_tensor(encode, labels, dtype, shape):
 
 def _split_rows(values, bounds):
     rows = np.empty(len(bounds) - 1, dtype=object)
-    for number, row in enumerate(np.split(values, bounds[1:-1])):
-        rows[number] = row
+    for number in range(len(rows)):  # A batch may have no row.
+        rows[number] = values[bounds[number] : bounds[number + 1]]
     return rows

@@ -50,8 +50,9 @@ def check_checksums(folder):
     if not sums.is_file():
         return
     for line in sums.read_bytes().splitlines():
-        wanted, _, name = os.fsdecode(line).partition("  ")
-        path = sums.parent / name
+        wanted, _, name = os.fsdecode(line).partition(" ")
+        # `sha256sum --binary` writes an asterisk instead of the second space.
+        path = sums.parent / name[1:]
         if path.is_file() and _digest(path) != wanted:
             raise ValueError(
                 f"{path} does not have its SHA-256 in {sums}. One of them is damaged: "

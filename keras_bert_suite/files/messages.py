@@ -18,6 +18,9 @@ _ERRORS_OF_DEVICES = (
     "XlaRuntimeError",
 )
 
+#: What PyTorch's plain RuntimeError says when a processor's memory is full.
+_CPU_ALLOCATOR = "DefaultCPUAllocator"
+
 
 @contextlib.contextmanager
 def reading(path, *others):
@@ -44,7 +47,7 @@ def reading(path, *others):
     except (ImportError, MemoryError, Warning):
         raise
     except Exception as error:
-        if type(error).__name__ in _ERRORS_OF_DEVICES:
+        if type(error).__name__ in _ERRORS_OF_DEVICES or _CPU_ALLOCATOR in str(error):
             raise
         # A name that is too long came out of the file.
         is_of_system = (

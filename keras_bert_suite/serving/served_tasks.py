@@ -38,7 +38,8 @@ def serve(task):
     """The `ServedTask` of a task.
 
     Raises:
-        ValueError: if the task has no `serving_outputs`, or no preprocessor.
+        ValueError: if the task has no `serving_outputs`, or no preprocessor, or if the name of a
+            label has a line feed.
     """
     if not hasattr(task, "serving_outputs"):
         raise ValueError(
@@ -50,5 +51,11 @@ def serve(task):
             f"{task.name} has no preprocessor, so texts cannot be turned into token ids. Set "
             "`task.preprocessor` to a SegmentPacker before the export."
         )
+    for name in getattr(task, "label_names", ()):
+        if "\n" in name:
+            raise ValueError(
+                f"The label name {name!r} has a line feed, and the file of the label names has one "
+                "in each line. Change `task.label_names` before the export."
+            )
     classes = (SERVED[cls] for cls in type(task).__mro__ if cls in SERVED)
     return next(classes, ServedTask)(task)

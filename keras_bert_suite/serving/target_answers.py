@@ -28,7 +28,8 @@ class ServedTargets(ServedTask):
 
     def pack(self, texts):
         """Packs sources, with room for a target after them."""
-        ids, lengths = _tokenize(self.task.preprocessor.tokenizer, texts[0])
+        (sources,) = texts
+        ids, lengths = _tokenize(self.task.preprocessor.tokenizer, sources)
         return self.task.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
         )

@@ -14,7 +14,7 @@ from keras_bert_suite.data.choice_rows import check_collated_endings, read_choic
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import check_first_token
+from keras_bert_suite.tasks.base.input_checks import check_first_token, check_pairs
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.hidden_states import pool_first_token
@@ -69,6 +69,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_first_token(backbone)
+        check_pairs(backbone)
 
         # === Layers ===
         self.backbone = backbone

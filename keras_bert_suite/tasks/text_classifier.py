@@ -20,6 +20,7 @@ from keras_bert_suite.tasks.base.input_checks import (
     check_first_token,
     check_in_memory,
     check_input_names,
+    check_pairs,
 )
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
@@ -245,6 +246,15 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
+
+    def arrange_columns(
+        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
+    ) -> tuple[Any, ...]:
+        if len(inputs) > 1 and (
+            self.pooling is None or isinstance(self.pooling, FirstTokenPooling)
+        ):
+            check_pairs(self.backbone)
+        return super().arrange_columns(inputs, names, labelled)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""

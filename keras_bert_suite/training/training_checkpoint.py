@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Arrays, PathLike
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.replicas import find_group, has_joint_variables
 from keras_bert_suite.replicas.processes import (
     is_true_anywhere,
@@ -100,6 +101,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         max_skipped: int = 20,
     ) -> None:
         super().__init__()
+        for name, value in (("every", every), ("keep", keep), ("max_skipped", max_skipped)):
+            check_integer(name, value, at_least=1)
         self.directory = Path(directory).expanduser()
         self.every = every
         self.keep = keep

@@ -112,6 +112,9 @@ def test_a_sentence_piece_tokenizer_comes_along(tmp_path):
     task = TextClassifier.from_preset(tmp_path / "saved", num_classes=2)
     text = "A Text, 2009."
     assert task.preprocessor.tokenizer.tokenize(text) == tokenizer.tokenize(text)
+    (tmp_path / "saved" / "10k.model").write_bytes(b"")
+    with pytest.raises(ValueError, match="has 10k.model, 30k-clean.model. Leave only the one"):
+        TextClassifier.from_preset(tmp_path / "saved", num_classes=2)
     other = AlbertTokenizer(make_albert(), strip_accents=False)
     with pytest.raises(ValueError, match="no place for strip_accents=False of the tokenizer"):
         save_google_tf1(backbone, tmp_path / "other", other)

@@ -9,7 +9,11 @@ from small_embedder import make_embedder
 from small_texts import make_reviews
 
 from keras_bert_suite import TextEmbedder
-from keras_bert_suite.checkpoints import save_sentence_transformers
+from keras_bert_suite.checkpoints import (
+    embedder_arguments,
+    open_checkpoint,
+    save_sentence_transformers,
+)
 
 TEXTS = ["", "the", *make_reviews(6)[0], "good " * 40]
 
@@ -112,6 +116,23 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
 def test_what_is_not_understood_is_refused(directory, file, change, message):
     write_json(directory / file, change(json.loads((directory / file).read_text())))
     with pytest.raises(ValueError, match=message):
+        TextEmbedder.from_preset(directory)
+
+
+def test_lowercased_texts_are_for_tokenizers_of_word_pieces(directory, monkeypatch):
+    config = json.loads((directory / "sentence_bert_config.json").read_text())
+    write_json(directory / "sentence_bert_config.json", {**config, "do_lower_case": True})
+    assert TextEmbedder.from_preset(directory).preprocessor.tokenizer.lowercase
+    checkpoint = open_checkpoint(directory)
+    monkeypatch.setattr(type(checkpoint), "tokenizer_config", {"vocabulary": "vocab.json"})
+    with pytest.raises(ValueError, match="texts lowercased before a tokenizer that keeps case"):
+        embedder_arguments(checkpoint)
+
+
+def test_prompts_are_left_to_the_caller(directory):
+    path = directory / "config_sentence_transformers.json"
+    write_json(path, {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None})
+    with pytest.warns(UserWarning, match="names prompts for query, .* Put them before"):
         TextEmbedder.from_preset(directory)
 
 

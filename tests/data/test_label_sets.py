@@ -89,6 +89,7 @@ def test_in_a_tensorflow_graph():
 
     assert encode(tf.ragged.constant(SETS)) == WANTED
     assert encode(tf.ragged.constant(IDS)) == WANTED
+    assert encode(tf.ragged.constant(IDS)[:0]) == []
     assert encode(tf.constant(WANTED)) == WANTED
     assert encode(tf.constant([["b"], ["a"]])) == [[0, 1, 0], [1, 0, 0]]
     # A row of a ragged tensor has ids, and is no matrix.

@@ -84,6 +84,15 @@ def test_sha256sum_reads_them(folder):
     assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 1
 
 
+def test_the_form_of_binary_files(folder):
+    sums = (folder / CHECKSUMS).read_text()
+    (folder / CHECKSUMS).write_text(sums.replace("  ", " *"))
+    check_checksums(folder)
+    (folder / "config.json").write_bytes(b'{"dropout": 0.5}')
+    with pytest.raises(ValueError, match="config.json does not have its SHA-256"):
+        check_checksums(folder)
+
+
 def test_only_the_listed_files_are_compared(folder):
     (folder / "README.md").write_text("a card")
     write_checksums(folder, ["*.json", "assets/**/*"])

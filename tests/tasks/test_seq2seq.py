@@ -13,6 +13,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     MaskedLM,
+    MultipleChoice,
     Pretrainer,
     RobertaBackbone,
     SegmentPacker,
@@ -219,7 +220,12 @@ def test_a_checkpoint_becomes_a_writer(tmp_path):
 def test_a_writer_compares_no_texts(tmp_path):
     """The first token of a pair, which classifiers pool, does not see the second text."""
     make_writer().save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="does not see the second text"):
+        MultipleChoice.from_preset(tmp_path)
     classifier = TextClassifier.from_preset(tmp_path, num_classes=2)
+    classifier.predict(SOURCES, verbose=0)
+    with pytest.raises(ValueError, match="does not see the second text"):
+        classifier.fit((SOURCES, SOURCES), [0, 1, 0], verbose=0)
     both = TextClassifier(
         change_pattern(classifier.backbone, "bidirectional"),
         num_classes=2,

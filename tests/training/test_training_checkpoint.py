@@ -225,6 +225,9 @@ def test_what_cannot_be_resumed_is_refused(directory):
         fit(task, TrainingCheckpoint(directory), data=SmallBatches().repeat())
     with pytest.raises(RuntimeError, match="without a second one"):
         fit(task, TrainingCheckpoint(directory), TrainingCheckpoint(directory))
+    for name in ("every", "keep", "max_skipped"):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
+            TrainingCheckpoint(directory, **{name: -1})
 
 
 def test_other_data_and_other_models_are_refused(directory):

@@ -1,7 +1,9 @@
 """Reads the modules of a directory of sentence-transformers."""
 
+import warnings
+
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.messages import reading, shorten
 
 #: The poolings of sentence-transformers that we have, too.
 POOLINGS = ("mean", "cls", "max")
@@ -41,6 +43,7 @@ def embedder_arguments(checkpoint):
             "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
     _check_prompts(directory)
+    _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
@@ -77,9 +80,27 @@ def _read_pooling(path):
 def _check_prompts(directory):
     path = directory / "config_sentence_transformers.json"
     settings = read_json(path) if path.is_file() else {}
-    prompt = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"))
-    if prompt:
+    prompts = {name: text for name, text in (settings.get("prompts") or {}).items() if text}
+    default = settings.get("default_prompt_name")
+    if default in prompts:
         raise ValueError(
-            f"{path} has every text begin with the prompt {prompt!r}, which a TextEmbedder does "
-            "not add. Set 'default_prompt_name' to null, and put the prompt before your texts."
+            f"{path} has every text begin with the prompt {prompts[default]!r}, which a "
+            "TextEmbedder does not add. Set 'default_prompt_name' to null, and put the prompt "
+            "before your texts."
+        )
+    if prompts:
+        warnings.warn(
+            f"{path} names prompts for {', '.join(prompts)}, which a TextEmbedder does not add. "
+            f"Put them before your texts: {shorten(repr(prompts))}.",
+            stacklevel=6,
+        )
+
+
+def _check_case(checkpoint, path):
+    settings = read_json(path) if path.is_file() else {}
+    # A `WordPieceTokenizer` is read with this setting.
+    if settings.get("do_lower_case") and not checkpoint.tokenizer_config.get("lowercase"):
+        raise ValueError(
+            f"{path} has texts lowercased before a tokenizer that keeps case, which a TextEmbedder "
+            "does not do. Set 'do_lower_case' to false, and lowercase your texts."
         )

@@ -12,7 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     read_special_tokens,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
-from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.files.messages import list_names, reading, shorten
 
 #: Hugging Face's classes that split text as tokenizer.json says.
 _FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
@@ -106,12 +106,18 @@ def read_google_albert(directory):
 
     Returns:
         (class, arguments) of the tokenizer: "AlbertTokenizer" with "vocabulary", the path of the
-        first file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
+        only file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
 
     Raises:
         FileNotFoundError: if there is no vocabulary.
+        ValueError: if there are several SentencePiece models.
     """
     models = sorted(directory.glob("*.model"))
+    if len(models) > 1:
+        raise ValueError(
+            f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
+            "came with the weights."
+        )
     if models:
         return "AlbertTokenizer", {"vocabulary": str(models[0])}
     chinese = directory / "vocab_chinese.txt"

@@ -22,10 +22,10 @@ class TokenEmbeddings(BertEmbeddings):
         vocabulary_size: int,
         hidden_dim: int,
         max_sequence_length: int = 8192,
-        num_segments: int = 0,
         dropout: float = 0.0,
         layer_norm_epsilon: float = 1e-5,
         norm_bias: bool = False,
+        num_segments: int = 0,
         **kwargs: Any,
     ) -> None:
         self.norm_bias = norm_bias

@@ -55,6 +55,16 @@ def check_first_token(backbone):
         )
 
 
+def check_pairs(backbone):
+    """Checks that the first token of a pair sees the second text, before a task pools it."""
+    if getattr(backbone, "attention_pattern", None) == "seq2seq":
+        raise ValueError(
+            "The first token of a pair does not see the second text in a seq2seq backbone, so it "
+            "is the same for every second text. Build the task on "
+            "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+        )
+
+
 def check_segments(num_segments, backbone, input_names):
     """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
