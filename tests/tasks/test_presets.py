@@ -75,6 +75,15 @@ def test_a_damaged_preset_is_refused(preset, tmp_path):
     assert not WordPieceTokenizer.from_preset(copy).lowercase
 
 
+def test_weights_that_were_cut_short_are_named(preset, tmp_path):
+    copy = shutil.copytree(preset, tmp_path / "copy")
+    (copy / "SHA256SUMS").unlink()  # Presets of KerasHub have none.
+    weights = copy / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"model\.weights\.h5 cannot be read: .* cut short"):
+        TextClassifier.from_preset(copy)
+
+
 def test_a_damaged_archive_is_refused(tmp_path):
     """Newer versions of Python than 3.11 do not compare what Keras reads piece by piece."""
     task = make_classifier()
