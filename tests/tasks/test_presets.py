@@ -336,3 +336,11 @@ def test_a_masked_lm_of_a_pretrainers_preset_has_the_wanted_dtype(tmp_path):
     pretrainer.save_to_preset(str(tmp_path / "preset"))
     model = MaskedLM.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
     assert model.backbone.transformer_layers[0].compute_dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("name", ["segment_ids", "padding_mask"])
+def test_packed_arrays_of_other_shapes_are_refused(name):
+    classifier = make_classifier()
+    packed = classifier.preprocessor(TEXTS[:2])
+    with pytest.raises(ValueError, match=rf"{name} must have the shape of token_ids, \(2, 16\)"):
+        classifier.predict({**packed, name: packed[name][:, :1]}, verbose=0)
