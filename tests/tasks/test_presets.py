@@ -75,6 +75,15 @@ def test_a_damaged_preset_is_refused(preset, tmp_path):
     assert not WordPieceTokenizer.from_preset(copy).lowercase
 
 
+def test_weights_that_were_cut_short_are_named(preset, tmp_path):
+    copy = shutil.copytree(preset, tmp_path / "copy")
+    (copy / "SHA256SUMS").unlink()  # Presets of KerasHub have none.
+    weights = copy / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"model\.weights\.h5 cannot be read: .* cut short"):
+        TextClassifier.from_preset(copy)
+
+
 def test_a_damaged_archive_is_refused(tmp_path):
     """Newer versions of Python than 3.11 do not compare what Keras reads piece by piece."""
     task = make_classifier()
@@ -327,3 +336,11 @@ def test_a_masked_lm_of_a_pretrainers_preset_has_the_wanted_dtype(tmp_path):
     pretrainer.save_to_preset(str(tmp_path / "preset"))
     model = MaskedLM.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
     assert model.backbone.transformer_layers[0].compute_dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("name", ["segment_ids", "padding_mask"])
+def test_packed_arrays_of_other_shapes_are_refused(name):
+    classifier = make_classifier()
+    packed = classifier.preprocessor(TEXTS[:2])
+    with pytest.raises(ValueError, match=rf"{name} must have the shape of token_ids, \(2, 16\)"):
+        classifier.predict({**packed, name: packed[name][:, :1]}, verbose=0)

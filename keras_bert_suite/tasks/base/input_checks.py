@@ -82,10 +82,21 @@ def check_segments(num_segments, backbone, input_names):
 
 
 def check_packed(arrays, backbone):
-    """Checks that the ids in packed arrays have a row in the backbone's embeddings.
+    """Checks that packed arrays have one shape, and ids with a row in the backbone's embeddings.
 
     Tensors of TensorFlow are not checked, because they may be in a graph.
     """
+    token_ids = arrays.get("token_ids")
+    for name in ("segment_ids", "padding_mask"):
+        array = arrays.get(name)
+        if (
+            isinstance(array, np.ndarray)
+            and isinstance(token_ids, np.ndarray)
+            and array.shape != token_ids.shape
+        ):  # A column (B, 1) would be taken for every token of its row.
+            raise ValueError(
+                f"{name} must have the shape of token_ids, {token_ids.shape}, got {array.shape}."
+            )
     mask = arrays.get("padding_mask")
     if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
         raise ValueError(
