@@ -40,6 +40,16 @@ def test_every_activation(save_peer, inputs, activation):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
+def test_an_argument_goes_before_that_of_the_checkpoint(save_peer, inputs):
+    """Also one that config.json has."""
+    peer, path = save_peer(config={"hidden_act": "gelu", "hidden_dropout_prob": 0.1})
+    backbone = BertBackbone.from_preset(path, activation="relu", dropout=0.5)
+    assert backbone.dropout == 0.5
+    other, _ = save_peer(config={"hidden_act": "relu"}, directory="other")
+    other.load_state_dict(peer.state_dict())
+    check_same_outputs(backbone, other, inputs)
+
+
 def test_shards(save_peer, inputs):
     peer, path = save_peer(max_shard_size="2KB")
     assert len(list(path.glob("model-*.safetensors"))) > 2

@@ -99,6 +99,13 @@ def test_round_trip_is_byte_equal(tmp_path, save_peer, make_classifier, model_na
     assert written["hidden_act"] == activation
 
 
+def test_padding_may_be_any_piece(tmp_path):
+    tokenizer = WordPieceTokenizer(PIECES[::-1])
+    save_hugging_face(BertBackbone(**SIZES), tmp_path / "saved", tokenizer)
+    config = json.loads((tmp_path / "saved" / "config.json").read_text())
+    assert config["pad_token_id"] == tokenizer.pad_token_id != 0
+
+
 def test_google_checkpoint_becomes_a_hugging_face_one(toy, tmp_path, values_of):
     backbone = BertBackbone.from_preset(str(toy))
     save_hugging_face(backbone, tmp_path / "converted", WordPieceTokenizer(toy / "vocab.txt"))

@@ -96,6 +96,16 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
 
 
+def test_flags_reach_the_masker(corpus):
+    given = {"mask_token_rate": 0.7, "random_token_rate": 0.2, "max_predictions": 5}
+    given |= {"unit": "word", "seed": 7}
+    flags = ["--output=run", "--steps=1", f"--corpus={corpus}", "--masking_rate=0.3"]
+    flags += [f"--{name}={value}" for name, value in given.items()]
+    values = parse_flags("pretrain", pretrain, flags)
+    masker = masker_flags.make_masker(values, None, read_tokenizer(corpus))
+    assert {name: getattr(masker, name) for name in given} == given and masker.rate == 0.3
+
+
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
     model = runs("span_boundary") / "model"
     convert = ("convert", "--input", model, "--to=huggingface", "--output", tmp_path / "model")

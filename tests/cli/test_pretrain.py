@@ -243,7 +243,8 @@ def test_accumulated_batches_are_steps(run, corpus, tmp_path, monkeypatch):
 
     monkeypatch.setattr(keras.callbacks, "TensorBoard", log_to)
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
-    arguments += [*SETTINGS, *STEPS, "--warmup_steps=0", "--learning_rate=0.6", "--keep=9"]
+    # A warm-up of two batches is one update, and that of the first line has the whole rate.
+    arguments += [*SETTINGS, *STEPS, "--warmup_steps=2", "--learning_rate=0.6", "--keep=9"]
     status, _, err = run("pretrain", *arguments, "--accumulate=2", "--tensorboard")
     assert status == 0, err
     assert folders == [tmp_path / "run" / "tensorboard"]

@@ -20,6 +20,7 @@ ENGLISH = [
     "“Go.” | ‘No.’ | (It was late.) | [Really.] | The end",
     "He left in 1990. | She left at 5 p.m. Monday. | It was over at 6 p.m. | The rest is history.",
     "1. The first thing. | 2 is a number.",
+    "100. The last thing. | When? | 1990. | She left.",
     "What?! | No!!! | Yes.",
     "Vitamin C. | It helps. | Solve for x. | Bob did.",
     "É. Zola was here. | Él no.",

@@ -4,9 +4,10 @@ import tracemalloc
 import grain
 import numpy as np
 import pytest
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import VOCABULARY, make_reviews
 
-from keras_bert_suite import TokenMasker, WordPieceTokenizer
+from keras_bert_suite import BytePairTokenizer, TokenMasker, WordPieceTokenizer
 from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances import epoch_stretches, pretraining_batches
@@ -79,6 +80,22 @@ def test_rows_of_sentences_have_no_labels_and_separators_between_documents():
     doc = make_batches(corpus, mode="doc_sentences", **arguments)
     rows = sorted(row for i in range(3) for row in unmask(doc[i]))
     assert rows == [[CLS, 6, 7, 8, SEP], [CLS, 9, SEP], [CLS, 10, SEP]]
+
+
+def test_pairs_leave_room_for_the_separators_of_roberta():
+    """Two of them, so that a pair of seven tokens loses one, at either end of the longer text."""
+    corpus = TokenCorpus.from_documents([[[10, 11, 12, 13], [14, 15, 16]]])
+    masker = TokenMasker(BytePairTokenizer(make_vocabulary(), MERGES))
+    batches = make_batches(
+        corpus, masker, mode="sop", sequence_length=10, batch_size=1, short_seq_prob=0
+    )
+    start, end = 0, 2
+    first, last, other = [10, 11, 12], [11, 12, 13], [14, 15, 16]
+    assert {tuple(row) for i in range(40) for row in unmask(batches[i])} == {
+        (start, *a, end, end, *b, end)
+        for longer in (first, last)
+        for a, b in ((longer, other), (other, longer))
+    }
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_windows_find_what_a_whole_row_has():
     finders[1].head.set_weights(finders[0].head.get_weights())
     rows = [[word for word in row if word != "\x01"][:20] for row in ROWS]
     in_windows, whole = (finder.predict(rows, verbose=0) for finder in finders)
-    short = [[e for e in row if e.end - e.start <= 2] for row in whole]
+    short = [[e for e in row if e.end - e.start <= 3] for row in whole]
     assert sum(map(len, short)) > 100
     for got, wanted, of_row in zip(*map(places, (in_windows, short, whole)), strict=True):
         assert {*wanted} <= {*got} <= {*of_row}

@@ -189,8 +189,18 @@ def test_weights(tagger):
     before = tagger.get_weights()
     first = tagger.test_on_batch(ROWS[:3], TAGS[:3], return_dict=True)
     tagger.reset_metrics()
-    tagger.train_on_batch(ROWS[:3], TAGS[:3], class_weight={"O": 0.5, "B-POS": 2.0})
     assert set(first) == {"loss", "accuracy"}
+    losses = []
+    # Tokens that do not count do not count with the weight of a class, either.
+    for class_weight in (None, {"O": 1.0}, {"O": 0.5, "B-POS": 2.0}):
+        keras.utils.set_random_seed(0)
+        tagger.set_weights(before)
+        logs = tagger.train_on_batch(
+            ROWS[:3], TAGS[:3], class_weight=class_weight, return_dict=True
+        )
+        losses.append(float(logs["loss"]))
+        tagger.reset_metrics()
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6) and losses[2] != losses[0]
     tagger.set_weights(before)
 
 

@@ -157,6 +157,9 @@ def test_without_a_vocabulary():
             use()
     tokenizer.set_vocabulary(VOCABULARY)
     assert tokenizer.tokenize("the") == ids_of("the")
+    # What was made of the vocabulary before does not stay.
+    tokenizer.set_vocabulary([*SPECIAL, "the"])
+    assert tokenizer.tokenize("the") == [5] != ids_of("the")
 
 
 def check_restored(restored, original):

@@ -215,6 +215,26 @@ def test_a_full_disk(directory, uninterrupted):
     assert_same(task, uninterrupted[1])
 
 
+def test_a_disk_that_is_full_for_a_while(directory, uninterrupted):
+    """Later checkpoints make up for the one that could not be written."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit_files(size):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+
+    task = build_pretrainer()
+    checkpoint = TrainingCheckpoint(directory, every=5, asynchronous=False)
+    try:
+        with pytest.warns(UserWarning, match="could not be written.*File too large"):
+            full, free = At(7, lambda: limit_files(1000)), At(12, lambda: limit_files(before[0]))
+            fit(task, checkpoint, full, free)
+    finally:
+        limit_files(before[0])
+    assert_same(task, uninterrupted[1])
+    assert list_names(directory) == [f"step-{n:08d}" for n in (20, 25, STEPS)]
+
+
 def test_what_cannot_be_resumed_is_refused(directory):
     task = build_pretrainer()
     stream = SmallBatches().to_iter_dataset()
