@@ -112,9 +112,9 @@ def unreadable(rank):
     yield from BATCHES[1:]
 
 
-def evaluate(x, y=None, **arguments):
+def evaluate(x, y=None, batch_size=None, **arguments):
     """The logs of an evaluation of a classifier that is not trained."""
-    return build().evaluate(x, y, return_dict=True, verbose=0, **arguments)
+    return build().evaluate(x, y, batch_size, return_dict=True, verbose=0, **arguments)
 
 
 def build(dropout=0.0, seed=0, **optimizer):
