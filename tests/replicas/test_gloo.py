@@ -137,10 +137,12 @@ def test_a_killed_process_is_named_and_one_process_goes_on(pair, folder):
     ("loss", "message"),
     [
         ("absent", "Process 1 of 2 was lost in the code before evaluate"),
-        ("killed", r"Process 1 of 2 was lost in step \d of evaluate; the others stop"),
+        ("killed", r"Process 1 of 2 was lost in .* of evaluate; the others stop"),
         ("failed", r"Process 1 of 2 was lost in .* of evaluate; .* OSError: The disk is gone"),
     ],
 )
-def test_a_process_that_is_lost_in_an_evaluation_is_named(loss, message, tmp_path):
+def test_a_process_that_is_lost_in_an_evaluation_is_named(loss, message, tmp_path, capfd):
+    """The error is raised, or printed by a process that still waits for the lost one."""
     processes = start_processes(2, "replicas.gloo_steps", "run_evaluation", loss, folder=tmp_path)
-    assert re.search(message, read_results(processes)[0]["error"])
+    found = read_results(processes)[0]
+    assert re.search(message, found.get("error") or capfd.readouterr().err)
