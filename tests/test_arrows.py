@@ -16,7 +16,7 @@ ALLOWED = {
     "replicas": {"files"},
     "layers": {"replicas"},
     "checkpoints": {"files"},
-    "training": {"files", "replicas"},
+    "training": {"files", "replicas", "argument_checks"},
     "models": {"layers", "checkpoints", "argument_checks"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
     "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
