@@ -84,7 +84,7 @@ class Choices(Kind):
                 probabilities += outputs["probabilities"].tolist()
             return choices, probabilities
 
-        from keras_bert_suite.tasks.base.predicting import softmax
+        from keras_bert_suite.tasks.answers.probabilities import softmax
 
         chooser = open_task(values.model, self.task)
         outputs = chooser.predict((prompts, endings), batch_size=values.batch_size, verbose=0)

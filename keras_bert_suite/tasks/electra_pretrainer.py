@@ -18,9 +18,11 @@ from keras_bert_suite.tasks.base.idle_weights import (
     encode_tokens,
     find_idle,
 )
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.pretraining import PretrainingData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import (
-    DerivedLabels,
     add_perplexity,
     make_masked_lm_head,
 )
@@ -37,7 +39,7 @@ DISCRIMINATOR_WEIGHT = 50.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
+class ElectraPretrainer(IdleWeights, Task, keras_hub.models.Task):
     """A discriminator that learns which tokens of a text a generator has replaced.
 
     The generator guesses the masked tokens. Each masked token is replaced by a token that is drawn
@@ -123,6 +125,9 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
         self.idle_paths = find_idle(backbone) | find_idle(self.generator)
+
+        # === Data ===
+        self.data = PretrainingData(self.preprocessor, EncoderInputs.of(backbone))
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -164,7 +169,7 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         loss: Any = "auto",
         **kwargs: Any,
     ) -> None:
-        """See `RowTask.compile`. The base and the large model of the paper had the rate 2e-4."""
+        """See `Task.compile`. The base and the large model of the paper had the rate 2e-4."""
         self.generator.remat = self.backbone.remat
         super().compile(optimizer, loss, **kwargs)
 
@@ -183,7 +188,7 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
             },
         }
 
-    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+    def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """The labels that follow from the drawn tokens."""
         return label_tokens(x, y, y_pred, sample_weight)
 

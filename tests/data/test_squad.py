@@ -8,7 +8,7 @@ from keras_bert_suite.data.squad import (
     read_squad,
     write_predictions,
 )
-from keras_bert_suite.tasks.answers import Answer
+from keras_bert_suite.tasks.answers.questions import Answer
 
 CONTEXT = "Ada Lovelace wrote it in 1843. Ada saw far."
 CONTENT = {

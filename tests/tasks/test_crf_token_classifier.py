@@ -115,7 +115,7 @@ def test_the_loss_of_windows_is_that_of_the_chains_they_answer_for():
     tagger, whole = (without_context(make_tagger(n)) for n in (8, 64))
     row = ["the", "good", "filmsly", "plot", "good", "good", "was", "dull", "fine", "films"]
     tags = tag(row)
-    windows = tagger.cut_windows(tagger.read_rows([row]))
+    windows = tagger.data.window(tagger.data.read([row]))
     assert len(windows) > 2
     _, counts = tagger.preprocessor.tokenizer.tokenize_words(row)
     first_tokens = np.cumsum(counts) - counts

@@ -1,5 +1,3 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.data.conll import read_conll
 from keras_bert_suite.data.span_labels import tags_to_spans
-from keras_bert_suite.tasks.entities import Entity
+from keras_bert_suite.tasks.answers.entities import Entity
 
 LABELS = ["POS", "PLOT"]
 
@@ -47,8 +45,7 @@ def places(answers):
 
 
 def cut(finder, rows, spans):
-    rows = finder.read_rows(rows, spans)
-    return finder.cut_windows(dataclasses.replace(rows, labels=finder.encode_labels(rows.labels)))
+    return finder.data.window(finder.data.read(rows, spans))
 
 
 def fit(finder, rows=ROWS, spans=SPANS, epochs=25):

@@ -1,4 +1,4 @@
-"""Holds the weights of a task while it predicts or evaluates under JAX."""
+"""Locks the weights of a task while it predicts or evaluates under JAX."""
 
 import contextlib
 import threading
@@ -12,7 +12,7 @@ _LOCKS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 @contextlib.contextmanager
-def hold_weights(task: keras.Model) -> Iterator[None]:
+def lock_weights(task: keras.Model) -> Iterator[None]:
     """Lets one thread at a time into the block, and gives the task its weights back on an error.
 
     Under JAX, Keras takes the weights out of a model while it predicts or evaluates. It puts them

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from keras_bert_suite.tasks.answers.rows import RowAnswers
+
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
@@ -60,6 +62,40 @@ class _Spans:
         return Answer("", -1, -1, score, self.null_odds)
 
 
+class QuestionAnswers(RowAnswers):
+    """The best answer to each question, from scores (2, L) of the tokens of each window.
+
+    Args:
+        max_answer_length: int, the maximum number of tokens of an answer.
+        no_answer_threshold: float, the `null_odds` above which a question has no answer; None if
+            every question has an answer.
+    """
+
+    def __init__(self, max_answer_length=30, no_answer_threshold=None):
+        self.max_answer_length = max_answer_length
+        self.no_answer_threshold = no_answer_threshold
+
+    def decode(self, outputs, rows):
+        """list of `Answer`; the scores themselves for packed arrays."""
+        if rows.is_packed:
+            return outputs
+        return choose_answers(outputs, rows, self.max_answer_length, self.no_answer_threshold)
+
+    def rank(self, outputs, rows, n_best):
+        """list of lists of `Answer`, the best first; the scores themselves for packed arrays."""
+        if rows.is_packed:
+            return outputs
+        return rank_answers(outputs, rows, self.max_answer_length, self.no_answer_threshold, n_best)
+
+    def decode_spans(self, outputs, rows):
+        """list of `Answer`, also to questions that may have none."""
+        return choose_answers(outputs, rows, self.max_answer_length, None)
+
+    def serve(self, ops, outputs, packed):
+        """The answers for tokens: `start_logits` and `end_logits`, float32 (B, L)."""
+        return {"start_logits": outputs[:, 0], "end_logits": outputs[:, 1]}
+
+
 def choose_answers(outputs, windows, max_answer_length, threshold):
     """Chooses the best answer to each question.
 
@@ -110,7 +146,7 @@ def rank_answers(outputs, windows, max_answer_length, threshold, n_best):
 
 def _find_spans(outputs, windows, max_answer_length, has_null):
     """Yields the `_Spans` of each context."""
-    bounds = np.searchsorted(windows.row_ids, np.arange(len(windows.contexts) + 1))
+    bounds = np.searchsorted(windows.sources, np.arange(len(windows.contexts) + 1))
     for row, context in enumerate(windows.contexts):
         scores, firsts, lasts, nulls = [np.zeros(0, "float32")], [], [], []
         for window in range(bounds[row], bounds[row + 1]):

@@ -1,6 +1,6 @@
-"""The common base of tasks: their training, evaluation and prediction."""
+"""The common base of tasks: what they are trained with, and what users call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -8,62 +8,68 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.replicas import (
     drop_copies,
-    find_group,
     has_joint_variables,
     in_scope_of_model,
     whole_batches,
 )
 from keras_bert_suite.replicas.process_watch import ProcessWatch
-from keras_bert_suite.tasks.base.batch_sources import (
-    choose_size,
-    evaluation_source,
-    hold_out,
-    read_data,
-    training_source,
-    weighted,
-)
-from keras_bert_suite.tasks.base.compiled_forward import compile_forward
-from keras_bert_suite.tasks.base.held_weights import hold_weights
-from keras_bert_suite.tasks.base.input_checks import check_preprocessor
-from keras_bert_suite.tasks.base.joint_start import (
-    check_shared,
-    check_shares,
-    copy_weights,
-    share_batch,
-    start_jointly,
-)
-from keras_bert_suite.tasks.base.predicting import predict
+from keras_bert_suite.runs import trainer
+from keras_bert_suite.runs.batches import check_dataset, map_dataset, map_rows
+from keras_bert_suite.runs.compiled_forward import compile_forward
+from keras_bert_suite.runs.joint_start import copy_weights, share_batch
+from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
+from keras_bert_suite.runs.prediction import predict, watch_prediction
+from keras_bert_suite.runs.shared_steps import SharedSteps
+from keras_bert_suite.runs.training_run import validate
+from keras_bert_suite.runs.weight_lock import lock_weights
+from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.base.part_checks import check_preprocessor
 from keras_bert_suite.tasks.base.preset_task import PresetTask
-from keras_bert_suite.tasks.base.sequence_packing import check_can_pack_sequences
-from keras_bert_suite.tasks.base.shared_steps import SharedSteps
-from keras_bert_suite.tasks.base.task_hooks import TaskHooks
-from keras_bert_suite.tasks.base.training_run import TrainingRun, find_progress, validate
+from keras_bert_suite.tasks.data.input_checks import check_held_out
+from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.training import (
-    find_training_checkpoint,
+    AdamW,
+    LinearWarmupDecay,
     forget_metrics,
-    lay_schedule,
     lay_schedule_without_end,
+    read_loss,
     sum_before_clipping,
+    take_class_ids,
     track_finite_losses,
 )
 
 
-class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
+class Task(SharedSteps, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
+
+    A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
+    model. `answers` turns outputs of the model into what a person reads.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
     lays a schedule of open length over its steps, see `LinearWarmupDecay`.
 
-    List `RowTask` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess
-    each batch a second time.
-
-    `TaskHooks` has the hooks by which tasks differ. `PresetTask` opens a task, and `SharedSteps`
-    shares its steps among replicas.
+    List `Task` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess each
+    batch a second time.
     """
+
+    #: The class of `data`.
+    data_cls: type = TextData
+
+    data: Any
+    answers: Any = RowAnswers()
+    backbone: Any
+
+    #: The peak of the learning rate.
+    default_rate = 5e-5
+
+    #: The share of the steps in which the learning rate rises.
+    warmup_ratio = 0.1
 
     #: Whether `train_on_batch` has given all processes the weights of the first.
     _has_common_weights = False
@@ -72,9 +78,9 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
     def preprocessor(self) -> Any:
         """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
 
-        A task that `needs_segment_packer` replaces a preprocessor of KerasHub by a `SegmentPacker`
-        with the same tokens, if its tokenizer is WordPiece, RoBERTa's byte pairs, or ALBERT's or
-        XLM-RoBERTa's SentencePiece.
+        If the data of a task need a `SegmentPacker`, it replaces a preprocessor of KerasHub by a
+        `SegmentPacker` with the same tokens, if its tokenizer is WordPiece, RoBERTa's byte pairs,
+        or ALBERT's or XLM-RoBERTa's SentencePiece.
         """
         return super().preprocessor
 
@@ -84,6 +90,43 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         if self.needs_segment_packer:
             value = find_segment_packer(value) or value
         keras_hub.models.Task.preprocessor.fset(self, value)
+        if "data" in vars(self):  # A constructor makes the data later.
+            self.data.packer = value
+
+    @property
+    def needs_segment_packer(self) -> bool:
+        """bool, whether the task must know where in a text each token was."""
+        return self.data_cls.needs_segment_packer
+
+    @property
+    def input_names(self) -> tuple[str, ...] | None:
+        """The names of the texts of a row, and of the inputs of an export; None before training."""
+        return self.data.input_names
+
+    @input_names.setter
+    def input_names(self, names: tuple[str, ...] | None) -> None:
+        self.data.input_names = names
+
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        """The optimizer that `compile` takes for "auto"."""
+        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+
+    def make_loss(self) -> Any:
+        """The loss that `compile` takes for "auto"."""
+        raise NotImplementedError
+
+    def make_metrics(self) -> dict[str, Any]:
+        """Further arguments that `compile` takes for "auto"."""
+        return {}
+
+    @property
+    def returns_logits(self) -> bool:
+        """bool, whether outputs are logits, and not probabilities."""
+        return True
+
+    def read_loss(self, loss: Any) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model."""
+        return take_class_ids(read_loss(loss, self.returns_logits))
 
     @in_scope_of_model
     def compile(
@@ -126,7 +169,7 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
-        self._build_optimizer()
+        trainer.build_optimizer(self)
 
     def make_predict_function(self, force: bool = False) -> Any:
         """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
@@ -195,31 +238,30 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         if sequence_packing:
             check_can_pack_sequences(self)
+        weigh = self._weigh_classes(class_weight)
         with ProcessWatch("fit").watch(callbacks) as callbacks:
-            checkpoint, callbacks = find_training_checkpoint(callbacks)
-            progress = find_progress(self.optimizer, checkpoint)
-            data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
-            data, held_out = hold_out(
-                self, data, validation_data, validation_split, validation_batch_size
+            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
+            given, held_out = self.hold_out(
+                given, validation_data, validation_split, validation_batch_size
             )
-            check_shares(self.optimizer, data, choose_size(batch_size))
-            run = TrainingRun(
-                training_source(
-                    self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
-                ),
-                None
-                if held_out is None
-                else evaluation_source(self, held_out, validation_batch_size or batch_size),
-                progress=progress,
+            return trainer.fit(
+                self,
+                self.data,
+                given,
+                held_out,
+                batch_size=batch_size,
+                validation_batch_size=validation_batch_size,
+                shuffle=shuffle,
+                weigh=weigh,
+                lay_out=choose_layout(self.backbone) if sequence_packing else None,
                 epochs=epochs,
                 initial_epoch=initial_epoch,
                 steps_per_epoch=steps_per_epoch,
                 validation_steps=validation_steps,
+                callbacks=callbacks,
+                verbose=verbose,
+                **kwargs,
             )
-            lay_schedule(self, progress.first_step, run.total, callbacks)
-            self._build_optimizer()
-            start_jointly(self, run)
-            return run.train(self, checkpoint, callbacks, shuffle, verbose, **kwargs)
 
     @whole_batches()
     @in_scope_of_model
@@ -246,19 +288,10 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
                 self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
             )
         with ProcessWatch("evaluate").watch(callbacks) as callbacks:
-            data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
-            source = evaluation_source(self, data, batch_size, by_length=steps is None)
-            steps = steps or source.num_batches
-            check_shared(self, {"data": source}, steps=steps)
-            with hold_weights(self):
-                return keras.Model.evaluate(
-                    self,
-                    x=source.preprocessed(),
-                    steps=steps,
-                    callbacks=callbacks,
-                    verbose=verbose if find_group().leads else 0,
-                    **kwargs,
-                )
+            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
+            return trainer.evaluate(
+                self, self.data, given, batch_size, steps, callbacks, verbose, **kwargs
+            )
 
     @in_scope_of_model
     def predict(
@@ -281,7 +314,95 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         Raises:
             ValueError: in all processes of JAX, if they have different models, arguments or rows.
         """
-        return predict(self, x, batch_size, steps, self.decode, **kwargs)
+        return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
+
+    @whole_batches()
+    def predict_with(
+        self,
+        decode: Callable[[Any, Any], Any],
+        x: Inputs,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        condense: Callable[[Any, Any], Any] | None = None,
+        callbacks: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Predicts with other answers than those of `predict`.
+
+        Args:
+            decode, condense: see `predict` in `runs/prediction.py`.
+            x, batch_size, steps, callbacks, **kwargs: as for `predict`.
+        """
+        with watch_prediction(callbacks) as callbacks:
+            given = self.read(x, batch_size=batch_size)
+            return predict(
+                self, self.data, given, batch_size, steps, decode, condense, callbacks, **kwargs
+            )
+
+    def read(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        *,
+        labelled: bool = False,
+        **given: Any,
+    ) -> Any:
+        """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
+
+        Args:
+            x, y, sample_weight: as for `fit`.
+            labelled: bool, whether they are for `fit` or `evaluate`.
+            **given: further arguments, which must be None for a dataset.
+
+        Returns:
+            `x` if it is a dataset, otherwise `Rows`.
+        """
+        check_preprocessor(self.preprocessor, self.backbone)
+        if is_dataset(x):
+            check_dataset(x, self, y=y, sample_weight=sample_weight, **given)
+            return x
+        return self.data.read(x, y, sample_weight, labelled)
+
+    def _weigh_classes(self, class_weight):
+        """The function from encoded labels to the weights of their classes, or None."""
+        if class_weight is None:
+            return None
+        return self.data.labels.class_weighting(class_weight, self.loss)
+
+    def hold_out(
+        self,
+        given: Any,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        batch_size: int | None = None,
+    ) -> tuple[Any, Any]:
+        """Sets apart what a `fit` validates on.
+
+        Args:
+            given: `Rows` or a dataset, from `read`.
+            validation_data, validation_split: as for `fit`.
+            batch_size: int, the size of the batches of `validation_data`, or None.
+
+        Returns:
+            (`Rows` or a dataset to train on; the same to validate on, or None).
+        """
+        if validation_split and not isinstance(given, Rows):
+            raise ValueError(
+                "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+            )
+        if validation_split and validation_data is None:
+            return given.split(validation_split)
+        if validation_data is None:
+            return given, None
+        if isinstance(validation_data, (tuple, list)):
+            check_held_out(validation_data, self.data.labels.are_needed)
+            return given, self.read(*validation_data, labelled=True)
+        return given, self.read(validation_data, labelled=True, validation_batch_size=batch_size)
+
+    def preprocess_samples(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        """Packs a batch of a dataset, for `dataset.map`; KerasHub's name for it."""
+        return map_dataset(self.data)((x, y, sample_weight))
 
     @whole_batches()
     @in_scope_of_model
@@ -301,12 +422,12 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         Raises:
             ValueError: as for `fit`; and in all processes, if they have different batches.
         """
-        preprocess = weighted(self, self.preprocess_training, class_weight, given=sample_weight)
-        batch = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
+        weigh = self._weigh_classes(class_weight)
+        batch = self._pack_batch(x, y, sample_weight, labelled=True, weigh=weigh)
         lay_schedule_without_end(self)
         batch = share_batch("train_on_batch", batch)
         if self.optimizer is not None:
-            self._build_optimizer()
+            trainer.build_optimizer(self)
             if not self._has_common_weights:
                 copy_weights(self)
                 self._has_common_weights = True
@@ -321,23 +442,18 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
 
         Processes share the batch as in `train_on_batch`.
         """
-        batch = self._prepare_batch(self.preprocess_training, x, y, sample_weight, labelled=True)
+        batch = self._pack_batch(x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
 
     @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
-        batch = self._prepare_batch(self.preprocess, x)
+        batch = self._pack_batch(x)
         if has_joint_variables():
             batch = share_batch("predict_on_batch", batch)
-        with hold_weights(self):
+        with lock_weights(self):
             return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
 
-    def _build_optimizer(self):
-        """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""
-        if self.optimizer is not None and not self.optimizer.built:
-            self.optimizer.build(self.trainable_variables)
-
-    def _prepare_batch(self, preprocess, *batch, labelled=False):
-        rows = self.cut_windows(read_data(self, *batch, labelled=labelled))
-        return keras.utils.unpack_x_y_sample_weight(preprocess(*rows.as_batch()))
+    def _pack_batch(self, x, y=None, sample_weight=None, labelled=False, weigh=None):
+        rows = self.data.window(self.read(x, y, sample_weight, labelled=labelled))
+        return keras.utils.unpack_x_y_sample_weight(map_rows(self.data, labelled, weigh)(rows))

@@ -3,7 +3,7 @@
 import grain
 import keras
 
-from keras_bert_suite.data.input_dataset import list_sources, unpack_batch
+from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
 from keras_bert_suite.replicas.compared_batches import check_same, digest_batch
@@ -77,7 +77,7 @@ def start_jointly(task, run):
 def check_shared(task, sources, **facts):
     """Compares the processes that share a `fit` or `evaluate`, or under JAX a `predict`.
 
-    `sources` is a dict of name -> `BatchSource`, or None if there is no row. If models, data or
+    `sources` is a dict of name -> `Batches`, or None if there is no row. If models, data or
     `facts` differ, all processes raise a ValueError.
     """
     if find_group().count == 1:
@@ -116,6 +116,4 @@ def _digest_batches(source):
         places = range(COMPARED_BATCHES)
     else:
         places = range(0, source.num_batches, -(-source.num_batches // COMPARED_BATCHES))
-    return [
-        digest_batch(source.preprocess(*unpack_batch(source.dataset[place]))) for place in places
-    ]
+    return [digest_batch(source.pack(source.dataset[place])) for place in places]

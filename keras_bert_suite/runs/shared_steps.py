@@ -42,6 +42,31 @@ class SharedSteps:
         outputs, state = result
         return join_rows(outputs), state
 
+    def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """Changes what the loss and the metrics get: (y, y_pred, sample_weight).
+
+        For models some of whose labels are made within the step.
+        """
+        return y, y_pred, sample_weight
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """See `keras.Model.compute_loss`."""
+        changed = self.relabel(x, y, y_pred, sample_weight)
+        return super().compute_loss(x, *changed, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """See `keras.Model.compute_metrics`."""
+        return super().compute_metrics(x, *self.relabel(x, y, y_pred, sample_weight))
+
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, over the rows of all replicas."""
         with summed_variables(self.metrics_variables):

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.replicas.processes import run_on_leader
-from keras_bert_suite.tasks.base.batch_sources import BatchSource
+from keras_bert_suite.runs.batches import Batches
 from keras_bert_suite.training import Progress, TrainingCheckpoint
 
 
@@ -30,16 +30,16 @@ class TrainingRun:
     """The batches of a run, of which earlier starts of the same `fit` may have done some.
 
     Attributes:
-        training: `BatchSource`.
-        validation: `BatchSource`, or None.
+        training: `Batches`.
+        validation: `Batches`, or None.
         progress: `Progress`, what is done.
-        epochs, initial_epoch: int, as for `RowTask.fit`.
+        epochs, initial_epoch: int, as for `Task.fit`.
         steps_per_epoch, validation_steps: int. None becomes the number of the batches, and stays
             None if the data do not know it.
     """
 
-    training: BatchSource
-    validation: BatchSource | None
+    training: Batches
+    validation: Batches | None
     progress: Progress
     epochs: int
     initial_epoch: int
@@ -58,7 +58,7 @@ class TrainingRun:
 
     def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
         """Trains a compiled task, whose optimizer is built, on the batches that are left."""
-        batches = self.training.preprocessed(self.total, self.progress.batches, shuffle)
+        batches = self.training.packed(self.total, self.progress.batches, shuffle)
         verbose = verbose if find_group().leads else 0
         resuming = contextlib.nullcontext()
         if checkpoint is not None:
@@ -94,9 +94,7 @@ class TrainingRun:
         if self.validation is None:
             return None
         # Keras looks at the first batches of a validation before it takes them.
-        return self.validation.preprocessed(
-            self.validation_steps and self.validation_steps * self.epochs
-        )
+        return self.validation.packed(self.validation_steps and self.validation_steps * self.epochs)
 
 
 class WholeEpochs(keras.callbacks.CallbackList):

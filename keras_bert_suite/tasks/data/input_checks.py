@@ -1,4 +1,6 @@
-"""Checks that the parts of a task fit each other, and that texts fit the task."""
+"""Checks that the columns of rows, and packed arrays, fit the model."""
+
+import dataclasses
 
 import numpy as np
 
@@ -6,66 +8,46 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 
-
-def check_preprocessor(preprocessor, backbone):
-    """Checks that a preprocessor makes the inputs of a backbone, with ids that have a place."""
-    tokenizer = getattr(preprocessor, "tokenizer", None)
-    size = _vocabulary_size(tokenizer)
-    available = getattr(backbone, "vocabulary_size", None)
-    if size and available and size > available:
-        raise ValueError(
-            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
-            f"for {available} tokens. Use the vocabulary that the backbone was trained with."
-        )
-    if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
-        raise ValueError(
-            f"The backbone tells texts apart by segment_ids, which a {type(tokenizer).__name__} "
-            "does not make. Use the tokenizer that the backbone was trained with, or a backbone "
-            f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
-        )
-    check_separator(tokenizer, backbone)
-    length = getattr(preprocessor, "sequence_length", None)
-    positions = getattr(backbone, "max_sequence_length", None)
-    if length and positions and length > positions:
-        raise ValueError(
-            f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
-            f"positions for {positions}. Pass a sequence_length of at most {positions}."
-        )
+HIDDEN_SECOND_TEXT = (
+    "The first token of a pair does not see the second text in a seq2seq backbone, so it is the "
+    "same for every second text. Build the task on "
+    "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+)
 
 
-def check_separator(tokenizer, backbone):
-    """Checks that a Longformer knows the separator by which it finds the texts of a row."""
-    finds_texts = getattr(backbone, "global_tokens", None) in ("first_text", "later_texts")
-    separator_id = getattr(tokenizer, "end_token_id", None)
-    if separator_id is not None and finds_texts and backbone.separator_id != separator_id:
-        raise ValueError(
-            f"The backbone finds the texts of a row by separator_id={backbone.separator_id}, and "
-            f"the separator of the tokenizer has the id {separator_id}. Build the backbone with "
-            f"separator_id={separator_id}."
+@dataclasses.dataclass(frozen=True)
+class EncoderInputs:
+    """What an encoder takes: the names of its arrays, and the sizes of its embeddings.
+
+    Attributes:
+        names: tuple of str, such as ("token_ids", "segment_ids", "padding_mask").
+        vocabulary_size, num_segments: int, the rows of two embeddings, or None.
+        max_global_tokens: int, the global tokens that a row of a Longformer may have, or None.
+        hides_second_text: bool, whether the vector of a row does not depend on its second text.
+    """
+
+    names: tuple
+    vocabulary_size: int | None = None
+    num_segments: int | None = None
+    max_global_tokens: int | None = None
+    hides_second_text: bool = False
+
+    @classmethod
+    def of(cls, backbone, hides_second_text=False):
+        """The inputs of a `BertBackbone`, or of a text encoder of KerasHub."""
+        sizes = ("vocabulary_size", "num_segments", "max_global_tokens")
+        return cls(
+            tuple(backbone.input),
+            *(getattr(backbone, size, None) for size in sizes),
+            hides_second_text,
         )
 
-
-def check_first_token(backbone):
-    """Checks that the first token of a row sees the others, before a task pools it."""
-    if getattr(backbone, "attention_pattern", None) == "left_to_right":
-        raise ValueError(
-            "The first token of a left_to_right backbone sees only itself, so its vector is the "
-            "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
-            "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
-        )
+    def select(self, arrays):
+        """dict of the arrays that the encoder takes."""
+        return {name: arrays[name] for name in self.names}
 
 
-def check_pairs(backbone):
-    """Checks that the first token of a pair sees the second text, before a task pools it."""
-    if getattr(backbone, "attention_pattern", None) == "seq2seq":
-        raise ValueError(
-            "The first token of a pair does not see the second text in a seq2seq backbone, so it "
-            "is the same for every second text. Build the task on "
-            "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
-        )
-
-
-def check_segments(num_segments, backbone, input_names):
+def check_segments(num_segments, encoder, input_names):
     """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
@@ -73,15 +55,17 @@ def check_segments(num_segments, backbone, input_names):
             f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
             f"{num_segments}. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         )
-    available = getattr(backbone, "num_segments", None)
-    if available and num_segments > available and "segment_ids" in backbone.input:
+    available = encoder.num_segments
+    if available and num_segments > available and "segment_ids" in encoder.names:
         raise ValueError(
             f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
             "texts. Join some texts, or build the backbone with more `num_segments`."
         )
+    if num_segments > 1 and encoder.hides_second_text:
+        raise ValueError(HIDDEN_SECOND_TEXT)
 
 
-def check_packed(arrays, backbone):
+def check_packed(arrays, encoder):
     """Checks that packed arrays have one shape, and ids with a row in the backbone's embeddings.
 
     Tensors of TensorFlow are not checked, because they may be in a graph.
@@ -103,12 +87,11 @@ def check_packed(arrays, backbone):
             f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. Give "
             "each sequence a row of its own; fit(..., sequence_packing=True) packs the rows."
         )
-    if GLOBAL_ARGUMENT in arrays and hasattr(backbone, "max_global_tokens"):
-        marked = arrays[GLOBAL_ARGUMENT]
-        if isinstance(marked, np.ndarray):
-            check_global_tokens(marked, backbone.max_global_tokens)
+    marked = arrays.get(GLOBAL_ARGUMENT)
+    if encoder.max_global_tokens is not None and isinstance(marked, np.ndarray):
+        check_global_tokens(marked, encoder.max_global_tokens)
     for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
-        ids, size = arrays.get(name), getattr(backbone, attribute, None)
+        ids, size = arrays.get(name), getattr(encoder, attribute)
         if (
             size
             and isinstance(ids, np.ndarray)
@@ -172,10 +155,3 @@ def order_columns(inputs, names, input_names):
             "order."
         )
     return tuple(inputs[names.index(name)] for name in input_names)
-
-
-def _vocabulary_size(tokenizer):
-    try:
-        return tokenizer.vocabulary_size() if tokenizer is not None else None
-    except ValueError:
-        return None  # A tokenizer that is being loaded gets its vocabulary later.

@@ -50,7 +50,6 @@ class QuestionWindows(Rows):
 
     Attributes:
         contexts: list of B `ContextTokens`.
-        row_ids: int32 (N,), the question of each window.
         begins: int32 (N,), the index of the window's first token in its context.
         first_places: int32 (N,), the position of the window's first token in the packed row.
         own_starts, own_ends: int32 (N,), the range of the window's tokens at which its answers may
@@ -58,7 +57,6 @@ class QuestionWindows(Rows):
     """
 
     contexts: list | None = None
-    row_ids: np.ndarray | None = None
     begins: np.ndarray | None = None
     first_places: np.ndarray | None = None
     own_starts: np.ndarray | None = None
@@ -112,7 +110,7 @@ def cut_question_windows(packer, rows, stride, query_length):
         inputs,
         weights=None if rows.weights is None else np.asarray(rows.weights)[row_ids],
         contexts=contexts,
-        row_ids=row_ids,
+        sources=row_ids,
         begins=begins,
         first_places=1 + question_lengths + packer.tokenizer.num_separators,
         own_starts=own_starts,
@@ -163,7 +161,7 @@ def _place_answers(windows, window_lengths, spans):
                 "tokenizer drops its characters. Leave the row out."
             )
         tokens[row] = found
-    first, last = tokens[windows.row_ids].T - windows.begins
+    first, last = tokens[windows.sources].T - windows.begins
     is_inside = (first >= 0) & (last < window_lengths)
     places = np.stack([first, last], axis=1) + windows.first_places[:, None]
     return np.where(is_inside[:, None], places, 0).astype("int32")

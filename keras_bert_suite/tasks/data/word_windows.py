@@ -41,14 +41,12 @@ class WordWindows(Rows):
     Attributes:
         texts: list of B rows, each a str or a list of str.
         tokenized: `TokenizedWords` of the rows.
-        row_ids: int32 (N,), the row that each window was cut from.
         starts: int32 (N,), where the tokens of each window begin in `tokenized.ids`.
         own_starts, own_ends: int32 (N,), the range of the window's tokens for which it answers.
     """
 
     texts: list
     tokenized: TokenizedWords
-    row_ids: np.ndarray
     starts: np.ndarray
     own_starts: np.ndarray
     own_ends: np.ndarray
@@ -112,7 +110,7 @@ def cut_windows(packer, rows):
         weights=None if rows.weights is None else rows.weights[row_ids],
         texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
         tokenized=tokenized,
-        row_ids=row_ids,
+        sources=row_ids,
         starts=starts,
         own_starts=own_starts,
         own_ends=own_ends,

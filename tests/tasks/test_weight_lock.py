@@ -8,7 +8,7 @@ import pytest
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
-from keras_bert_suite.tasks.base.held_weights import hold_weights
+from keras_bert_suite.runs.weight_lock import lock_weights
 
 pytestmark = pytest.mark.backend("jax")
 
@@ -66,10 +66,10 @@ def test_threads_wait_for_tasks_with_the_same_backbone_alone(classifier):
     other = make_classifier()
 
     def hold_other():
-        with hold_weights(other):
+        with lock_weights(other):
             return True
 
-    with hold_weights(classifier), ThreadPoolExecutor(1) as threads:
+    with lock_weights(classifier), ThreadPoolExecutor(1) as threads:
         assert threads.submit(hold_other).result(timeout=60)
 
 

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from keras_bert_suite.data.word_rows import as_column
-from keras_bert_suite.tasks.word_windows import cut_windows
+from keras_bert_suite.tasks.data.word_windows import cut_windows
 
 
 def cut_span_windows(packer, rows):
@@ -36,7 +36,7 @@ def cut_span_windows(packer, rows):
     (tokens,) = windows.inputs
     ends = windows.starts + np.fromiter(map(len, tokens), "int32", len(tokens))
     labels, seen = [], [np.zeros(len(row), bool) for row in spans]
-    for row, start, end in zip(windows.row_ids, windows.starts, ends, strict=True):
+    for row, start, end in zip(windows.sources, windows.starts, ends, strict=True):
         inside = (spans[row][:, 0] >= start) & (spans[row][:, 1] < end)
         seen[row] |= inside
         labels.append((spans[row][inside] - [start - 1, start - 1, 0]).astype("int32"))
@@ -62,22 +62,13 @@ def pad_spans(columns):
     return spans
 
 
-def find_spans(scores):
-    """The spans with a score above 0, of scores (C, L, L).
-
-    It returns float64 (M, 4): the positions of the two tokens, the label id and the score.
-    """
-    kind, first, last = np.nonzero(scores > 0)
-    return np.stack([first, last, kind, scores[kind, first, last]], axis=-1).astype("float64")
-
-
 def join_span_windows(found, windows):
     """Joins spans of windows to spans of rows.
 
     A span comes from the window that answers for the token in the middle of the span.
 
     Args:
-        found: list of N arrays from `find_spans`.
+        found: list of N arrays (M, 4), from `find_spans`.
         windows: `WordWindows`.
 
     Returns:
@@ -101,7 +92,7 @@ def join_span_windows(found, windows):
         begin = windows.starts[number]
         words = np.stack([word_of[np.where(own, begin + p, -1)] for p in (first, last)], axis=-1)
         own &= (words >= 0).all(axis=-1)
-        rows[windows.row_ids[number]].append(np.concatenate([words, spans[:, 2:]], axis=1)[own])
+        rows[windows.sources[number]].append(np.concatenate([words, spans[:, 2:]], axis=1)[own])
     joined = [np.concatenate(row) for row in rows]
     return [row[np.lexsort((row[:, 2], row[:, 1], row[:, 0]))] for row in joined]
 
