@@ -27,8 +27,9 @@ ALLOWED = {
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
+    "runs": {"preprocessing", "layers", "data", "training", "replicas"},
     "tasks": {
-        *("layers", "models", "tokenizers", "preprocessing", "data"),
+        *("layers", "models", "tokenizers", "preprocessing", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},

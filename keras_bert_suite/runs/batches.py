@@ -167,7 +167,7 @@ def choose_size(batch_size):
 def map_dataset(data, labelled=False, weigh=None):
     """The function from an element of a user's dataset to a batch as Keras takes it."""
     pack = map_rows(data, labelled, weigh)
-    return lambda element: pack(data.window(data.read_batch(*data.unpack(element))))
+    return lambda element: pack(data.window(data.read_batch(*data.unpack(element), labelled)))
 
 
 def map_rows(data, labelled=False, weigh=None):

@@ -14,13 +14,12 @@ from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
-    find_idle,
+    find_unused,
     transform_tokens,
 )
-from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.tasks.data.questions import QuestionData
 
@@ -30,7 +29,7 @@ _PADDING_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
+class QuestionAnswerer(Task, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
     A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
@@ -119,7 +118,7 @@ class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self.idle_paths = find_idle(backbone, transformed=True)
+        self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
         self.answers = QuestionAnswers(max_answer_length, no_answer_threshold)

@@ -23,13 +23,12 @@ from keras_bert_suite.preprocessing.target_predictions import find_predictions
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.base.hooked_task import Hooked
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+)
 from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
@@ -51,7 +50,7 @@ _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
+class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
     A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
@@ -124,7 +123,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.idle_paths = find_idle(backbone)
+        self.unused_paths = find_unused(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),

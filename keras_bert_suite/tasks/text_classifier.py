@@ -12,9 +12,9 @@ from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pool
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.part_checks import check_first_token, hides_second_texts
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
     check_in_memory,
@@ -30,7 +30,7 @@ from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier):
+class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output, or on another pooling.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
@@ -168,7 +168,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             check_first_token(self.backbone)
         if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
-        pooled, self.idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 
     @property

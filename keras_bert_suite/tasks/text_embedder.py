@@ -14,7 +14,6 @@ from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.vectors import VectorAnswers
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
@@ -29,7 +28,7 @@ from keras_bert_suite.training import (
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
+class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     """A text encoder whose hidden states are pooled to one vector.
 
     `predict` takes single texts, as a list, an array or a pandas Series, and returns their
@@ -107,7 +106,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled, self.idle_paths = pool_hidden_states(backbone, self.pooling)
+        pooled, self.unused_paths = pool_hidden_states(backbone, self.pooling)
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===

@@ -99,7 +99,7 @@ def score_all_spans(answerer, question, context):
     spans = {}
     for row, tokens in enumerate(windows):
         for first, last in itertools.product(tokens, tokens):
-            if not first <= last < first + answerer.max_answer_length:
+            if not first <= last < first + answerer.answers.max_answer_length:
                 continue
             best = [context_around(first, other) if first in other else -1 for other in windows]
             if best.index(max(best)) == row:
@@ -229,7 +229,7 @@ def test_threshold(answerer, tmp_path):
     best = answerer.score(PAIRS, SPANS)["f1"]
     answerer.save(tmp_path / "answerer.keras")
     twin = keras.saving.load_model(tmp_path / "answerer.keras")
-    assert twin.no_answer_threshold == threshold and twin.query_length == 4
+    assert twin.no_answer_threshold == threshold and twin.data.query_length == 4
     assert twin.score(PAIRS, SPANS)["f1"] == best
     odds = [answer.null_odds for answer in answerer.predict(PAIRS, verbose=0)]
     for other in [*np.sort(odds)[::20], -1e9]:

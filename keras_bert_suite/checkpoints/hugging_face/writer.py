@@ -100,7 +100,7 @@ def save_hugging_face(
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
-        idle = getattr(model, "idle_paths", poolers)
+        idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]

@@ -26,7 +26,7 @@ class HookedData:
     have_fixed_shape = property(lambda self: self.task.has_fixed_labels)
     takes_graphs = property(lambda self: self.task.preprocesses_in_graphs)
     needs_segment_packer = property(lambda self: self.task.needs_segment_packer)
-    packer = property(lambda self: self.task.preprocessor)
+    packer = property(lambda self: self.task.preprocessor, lambda self, value: None)
 
     def class_weighting(self, class_weight, loss):
         return self.task.class_weighting(class_weight)
@@ -45,7 +45,7 @@ class HookedData:
             )
         return self._complete(rows, labelled)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
         rows = self.task.read_batch(x, y, sample_weight)
         return self._complete(rows, rows.labels is not None)
 

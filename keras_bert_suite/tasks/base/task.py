@@ -25,7 +25,7 @@ from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import predict, watch_prediction
-from keras_bert_suite.runs.shared_steps import SharedSteps
+from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.answers.rows import RowAnswers
@@ -45,7 +45,7 @@ from keras_bert_suite.training import (
 )
 
 
-class Task(SharedSteps, PackedSequences, PresetTask):
+class Task(TrainedModel, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     A task is a model and two parts. `data` reads what users pass, and packs batches of it for the

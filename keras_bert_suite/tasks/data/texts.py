@@ -30,7 +30,7 @@ class TextData:
     takes_graphs = True
 
     #: The ranks of the text columns of a batch, if they are not all 1.
-    text_ranks = None
+    text_ranks: tuple[int, ...] | None = None
 
     #: Whether texts are packed by the tokens that a `SegmentPacker` finds.
     needs_segment_packer = False
@@ -67,13 +67,13 @@ class TextData:
             )
         return self._complete(rows, labelled)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
         """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
 
         Args, Returns: as for `read`.
         """
         rows = self.read_batch_columns(x, y, sample_weight)
-        return self._complete(rows, rows.labels is not None)
+        return self._complete(rows, labelled)
 
     def unpack(self, element):
         """The (x, y, sample_weight) of an element of a dataset."""
