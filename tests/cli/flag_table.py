@@ -206,6 +206,7 @@ ONNX = "--format=onnx --precision=int8 --calibration="
 
 EXPORT = [
     ("--model=regress", {"from_preset.preset": "regress"}),
+    ("--model=regress", {"from_preset.preset": "regress"}, "--format=onnx"),
     ("--format=onnx --output=onnx", {"export_onnx.precision": "float32"}),
     ("--format=openvino --output=openvino", {"export_openvino.precision": "float32"}),
     ("--format=litert --output=litert", {"export_litert.task.name": "task"}),
@@ -241,6 +242,7 @@ EXPORT = [
 
 CONVERT = [
     ("--input=regress", {"from_preset.preset": "regress"}),
+    ("--input=regress", {"open_backbone.preset": "regress"}, "--encoder_only --to=huggingface"),
     ("--output=other", {"put_in_place.path": "other"}),
     ("--to=huggingface", {"save_hugging_face.sequence_length": 16}),
     ("--to=google_tf1", {"save_google_tf1.model.name": "task"}),
