@@ -7,7 +7,6 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
@@ -120,10 +119,6 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         """
         self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
         return self.output_activation(logits)
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        return checkpoints.token_classifier_arguments(checkpoint)
 
     def make_loss(self) -> keras.losses.Loss:
         """Sparse categorical cross-entropy, the mean over the labelled tokens."""
