@@ -13,7 +13,6 @@ class Choices(Kind):
 
     name = "choice"
     about = "the right ending among several"
-    task = "MultipleChoice"
     input_names = ("prompt", "endings")
     #: The columns of a file of SWAG's form have names of their own.
     idle_table_flags = ("text_column", "text_pair_column", "label_column", "header")

@@ -77,7 +77,7 @@ class Classify(Kind):
 
     @classmethod
     def recognizes(cls, saved):
-        is_classifier = saved.class_name in ("TextClassifier", "DocumentClassifier")
+        is_classifier = super().recognizes(saved)
         return is_classifier and find_problem_type(saved.config) == cls.problem_type
 
     @property

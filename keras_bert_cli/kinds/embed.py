@@ -19,7 +19,6 @@ class Embed(Kind):
 
     name = "embed"
     about = "a vector for each text, from pairs"
-    task = "TextEmbedder"
     input_names = ("text",)
     own_flags = ("negative_column",)
 

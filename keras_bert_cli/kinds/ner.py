@@ -4,6 +4,11 @@ import dataclasses
 
 from absl import flags
 
+from keras_bert_suite.checkpoints.head_types.table import (
+    ENTITY_SPANS,
+    heads_of_command,
+    heads_of_task,
+)
 from keras_bert_suite.data import conll, tag_schemes
 
 from ..command_flags import UsageError
@@ -15,11 +20,7 @@ from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
 
 #: The values of --head, and the class of each.
-HEADS = {
-    "softmax": "TokenClassifier",
-    "crf": "CrfTokenClassifier",
-    "global_pointer": "EntitySpanClassifier",
-}
+HEADS = {head.flag: head.task for head in heads_of_command("ner")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +55,7 @@ class NamedEntities(Kind):
     @property
     def finds_spans(self):
         """bool, whether the labels of the task are spans, and not tags."""
-        return self.task == HEADS["global_pointer"]
+        return heads_of_task(self.task)[0].labels == ENTITY_SPANS.labels
 
     @staticmethod
     def define_flags(values):
@@ -72,10 +73,6 @@ class NamedEntities(Kind):
             "sentence; global_pointer, spans of words, which may lie within each other."
         )
         flags.DEFINE_enum("head", "softmax", list(HEADS), explanation, flag_values=values)
-
-    @classmethod
-    def recognizes(cls, saved):
-        return saved.class_name in HEADS.values()
 
     @classmethod
     def serves(cls, output_names):

@@ -17,7 +17,6 @@ class Questions(Kind):
 
     name = "qa"
     about = "the part of a context that answers a question"
-    task = "QuestionAnswerer"
     input_names = ("question", "context")
     sequence_length = 384
     own_flags = ("question",)

@@ -14,7 +14,6 @@ class Seq2Seq(Kind):
 
     name = "seq2seq"
     about = "a text written from a text"
-    task = "Seq2Seq"
     sequence_length = 256
     own_flags = ("target_column", "max_target_length", "num_beams")
     idle_table_flags = ("text_pair_column", "label_column")

@@ -133,12 +133,6 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         return 1
 
     @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        raise ValueError(
-            f"{checkpoint.path} has no head that scores spans. Pass `label_names` for a new head."
-        )
-
-    @classmethod
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:

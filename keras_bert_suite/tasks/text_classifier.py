@@ -6,7 +6,6 @@ from typing import Any, Self
 import keras
 import keras_hub
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
 from keras_bert_suite.models import BertBackbone
@@ -211,10 +210,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # New labels are taken to be of the same kind. But a regression has no labels.
         keeps = old_head.get("problem_type") == MultiLabel.name
         return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        return checkpoints.classifier_arguments(checkpoint)
 
     @classmethod
     def arguments_of(

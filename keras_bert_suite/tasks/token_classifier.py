@@ -7,7 +7,6 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.models import BertBackbone
@@ -133,10 +132,6 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
     def make_answers(self, labels: Tags) -> WordAnswers:
         """The answers of the task."""
         return WordAnswers(labels)
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        return checkpoints.token_classifier_arguments(checkpoint)
 
     @classmethod
     def arguments_of(

@@ -7,7 +7,7 @@ from checkpoints.small_model import PIECES
 from checkpoints.wild_files import TOLERANCE
 from peer_weights import random_array, randomize, to_numpy
 
-from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint
+from keras_bert_suite.checkpoints import head_arguments, open_checkpoint
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -88,7 +88,7 @@ def test_other_activation_is_refused(keras_hub_backbone, tmp_path):
     )
     peer.save_to_preset(str(tmp_path))
     with pytest.raises(ValueError, match="no classification layer for texts"):
-        classifier_arguments(open_checkpoint(tmp_path))
+        head_arguments(open_checkpoint(tmp_path), "classifier")
 
 
 def test_task_of_ours_on_it_is_left_to_keras_hub(keras_hub_backbone, tmp_path):

@@ -1,12 +1,12 @@
 """The common base of tasks whose head has an output for each label."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
 import keras_hub
 
+from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.layers import Dropout
 from keras_bert_suite.tasks.base.task import Task
@@ -86,12 +86,12 @@ class LabelledTask(Task):
         return {**cls.head_arguments(checkpoint), **arguments}, []
 
     @classmethod
-    @abstractmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         """The arguments of this task with which a checkpoint's own head can be loaded.
 
         A checkpoint without a head of this kind is a ValueError.
         """
+        return checkpoints.head_arguments(checkpoint, cls.head_name)
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
