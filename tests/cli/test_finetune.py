@@ -12,7 +12,7 @@ from cli.small_files import list_files, write_reviews
 from sklearn.utils.class_weight import compute_sample_weight
 
 import keras_bert_suite as kbs
-from keras_bert_cli.labelled_tables import weigh_labels
+from keras_bert_cli.label_checks import weigh_labels
 from keras_bert_cli.training_report import EpochLog
 
 
@@ -89,7 +89,10 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
             {"train": "latin1.tsv"},
             "latin1.tsv, line 2: 'utf-8' codec can't decode byte 0xef in position 17",
         ),
-        ({"train": "unlabelled.tsv"}, "unlabelled.tsv, line 2: the label is empty"),
+        (
+            {"train": "unlabelled.tsv"},
+            "unlabelled.tsv, line 2: the label in the column 'label' is missing",
+        ),
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
         ({"train": "lines.csv"}, "lines.csv, line 3: the label 'y\\nz' has a line feed"),
