@@ -143,13 +143,13 @@ class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
         Raises:
             ValueError: if that is less than [CLS], a token and [SEP].
         """
-        room = min(packer.sequence_length, self.backbone.max_sequence_length) - max_target_length
+        positions = self.backbone.max_sequence_length or packer.sequence_length
+        room = min(packer.sequence_length, positions) - max_target_length
         if room < 3:
             raise ValueError(
                 f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
-                f"sequence_length is {packer.sequence_length}, and the backbone has "
-                f"{self.backbone.max_sequence_length} positions. Choose a smaller "
-                "max_target_length, or a larger sequence_length."
+                f"sequence_length is {packer.sequence_length}, and the backbone has {positions} "
+                "positions. Choose a smaller max_target_length, or a larger sequence_length."
             )
         return room
 
