@@ -14,6 +14,7 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.base.part_checks import find_direction
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import (
@@ -71,6 +72,8 @@ class MaskedLM(Task, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
     global_tokens = "none"
     data_cls = MaskedTextData
+
+    masking = part_attribute("data", "masking")
 
     def __init__(
         self,
@@ -214,7 +217,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "masking": keras.saving.serialize_keras_object(self.data.masking),
+            "masking": keras.saving.serialize_keras_object(self.masking),
             "input_names": self.input_names and list(self.input_names),
             "top_k": self.top_k,
         }

@@ -14,6 +14,7 @@ from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
@@ -85,6 +86,11 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
     default_rate = 3e-5
     data_cls = QuestionData
 
+    stride = part_attribute("data", "stride")
+    query_length = part_attribute("data", "query_length")
+    max_answer_length = part_attribute("answers", "max_answer_length")
+    no_answer_threshold = part_attribute("answers", "no_answer_threshold")
+
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
@@ -131,15 +137,6 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
             answers=self.answers,
         )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-
-    @property
-    def no_answer_threshold(self) -> float | None:
-        """float, the `null_odds` above which a question has no answer, or None."""
-        return self.answers.no_answer_threshold
-
-    @no_answer_threshold.setter
-    def no_answer_threshold(self, threshold: float | None) -> None:
-        self.answers.no_answer_threshold = threshold
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy over the tokens of a row, the mean for the first and the last token."""
@@ -266,9 +263,9 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "stride": self.data.stride,
-            "query_length": self.data.query_length,
-            "max_answer_length": self.answers.max_answer_length,
+            "stride": self.stride,
+            "query_length": self.query_length,
+            "max_answer_length": self.max_answer_length,
             "no_answer_threshold": self.no_answer_threshold,
             "input_names": self.input_names and list(self.input_names),
         }

@@ -14,6 +14,7 @@ from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.vectors import VectorAnswers
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
@@ -76,6 +77,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
+
+    column_names = part_attribute("data", "column_names")
 
     #: int or None, see `compile`.
     cache_batch_size: int | None = None
@@ -202,11 +205,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def pooling_name(self) -> str | None:
         """The name of the pooling, or None for a layer of the user."""
         return name_pooling(self.pooling)
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """The names of the text columns of `fit`; None before the first training on several."""
-        return self.data.column_names
 
     def get_config(self) -> Config:
         return {
