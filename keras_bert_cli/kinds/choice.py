@@ -37,7 +37,9 @@ class Choices(Kind):
         return (examples.prompts, examples.endings), examples.labels
 
     def describe(self, task, examples):
-        scores = task.evaluate(*self.columns_of(examples), verbose=0, return_dict=True)
+        scores = task.evaluate(
+            *self.columns_of(examples), self.values.batch_size, verbose=0, return_dict=True
+        )
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
     def score(self):

@@ -136,7 +136,9 @@ class Classify(Kind):
         return {"sample_weight": np.array([weights[label] for label in labels], "float32")}
 
     def describe(self, task, examples):
-        scores = task.evaluate(*columns_of(examples), verbose=0, return_dict=True)
+        scores = task.evaluate(
+            *columns_of(examples), self.values.batch_size, verbose=0, return_dict=True
+        )
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
     def score(self):

@@ -95,9 +95,23 @@ class Embed(Kind):
         """Scores correlations with scores, or how early second texts are found."""
         (first, second, *negatives), wanted = self.columns_of(table)
         if wanted is None:
-            return _score_search(task, first, second, *negatives)
-        vectors = tuple(task.predict(texts, verbose=0) for texts in (first, second))
+            return self._score_search(task, first, second, *negatives)
+        batch_size = self.values.batch_size
+        vectors = tuple(task.predict(texts, batch_size, verbose=0) for texts in (first, second))
         return task.score(vectors, wanted)
+
+    def _score_search(self, task, first, second, negatives=()):
+        """As `_score`, for pairs without scores. The search is among both other columns."""
+        from keras_bert_suite.data.retrieval_scores import score_rankings
+
+        # A text of several pairs is one document, and one query with several answers.
+        relevant = {}
+        for query, document in zip(first, second, strict=True):
+            relevant.setdefault(query, set()).add(document)
+        documents = list(dict.fromkeys([*second, *negatives]))
+        found = task.search(list(relevant), documents, MOST_RANKS, self.values.batch_size)
+        rankings = [[documents[hit.id] for hit in hits] for hits in found]
+        return score_rankings(rankings, list(relevant.values()))
 
     def predict(self, columns):
         if self.values.format == "tsv":
@@ -115,20 +129,6 @@ class Embed(Kind):
             return
         texts = self.order_texts(self.input_names, columns)
         yield from open_embedder(self.values.model).predict(texts, batch_size, verbose=0)
-
-
-def _score_search(task, first, second, negatives=()):
-    """As `Embed._score`, for pairs without scores. The search is among both other columns."""
-    from keras_bert_suite.data.retrieval_scores import score_rankings
-
-    # A text of several pairs is one document, and one query with several answers.
-    relevant = {}
-    for query, document in zip(first, second, strict=True):
-        relevant.setdefault(query, set()).add(document)
-    documents = list(dict.fromkeys([*second, *negatives]))
-    found = task.search(list(relevant), documents, MOST_RANKS)
-    rankings = [[documents[hit.id] for hit in hits] for hits in found]
-    return score_rankings(rankings, list(relevant.values()))
 
 
 def _read_scores(table, column):

@@ -76,11 +76,11 @@ class MultiLabel(Classify):
     def complete(self, task, dev):
         if dev is None:
             return None
-        task.tune_thresholds(*self.columns_of(dev))
+        task.tune_thresholds(*self.columns_of(dev), self.values.batch_size)
         return f"dev {self.describe(task, dev)}, with the best threshold of each label"
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(*self.columns_of(examples), self.values.batch_size)
         return f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}"
 
     def score(self):

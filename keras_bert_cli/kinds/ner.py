@@ -136,10 +136,10 @@ class NamedEntities(Kind):
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.EntityF1(*self.columns_of(dev))]
+        return [] if dev is None else [kbs.EntityF1(*self.columns_of(dev), self.values.batch_size)]
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(*self.columns_of(examples), self.values.batch_size)
         figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
         return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
 

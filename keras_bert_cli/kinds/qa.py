@@ -56,16 +56,16 @@ class Questions(Kind):
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.AnswerF1(*self.columns_of(dev))]
+        return [] if dev is None else [kbs.AnswerF1(*self.columns_of(dev), self.values.batch_size)]
 
     def complete(self, task, dev):
         if dev is None or not squad.has_unanswerable(dev.answers):
             return None
-        threshold = task.tune_threshold(*self.columns_of(dev))
+        threshold = task.tune_threshold(*self.columns_of(dev), self.values.batch_size)
         return f"no-answer threshold {threshold:.4f}; dev {self.describe(task, dev)}"
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(*self.columns_of(examples), self.values.batch_size)
         return f"exact match {scores['exact_match']:.2f}, F1 {scores['f1']:.2f}"
 
     def score(self):

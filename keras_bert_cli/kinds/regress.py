@@ -45,7 +45,7 @@ class Regress(Classify):
         return texts, list(map(float, labels))
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(*self.columns_of(examples), self.values.batch_size)
         return f"Pearson {scores['pearson']:.4f}, Spearman {scores['spearman']:.4f}"
 
     def score(self):
