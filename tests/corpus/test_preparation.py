@@ -434,6 +434,18 @@ def test_a_corpus_knows_its_tokenizer(corpus, tmp_path):
     assert {**ours, "name": None} == {**theirs, "name": None}
 
 
+def test_corpora_of_other_tokenizers_are_not_mixed(prepared, corpus, tmp_path):
+    pieces = make_tokenizer().get_vocabulary()
+    for name, other in {
+        "tokenizer": make_tokenizer(lowercase=False),
+        "vocabulary_sha256": type(make_tokenizer())([*pieces[:-2], *pieces[:-3:-1]]),
+    }.items():
+        prepare_corpus(corpus / "a.txt", other, tmp_path / name)
+        with pytest.raises(ValueError, match=f"than {prepared}: its {name} is "):
+            read_tokenizer(prepared, prepared, tmp_path / name)
+    assert read_tokenizer(prepared, prepared).get_vocabulary() == pieces
+
+
 def test_manifest_names_no_place(prepared, corpus):
     text = (prepared / "manifest.json").read_text()
     assert str(corpus) not in text and str(prepared) not in text
