@@ -2,6 +2,7 @@
 
 import functools
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
@@ -55,7 +56,8 @@ class ServedTask:
 
         packed = self.packer.pack(*texts) if self.packer else self.task.pack_texts(texts)
         # The padding masks of KerasHub are bool.
-        return {name: tf.cast(packed[name], tf.int32) for name in self.task.backbone.input}
+        inputs = select_inputs(self.task.backbone, packed)
+        return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 
     @functools.cached_property
     def pack_once_traced(self):

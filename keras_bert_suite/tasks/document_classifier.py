@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import Activation, Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.document_windows import pack_documents
 from keras_bert_suite.tasks.base.input_checks import check_segments
@@ -189,7 +190,7 @@ class DocumentClassifier(TextClassifier):
             stride=self.stride,
             query_length=self.query_length,
         )
-        return {name: packed[name] for name in self.backbone.input}
+        return select_inputs(self.backbone, packed)
 
     def get_config(self) -> Config:
         return {

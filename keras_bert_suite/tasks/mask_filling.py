@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.base.predicting import softmax
@@ -68,7 +69,7 @@ def pack_masked_texts(task, segments):
     slots = np.arange(masked.sum(axis=1).max()) < masked.sum(axis=1)[:, None]
     positions = np.zeros(slots.shape, "int32")
     positions[slots] = np.nonzero(masked)[1]
-    return {**{name: packed[name] for name in task.backbone.input}, "mask_positions": positions}
+    return {**select_inputs(task.backbone, packed), "mask_positions": positions}
 
 
 def rank_tokens(logits, top_k, allowed=None):

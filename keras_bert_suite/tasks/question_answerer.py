@@ -18,6 +18,7 @@ from keras_bert_suite.data.answer_spans import (
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers import choose_answers, rank_answers
 from keras_bert_suite.tasks.base.idle_weights import (
@@ -315,7 +316,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         if isinstance(x, tuple):
             questions, windows = map(_join, x)
             packed = self.preprocessor.pack_tokens(*windows, queries=[questions])
-            x = {name: packed[name] for name in self.backbone.input}
+            x = select_inputs(self.backbone, packed)
         if sample_weight is not None:
             sample_weight = np.reshape(sample_weight, (-1, 1))  # for the start and the end
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)

@@ -17,6 +17,7 @@ from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
@@ -396,7 +397,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,
         )
-        return {name: packed[name] for name in self.backbone.input}
+        return select_inputs(self.backbone, packed)
 
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
         """Writes the targets of a batch.

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.input_checks import check_preprocessor, check_segments
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -39,7 +40,7 @@ def pack_texts(task, texts):
         packed = task.preprocessor.pack(*texts)
     else:
         packed = _pack_by_keras_hub(task.preprocessor, texts)
-    return {name: packed[name] for name in task.backbone.input}
+    return select_inputs(task.backbone, packed)
 
 
 def measure_rows(preprocessor, rows):

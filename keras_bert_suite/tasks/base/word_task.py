@@ -8,6 +8,7 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import check_token_shapes, read_word_rows
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask
@@ -78,4 +79,4 @@ class WordTask(IdleWeights, LabelledTask):
         starts = np.cumsum(lengths, dtype="int32") - lengths
         tokens = np.concatenate([np.zeros(0, "int32"), *windows])
         packed = self.preprocessor.pack_tokens(tokens, starts, lengths)
-        return {name: packed[name] for name in self.backbone.input}, packed["token_indices"]
+        return select_inputs(self.backbone, packed), packed["token_indices"]
