@@ -15,7 +15,7 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
 from keras_bert_suite.layers import MaskedLMHead
-from keras_bert_suite.models import BertBackbone, change_pattern
+from keras_bert_suite.models import BACKBONES, BertBackbone, change_pattern
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -25,7 +25,6 @@ from keras_bert_suite.tasks.base.batch_sources import choose_size, read_data, re
 from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
-    encode_tokens,
     find_idle,
 )
 from keras_bert_suite.tasks.base.preset_task import holds_task
@@ -35,13 +34,9 @@ from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.target_decoding import (
-    check_can_decode,
-    count_tokens,
-    decode_token,
-    encode_sources,
-    force_padding,
+    find_decoder,
     get_sampler,
-    make_cache,
+    write_targets,
 )
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
@@ -63,7 +58,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     weights float32 (B, P). `predict` takes sources and returns targets.
 
     Args:
-        backbone: `BertBackbone` with `attention_pattern="seq2seq"`.
+        backbone: `BertBackbone` with `attention_pattern="seq2seq"`, or another backbone with a
+            `Decoder`.
         preprocessor: `SegmentPacker`, or None for packed arrays only.
         max_target_length: int, the maximum number of tokens that `predict` writes, the last [SEP]
             included.
@@ -112,7 +108,6 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("max_target_length", max_target_length, at_least=1)
-        check_can_decode(backbone)
         # Within its constructor the base class calls `compile`, which reads the sampler.
         self.sampler = get_sampler(sampler)
         self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
@@ -121,15 +116,12 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.backbone = backbone
         self.preprocessor = preprocessor
         self.masked_lm: MaskedLMHead = make_masked_lm_head(backbone)
+        self.decoder = find_decoder(backbone, self.masked_lm)
 
         # === Functional Model ===
-        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         self.idle_paths = find_idle(backbone)
-        super().__init__(
-            inputs={**backbone.input, "mask_positions": mask_positions},
-            outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
-            **kwargs,
-        )
+        inputs, logits = self.decoder.connect()
+        super().__init__(inputs=inputs, outputs=logits, **kwargs)
 
         # === Config ===
         self.max_target_length = max_target_length
@@ -158,10 +150,10 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        if checkpoint.model_type.backbone != BertBackbone.__name__:
+        if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
-                f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, and a Seq2Seq "
-                "writes with the layers of a BERT. Load a checkpoint of a BERT."
+                f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, which has no "
+                "decoder. Load a checkpoint of a BERT."
             )
         return super().arguments_of(checkpoint, arguments)
 
@@ -397,7 +389,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,
         )
-        return select_inputs(self.backbone, packed)
+        return select_inputs(self.decoder.encoder, packed)
 
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
         """Writes the targets of a batch.
@@ -410,30 +402,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         Returns:
             int32 (B, 1 + T), `targets` filled in.
         """
-        source, targets = inputs["source"], inputs["targets"]
-        sources = encode_sources(self.backbone, source)
-        first_positions = count_tokens(source["padding_mask"]) - 1
-        pad_token_id = self.preprocessor.tokenizer.pad_token_id
-
-        def score_next(targets, cache, index):
-            place = index - 1
-            newest = ops.take(targets, place, axis=1)
-            logits, cache = decode_token(
-                self.backbone, self.masked_lm, sources, first_positions, newest, place, cache
-            )
-            is_written = ops.arange(targets.shape[1]) > 0
-            has_ended = ops.any((targets == stop_token_ids[0]) & is_written, axis=1)
-            return force_padding(logits, has_ended, pad_token_id), None, cache
-
-        return self.sampler(
-            next=score_next,
-            prompt=targets,
-            cache=make_cache(self.backbone, ops.shape(targets)[0], targets.shape[1] - 1),
-            index=1,
-            mask=ops.zeros_like(targets) + ops.cast(ops.arange(targets.shape[1]) == 0, "int32"),
-            stop_token_ids=stop_token_ids,
-            model=self,
-        )
+        return write_targets(self, inputs["source"], inputs["targets"], *stop_token_ids)
 
     def generate(self, inputs: Inputs, max_length: int | None = None, **kwargs: Any) -> Any:
         """KerasHub's name of `predict`. `max_length` is `max_target_length`."""
