@@ -17,6 +17,7 @@ class Checkpoint:
             among texts, else None.
         has_modules: bool, whether the directory is one of sentence-transformers.
         sequence_length: int, the length to which texts are cut, or None.
+        decoder_start_token_id: int, the token that begins the rows of a decoder, or None.
         tokenizer_class: str, the class of the tokenizer.
         tokenizer_config: dict of arguments of the tokenizer. Reading it raises FileNotFoundError if
             there is no tokenizer, and ValueError if it does not split text as ours does.
@@ -27,6 +28,12 @@ class Checkpoint:
     multiple_choice_config = None
     has_modules = False
     sequence_length = None
+    decoder_start_token_id = None
+
+    @property
+    def encoder_config(self):
+        """dict of keyword arguments of the model that reads texts: the backbone, or its encoder."""
+        return self.backbone_config.get("encoder_arguments", self.backbone_config)
 
     @property
     def label_names(self):

@@ -22,6 +22,11 @@ class ServedTask:
     def __init__(self, task):
         self.task = task
 
+    @property
+    def encoder(self):
+        """The model whose inputs are the packed texts of a request."""
+        return self.task.backbone
+
     def check(self):
         """Raises ValueError if the task cannot answer in a graph."""
 

@@ -9,18 +9,16 @@ import keras_hub
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
 from keras_bert_suite.layers import MaskedLMHead
-from keras_bert_suite.models import BACKBONES, BertBackbone, change_pattern
+from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
-from keras_bert_suite.preprocessing.target_predictions import find_predictions
 from keras_bert_suite.tasks.base.batch_sources import choose_size, read_data, read_samples
 from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.idle_weights import (
@@ -38,6 +36,7 @@ from keras_bert_suite.tasks.target_decoding import (
     get_sampler,
     write_targets,
 )
+from keras_bert_suite.tasks.target_rows import JoinedRows, SeparateRows, TargetRows
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
@@ -49,9 +48,12 @@ _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
-    A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
-    each other. A token of the target attends to the source and to the target before it. From the
-    first [SEP] on, each token predicts the next token.
+    There are two kinds of backbones for it. With a `BertBackbone` a row is packed as a pair, [CLS]
+    source [SEP] target [SEP]. The tokens of the source attend to each other. A token of the target
+    attends to the source and to the target before it. From the first [SEP] on, each token predicts
+    the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source and
+    target are rows of their own, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions
+    of a whole row, and its attention to the source must be learned.
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
@@ -72,8 +74,9 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         ValueError: if `max_target_length` leaves no room for a source in the packer's
             `sequence_length` or the backbone's positions; and as the other tasks.
 
-    Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
-    (B, P), the tokens that predict a token. Outputs: float (B, P, V), logits.
+    Inputs, a dictionary: the inputs of the backbone, and with a `BertBackbone` also
+    `mask_positions`, int32 (B, P), the tokens that predict a token. Outputs: float (B, P, V),
+    logits; with a `BertEncoderDecoder` P is the length of the decoder's rows.
 
     Example:
     ```python
@@ -90,8 +93,9 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
-    backbone_arguments = {"attention_pattern": "seq2seq"}
     default_rate = 2e-5
+    #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
+    decoder_start_token_id: int | None = None
     # Targets are packed in Python.
     preprocesses_in_graphs = False
     needs_segment_packer = True
@@ -119,7 +123,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.decoder = find_decoder(backbone, self.masked_lm)
 
         # === Functional Model ===
-        self.idle_paths = find_idle(backbone)
+        self.idle_paths = find_idle(self.decoder.encoder)
         inputs, logits = self.decoder.connect()
         super().__init__(inputs=inputs, outputs=logits, **kwargs)
 
@@ -127,24 +131,75 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.max_target_length = max_target_length
         self.input_names = input_names and tuple(input_names)
         if preprocessor is not None:
-            check_can_pack(self)
-            self._count_room(preprocessor, max_target_length)
+            self.target_rows.count_room(max_target_length)
 
-    def _count_room(self, packer, max_target_length):
-        """int, the maximum number of tokens of a source, so that a target has room after it.
+    @property
+    def target_rows(self) -> TargetRows:
+        """How sources and targets are packed for the decoder."""
+        check_can_pack(self)
+        kind = JoinedRows if self.decoder.joins_source else SeparateRows
+        return kind(self.preprocessor, self.backbone)
+
+    @classmethod
+    def from_preset(
+        cls,
+        preset: PathLike,
+        *,
+        decoder: PathLike | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Builds the task from a checkpoint, or from one of an encoder and one of a decoder.
+
+        ```python
+        Seq2Seq.from_preset("bert")                      # UniLM: one BERT, no new weights
+        Seq2Seq.from_preset("bert", decoder="bert")      # two BERTs, and new cross-attention
+        Seq2Seq.from_preset("bert", decoder="shared")    # two BERTs with one set of weights
+        Seq2Seq.from_preset("bert2bert")                 # an EncoderDecoderModel of transformers
+        ```
+
+        The settings of transformers' `generate` are not read: choose a `sampler`.
+
+        Args:
+            preset: as for the other tasks; also an EncoderDecoderModel of two BERTs.
+            decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
+                is then the BERT that reads, with its tokenizer. "shared" for the same weights.
+                None for what `preset` holds.
+            **kwargs: as for the other tasks.
 
         Raises:
-            ValueError: if that is less than [CLS], a token and [SEP].
+            ValueError: as for the other tasks; and if the decoder of a checkpoint begins with
+                another token than [CLS].
         """
-        room = min(packer.sequence_length, self.backbone.max_sequence_length) - max_target_length
-        if room < 3:
-            raise ValueError(
-                f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
-                f"sequence_length is {packer.sequence_length}, and the backbone has "
-                f"{self.backbone.max_sequence_length} positions. Choose a smaller "
-                "max_target_length, or a larger sequence_length."
-            )
-        return room
+        if decoder is None:
+            task = super().from_preset(preset, **kwargs)
+            _check_first_token(task, preset)
+            return task
+        # The target has a row of its own, and needs no room in that of the source.
+        length = kwargs.pop("max_target_length", 32)
+        reader = super().from_preset(preset, max_target_length=1, **kwargs)
+        writer = reader
+        if decoder != "shared":
+            given = {name: kwargs[name] for name in ("load_weights", "dtype") if name in kwargs}
+            writer = super().from_preset(decoder, preprocessor=None, compile=False, **given)
+        backbone = BertEncoderDecoder.from_backbones(
+            reader.backbone, None if decoder == "shared" else writer.backbone
+        )
+        task = cls(
+            backbone,
+            preprocessor=reader.preprocessor,
+            max_target_length=length,
+            sampler=reader.sampler,
+            input_names=reader.input_names,
+        )
+        task.masked_lm.set_weights(writer.masked_lm.get_weights())
+        if kwargs.get("compile", True):
+            task.compile()
+        return task
+
+    @classmethod
+    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
+        is_bert = issubclass(backbone_cls, BertBackbone)
+        return {"attention_pattern": "seq2seq"} if is_bert else {}
 
     @classmethod
     def arguments_of(
@@ -160,7 +215,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     @classmethod
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
         task = super().load_checkpoint(checkpoint, load_weights, **arguments)
-        if not holds_mixture(task.backbone):
+        task.decoder_start_token_id = checkpoint.decoder_start_token_id
+        if not isinstance(task.backbone, BertBackbone) or not holds_mixture(task.backbone):
             return task
         del arguments["dtype"], arguments["skip"]
         copy = cls(leave_mixture(task.backbone), **arguments)
@@ -251,22 +307,16 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Turns a batch of sources into the inputs that score the first token of each target."""
         if isinstance(x, tuple):
-            packed = self._pack_sources(x[0], self.max_target_length)
-            last = packed["padding_mask"].sum(axis=1, keepdims=True) - 1
-            x = {**packed, "mask_positions": last.astype("int32")}
+            x = self.target_rows.begin(self._pack_sources(x[0], self.max_target_length))
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, tuple):
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        check_can_pack(self)
-        packed = self.preprocessor.pack(*x, list(y))
-        positions, labels, weights = find_predictions(
-            packed, self.preprocessor.allowed_lengths() is not None
-        )
+        inputs, labels, weights = self.target_rows.pack(x[0], y)
         if sample_weight is not None:
             weights = weights * np.reshape(sample_weight, (-1, 1)).astype("float32")
-        return {**packed, "mask_positions": positions}, labels, weights
+        return inputs, labels, weights
 
     def predict(
         self,
@@ -334,7 +384,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         packed = self._pack_sources(sources, max_target_length)
         tokenizer = self.preprocessor.tokenizer
         targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
-        targets[:, 0] = tokenizer.end_token_id
+        targets[:, 0] = self.target_rows.first_token_id
         inputs = {"source": packed, "targets": targets.astype("int32")}
         inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
         write = self.make_generate_function()
@@ -346,49 +396,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         return [tokenizer.detokenize(row) for row in kept]
 
     def _pack_sources(self, sources, max_target_length):
-        check_can_pack(self)
-        ids, lengths = self.preprocessor.tokenizer.tokenize_flat(list(sources))
-        lengths = lengths.astype("int32")
-        return self.pack_sources(
-            NUMPY, ids, lengths, max_target_length, self.preprocessor.allowed_lengths()
-        )
-
-    def pack_sources(
-        self,
-        xp: Any,
-        ids: Any,
-        lengths: Any,
-        max_target_length: int,
-        allowed_lengths: tuple[int, ...] | None = None,
-    ) -> dict[str, Tensor]:
-        """Packs tokenized sources so that a target has room after each.
-
-        Args:
-            xp: namespace of array functions, of NumPy or TensorFlow.
-            ids: int32 (T,), the ids of all sources.
-            lengths: int32 (B,), how many each source has.
-            max_target_length: int, the maximum number of tokens of a target.
-            allowed_lengths: the lengths to which a batch may be padded, or None for any.
-
-        Returns:
-            dict of int32 (B, L), the inputs of the backbone.
-
-        Raises:
-            ValueError: if a target leaves no room for a source.
-        """
-        packer = self.preprocessor
-        room = self._count_room(packer, max_target_length)
-        if allowed_lengths is not None:
-            allowed_lengths = (*(n for n in allowed_lengths if n < room), room)
-        packed = pack_segments(
-            xp,
-            [(ids, xp.cumsum(lengths) - lengths, lengths)],
-            sequence_length=room,
-            **packer.tokenizer.packing_arguments,
-            truncation=packer.truncation,
-            head_length=packer.head_length,
-            allowed_lengths=allowed_lengths,
-        )
+        packed = self.target_rows.pack_texts(sources, max_target_length)
         return select_inputs(self.decoder.encoder, packed)
 
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
@@ -396,7 +404,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
         Args:
             inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
-                whose first column is the last token of each source.
+                whose first column is the first token that the decoder reads.
             stop_token_ids: tuple of the int that ends a target.
 
         Returns:
@@ -419,3 +427,17 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             "sampler": keras_hub.samplers.serialize(self.sampler),
             "input_names": self.input_names and list(self.input_names),
         }
+
+
+def _check_first_token(task, preset):
+    """Checks that the decoder of a checkpoint begins with the token with which a row begins."""
+    if task.decoder_start_token_id is None or task.preprocessor is None:
+        return
+    first = task.target_rows.first_token_id
+    if task.decoder_start_token_id != first:
+        raise ValueError(
+            f"The decoder of {preset} was trained on rows that begin with the token "
+            f"{task.decoder_start_token_id} (decoder_start_token_id), and the tokenizer begins "
+            f"rows with {first}. Train the decoder anew: take its encoder and decoder out of it, "
+            "and pass them to Seq2Seq.from_preset(..., decoder=...)."
+        )

@@ -49,6 +49,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.path = path
         self.has_modules = (path / "modules.json").is_file()
         config = ConfigValues(find_config(path))
+        self.decoder_start_token_id = config.get("decoder_start_token_id")
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config)
@@ -90,7 +91,7 @@ class HuggingFaceCheckpoint(Checkpoint):
             # transformers, and without that number Sentence Transformers, cuts to it.
             path = self.path / CONFIG_FILE
             length = read_json(path).get("model_max_length") if path.is_file() else None
-        longest = self.backbone_config["max_sequence_length"]
+        longest = self.encoder_config["max_sequence_length"]
         return min(length, longest) if type(length) is int and length > 0 else None
 
     @property

@@ -98,6 +98,7 @@ def save_hugging_face(
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names or kind.names
     weights = collect_weights(model, names, owner)
+    weights.update(kind.copy_weights(backbone, weights))
     if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "idle_paths", poolers)
@@ -116,7 +117,9 @@ def save_hugging_face(
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
         special = {
-            **dict.fromkeys(("bos_token_id", "cls_token_id"), tokenizer.start_token_id),
+            **dict.fromkeys(
+                ("bos_token_id", "cls_token_id", "decoder_start_token_id"), tokenizer.start_token_id
+            ),
             **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.end_token_id),
         }
         config.update((name, token_id) for name, token_id in special.items() if name in config)

@@ -85,7 +85,11 @@ class ModelType:
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
-        dials: configuration fields as in `hugging_face.config.DIALS`, of this kind alone.
+        copy_weights: function from a backbone and the dict of path -> weight that is written, to
+            further such weights, for files that hold some weights twice.
+        architecture: str, the class of transformers of all models of this kind. None: the class
+            depends on the head.
+        dials: configuration fields as in `dials.DIALS`, of this kind alone.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
             `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
             place of `tokenizer`.
@@ -109,6 +113,8 @@ class ModelType:
     has_our_choices: Callable = lambda config: True
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
+    copy_weights: Callable = lambda backbone, weights: {}
+    architecture: str | None = None
 
     @property
     def tokenizers(self):
@@ -124,6 +130,8 @@ class ModelType:
 
     def find_architecture(self, paths):
         """The class of transformers for a model that has weights at these paths of ours."""
+        if self.architecture is not None:
+            return self.architecture
         heads = (
             ending
             for path, ending in _HEADS.items()

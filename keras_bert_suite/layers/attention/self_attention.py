@@ -158,8 +158,12 @@ class SelfAttention(ShapeKeepingLayer):
         Returns:
             float (B, heads, L, D), and two of float (B, heads, S, D).
         """
-        query = self._split_heads(self.query(hidden))
-        return query, *self.project_source(hidden if source is None else source)
+        keys, values = self.project_source(hidden if source is None else source)
+        return self.project_queries(hidden), keys, values
+
+    def project_queries(self, hidden: Tensor) -> Tensor:
+        """Queries: float (B, L, H) -> (B, heads, L, D)."""
+        return self._split_heads(self.query(hidden))
 
     def project_source(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values: float (B, S, H) -> two of float (B, heads, S, D)."""

@@ -46,9 +46,6 @@ class PresetTask(SavedTask):
     - `preset_classes()`, `load_keras_preset` and `load_checkpoint` say whose heads it opens.
     """
 
-    #: Arguments of the backbone that `from_preset` sets, whatever the checkpoint says.
-    backbone_arguments: Mapping[str, Any] = {}
-
     #: Which tokens are global in a `LongformerBackbone`, as `from_preset` sets it for a new task.
     global_tokens = "first_token"
 
@@ -126,6 +123,11 @@ class PresetTask(SavedTask):
         return arguments, list_missing_poolers(checkpoint)
 
     @classmethod
+    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
+        """Arguments of a backbone of a class that are set, whatever the checkpoint says."""
+        return {}
+
+    @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
         """Whether arguments of the constructor ask for another head than that of a preset."""
         return False
@@ -150,7 +152,7 @@ class PresetTask(SavedTask):
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):
             backbone_cls = cls.backbone_cls
-        config = {**checkpoint.backbone_config, **cls.backbone_arguments}
+        config = {**checkpoint.backbone_config, **cls.backbone_arguments_of(backbone_cls)}
         backbone = backbone_cls(**config, dtype=dtype)
         task = cls(backbone=backbone, **arguments)  # type: ignore[call-arg]
         _choose_global_tokens(task)
