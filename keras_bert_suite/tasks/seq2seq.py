@@ -94,6 +94,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     default_rate = 2e-5
+    takes_encoder_decoders = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
     decoder_start_token_id: int | None = None
     # Targets are packed in Python.

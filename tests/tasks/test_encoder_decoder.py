@@ -18,6 +18,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     Seq2Seq,
+    TextClassifier,
     WordPieceTokenizer,
     export_saved_model,
 )
@@ -256,6 +257,8 @@ def test_errors(tmp_path):
     with pytest.raises(ValueError, match="has a head that scores the vocabulary"):
         save_hugging_face(writer.backbone, tmp_path / "alone")
     save_peer(tmp_path / "start", decoder_start_token_id=7)
+    with pytest.raises(ValueError, match="holds an encoder-decoder, which a Seq2Seq opens"):
+        TextClassifier.from_preset(tmp_path / "start", num_classes=2)
     with pytest.raises(ValueError, match=r"begin with the token 7 \(decoder_start_token_id\)"):
         Seq2Seq.from_preset(tmp_path / "start")
     file = tmp_path / "start" / "config.json"

@@ -49,6 +49,9 @@ class PresetTask(SavedTask):
     #: Which tokens are global in a `LongformerBackbone`, as `from_preset` sets it for a new task.
     global_tokens = "first_token"
 
+    #: Whether the backbone may be an encoder-decoder.
+    takes_encoder_decoders = False
+
     def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
         """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
 
@@ -148,6 +151,11 @@ class PresetTask(SavedTask):
         **arguments: Any,
     ) -> Self:
         """Builds the task of a checkpoint from `checkpoints.open_checkpoint`."""
+        if "encoder_arguments" in checkpoint.backbone_config and not cls.takes_encoder_decoders:
+            raise ValueError(
+                f"{checkpoint.path} holds an encoder-decoder, which a Seq2Seq opens. Build the "
+                f"{cls.__name__} on its encoder: BertEncoderDecoder.from_preset(...).encoder."
+            )
         arguments, new_parts = cls.arguments_of(checkpoint, arguments)
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):
