@@ -91,8 +91,8 @@ class BertEncoderDecoder(TextEncoder):
         self.take_layouts()
 
         # === Config ===
-        self.encoder_arguments = _read_arguments(self.encoder)
-        self.decoder_arguments = None if written is self.encoder else _read_arguments(written)
+        shares = written is self.encoder
+        self._decoder_arguments = None if shares else _read_arguments(written)
         self.vocabulary_size = min(self.encoder.vocabulary_size, written.vocabulary_size)
         self.num_segments = self.encoder.num_segments
         self.max_sequence_length = self.encoder.max_sequence_length
@@ -103,14 +103,29 @@ class BertEncoderDecoder(TextEncoder):
         self.layer_norm_epsilon = written.layer_norm_epsilon
         self.initializer_range = written.initializer_range
         self.token_embedding = self.decoder.embeddings.token_embedding
-        own = [] if written is self.encoder else self.decoder.blocks
+        own = [] if shares else self.decoder.blocks
         self.transformer_layers = [*self.encoder.transformer_layers, *own]
+
+    @property
+    def encoder_arguments(self) -> Config:
+        """dict of arguments of `BertBackbone` for the encoder."""
+        return _read_arguments(self.encoder)
+
+    @property
+    def decoder_arguments(self) -> Config | None:
+        """The same for the decoder; None if it shares the weights of the encoder."""
+        if self._decoder_arguments is None:
+            return None
+        remat = all(block.remat for block in self.decoder.blocks)
+        return {**self._decoder_arguments, "remat": remat}
 
     @classmethod
     def from_backbones(
         cls, encoder: BertBackbone, decoder: BertBackbone | None = None, **kwargs: Any
     ) -> Self:
         """Builds an encoder-decoder with the weights of one or two BERTs.
+
+        All tokens of a source attend to each other, whatever pattern the encoder had.
 
         Args:
             encoder: `BertBackbone`.
@@ -128,8 +143,9 @@ class BertEncoderDecoder(TextEncoder):
                     f"{type(backbone).__name__}. Open a checkpoint of a BERT."
                 )
         kwargs = {"dtype": encoder.dtype_policy, **kwargs}
-        arguments = None if decoder is None else _read_arguments(decoder)
-        model = cls(_read_arguments(encoder), arguments, **kwargs)
+        pattern = {"attention_pattern": "bidirectional"}
+        arguments = None if decoder is None else {**_read_arguments(decoder), **pattern}
+        model = cls({**_read_arguments(encoder), **pattern}, arguments, **kwargs)
         values = {weight.path: weight for weight in encoder.weights}
         if decoder is not None:
             values.update((f"decoder/{weight.path}", weight) for weight in decoder.weights)

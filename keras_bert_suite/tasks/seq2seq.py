@@ -25,7 +25,7 @@ from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     find_idle,
 )
-from keras_bert_suite.tasks.base.preset_task import holds_task
+from keras_bert_suite.tasks.base.preset_task import FURTHER_ARGUMENTS, holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
@@ -143,11 +143,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
     @classmethod
     def from_preset(
-        cls,
-        preset: PathLike,
-        *,
-        decoder: PathLike | None = None,
-        **kwargs: Any,
+        cls, preset: PathLike, *, decoder: PathLike | None = None, **kwargs: Any
     ) -> Self:
         """Builds the task from a checkpoint, or from one of an encoder and one of a decoder.
 
@@ -165,7 +161,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
                 is then the BERT that reads, with its tokenizer. "shared" for the same weights.
                 None for what `preset` holds.
-            **kwargs: as for the other tasks.
+            **kwargs: as for the other tasks. `load_weights`, `dtype` and `compile` are for both
+                presets, the others for `preset`.
 
         Raises:
             ValueError: as for the other tasks; and if the decoder of a checkpoint begins with
@@ -191,6 +188,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             max_target_length=length,
             sampler=reader.sampler,
             input_names=reader.input_names,
+            **{name: kwargs[name] for name in FURTHER_ARGUMENTS if name in kwargs},
         )
         task.masked_lm.set_weights(writer.masked_lm.get_weights())
         if kwargs.get("compile", True):
