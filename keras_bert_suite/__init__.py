@@ -29,6 +29,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.models import (
     AlbertBackbone,
     BertBackbone,
+    BertEncoderDecoder,
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
@@ -104,6 +105,7 @@ __all__ = [
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
+    "BertEncoderDecoder",
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
