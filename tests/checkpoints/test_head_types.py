@@ -8,7 +8,7 @@ from small_tasks import TASKS, make_task
 from small_texts import ONE_LAYER
 
 import keras_bert_suite as kbs
-from keras_bert_suite.checkpoints.head_types.table import HEAD_LAYERS, HEAD_TYPES, heads_of_task
+from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS, HEAD_TYPES, heads_of_task
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.served_tasks import find_served
 from keras_bert_suite.tasks.base.preset_task import PresetTask
