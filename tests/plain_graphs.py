@@ -13,7 +13,7 @@ def run_plain_graphs():
         return
     import tensorflow as tf
 
-    from keras_bert_suite.tasks.base import sequence_packing
+    from keras_bert_suite.runs import packed_layout
 
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    sequence_packing.GRAPH_GROUPS = 3
+    packed_layout.GRAPH_GROUPS = 3

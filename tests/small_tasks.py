@@ -161,7 +161,7 @@ def make_task(task, preprocessor, **backbone_arguments):
         chooser = MultipleChoice(backbone, preprocessor=packer, dropout=0.0)
         rows = (FIRST, ENDINGS)
         if preprocessor == "none":
-            packed = chooser.preprocess(chooser.read_rows(rows).inputs)
+            packed = chooser.data.pack(chooser.data.read(rows))[0]
             chooser.preprocessor = None
             return chooser, (packed, CHOICES)
         return chooser, (rows, CHOICES)

@@ -88,7 +88,7 @@ class Kind(ABC):
         """Reads a labelled file.
 
         Returns:
-            the examples, an object with a length and a `path`. The other methods take it.
+            `Examples`. The other methods take them.
         """
 
     def check_table_flags(self):
@@ -120,10 +120,6 @@ class Kind(ABC):
     @abstractmethod
     def introduce(self, train, arguments):
         """str, the line that `finetune` prints before the training."""
-
-    @abstractmethod
-    def columns_of(self, examples):
-        """(x, y), as the task's `fit` takes them."""
 
     def balance(self, train):
         """dict with the argument of `fit` that weights all labels alike."""

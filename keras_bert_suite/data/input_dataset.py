@@ -7,13 +7,6 @@ import grain
 import keras
 
 from keras_bert_suite.data.passes import Passes, read_batches
-from keras_bert_suite.data.row_batches import RowBatches
-from keras_bert_suite.data.row_orders import (
-    in_order,
-    longest_last,
-    shuffled,
-    shuffled_by_length,
-)
 from keras_bert_suite.replicas.compared_batches import compare_batches
 
 #: The number of batches that are tokenized ahead, each on a thread of its own.
@@ -41,43 +34,6 @@ def list_sources(dataset):
             yield from list_sources(parent)
 
 
-def training_batches(rows, batch_size, shuffle, seed, lengths=None):
-    """Makes batches of `Rows` of similar length, in a fresh order each epoch.
-
-    Args:
-        rows: `Rows`.
-        batch_size: int.
-        shuffle: bool. False keeps the order of the rows.
-        seed: int.
-        lengths: int (N,), how long each row is. None is for rows of one length.
-
-    Returns:
-        `RowBatches`.
-    """
-    if not shuffle:
-        order = in_order(len(rows))
-    elif lengths is None:
-        order = shuffled(len(rows), seed)
-    else:
-        order = shuffled_by_length(lengths, batch_size, seed)
-    return RowBatches(rows, batch_size, order)
-
-
-def evaluation_batches(rows, batch_size, lengths=None):
-    """Makes batches of rows of similar length, short rows first, or of rows in their own order.
-
-    Args:
-        rows: `Rows`.
-        batch_size: int.
-        lengths: int (N,), how long each row is. None keeps the order of the rows.
-
-    Returns:
-        (`RowBatches`; int (N,), the rows in the order in which they are visited).
-    """
-    order = in_order(len(rows)) if lengths is None else longest_last(lengths)
-    return RowBatches(rows, batch_size, order, trains=False), order(0)
-
-
 def num_batches(dataset):
     """int, the number of batches in one epoch of a dataset; None if the dataset does not know it.
 
@@ -101,19 +57,19 @@ def num_batches(dataset):
 
 def preprocess_batches(
     dataset,
-    preprocess_samples,
+    function,
     total=None,
     first=0,
     shuffle=False,
     in_graph=True,
     fixed_labels=False,
 ):
-    """Maps `preprocess_samples(x, y, sample_weight)` over a dataset of batches, once.
+    """Maps a function over the elements of a dataset of batches, once.
 
     Args:
         dataset: a dataset, see `is_dataset`.
-        preprocess_samples: function. It runs on threads that read ahead if the dataset allows it,
-            or in the graph of a `tf.data` dataset.
+        function: function from an element to a batch. It runs on threads that read ahead if the
+            dataset allows it, or in the graph of a `tf.data` dataset.
         total: int, how many batches will be read. A dataset with fewer batches is repeated. If
             Keras is told the number of steps of an epoch, it draws all epochs from one iterator.
             This number may be more or less than a pass. None is one pass.
@@ -132,8 +88,8 @@ def preprocess_batches(
     if in_graph and _is_tensorflow_dataset(dataset):
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
 
-        return map_tensorflow_dataset(dataset, preprocess_samples)
-    dataset = _map_batches(dataset, preprocess_samples, total, first, shuffle)
+        return map_tensorflow_dataset(dataset, function)
+    dataset = _map_batches(dataset, function, total, first, shuffle)
     if keras.config.backend() != "tensorflow":
         return dataset
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
@@ -155,33 +111,29 @@ def compare_dataset(dataset):
     return Passes(lambda: compare_batches(iter(dataset)))
 
 
-def replica_batches(dataset, prepare, total=None, first=0, shuffle=False, fixed_labels=False):
-    """Maps `prepare(x, y, sample_weight)` over a dataset of batches, for TensorFlow's strategies.
+def replica_batches(dataset, function, total=None, first=0, shuffle=False, fixed_labels=False):
+    """Maps a function over the elements of a dataset of batches, for TensorFlow's strategies.
 
     Args:
         dataset, total, first, shuffle, fixed_labels: as for `preprocess_batches`.
-        prepare: function from a batch to a list with a batch for each replica of the strategy in
-            whose scope this function is called.
+        function: function from an element to a list with a batch for each replica of the strategy
+            in whose scope this function is called.
 
     Returns:
         `tf.distribute.DistributedDataset`.
     """
     from keras_bert_suite.data.tensorflow_input import distribute_shares
 
-    shares = _map_batches(dataset, prepare, total, first, shuffle)
+    shares = _map_batches(dataset, function, total, first, shuffle)
     return distribute_shares(shares, fixed_labels)
 
 
 def _map_batches(dataset, function, total, first, shuffle):
-    """Maps a function over the batches of any dataset, by threads that read ahead if possible."""
-
-    def preprocess(batch):
-        return function(*unpack_batch(batch))
-
+    """Maps a function over the elements of any dataset, by threads that read ahead if possible."""
     if isinstance(dataset, grain.MapDataset):
         return (
             choose_batches(dataset, total, first)
-            .map(preprocess)
+            .map(function)
             .to_iter_dataset(
                 grain.ReadOptions(
                     num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
@@ -190,10 +142,10 @@ def _map_batches(dataset, function, total, first, shuffle):
         )
     if hasattr(dataset, "__next__"):
         # Keras takes generators, which must yield tuples, and no other iterators.
-        batches = map(preprocess, dataset)
+        batches = map(function, dataset)
         return (batch if isinstance(batch, (list, tuple)) else (batch,) for batch in batches)
     repeat, source = total is not None, dataset
-    return Passes(lambda: map(preprocess, read_batches(source, repeat, shuffle)))
+    return Passes(lambda: map(function, read_batches(source, repeat, shuffle)))
 
 
 def choose_batches(dataset, total=None, first=0):

@@ -9,10 +9,10 @@ class RowBatches(grain.MapDataset):
     """A Grain dataset of batches of rows. Each epoch visits the rows in an order of its own.
 
     Args:
-        rows: `Rows`. Element i of the dataset is a tuple (x, y, sample_weight) of some rows.
+        rows: `Rows`. Element i of the dataset is the `Rows` of a batch.
         batch_size: int. The last batch of an epoch may be smaller.
         order: function from the epoch to a permutation of the rows, see `row_orders`.
-        trains: bool, whether `rows.batch` gets the epoch. In an evaluation it always gets 0.
+        trains: bool, whether batches have their epoch. In an evaluation they have the epoch 0.
 
     Raises:
         ValueError: if `batch_size` is not a whole number of at least 1.
@@ -35,4 +35,4 @@ class RowBatches(grain.MapDataset):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
-        return self._rows.batch(rows, epoch if self._trains else 0)
+        return self._rows.take(rows, epoch if self._trains else 0)

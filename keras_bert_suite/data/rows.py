@@ -3,7 +3,6 @@
 import dataclasses
 import numbers
 
-import keras
 import numpy as np
 
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -11,20 +10,31 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Rows in memory: the checked arguments of `fit`, `evaluate` or `predict`.
+    """Rows as a user passed them, or the windows over them that a model sees.
 
     Attributes:
-        inputs: tuple of text columns, object arrays (N,) of str, one for each segment; or dict
-            of packed arrays (N, ...).
+        inputs: tuple of columns (N,): object arrays of str or of token ids, or string tensors of
+            TensorFlow; or dict of packed arrays (N, ...).
         labels: array (N, ...), dict of arrays, or None.
         weights: array (N, ...), dict of arrays, or None.
         input_names: tuple of the names that the text columns came with, or None.
+        sources: int64 (N,), the user's row from which each entry comes. It is None in a graph of
+            TensorFlow, where each row is one entry.
+        epoch: int, the epoch of a training on rows in memory, 0 in an evaluation; None for a batch
+            of a user's dataset.
     """
 
     inputs: tuple | dict
     labels: object = None
     weights: object = None
     input_names: tuple | None = None
+    sources: np.ndarray | None = None
+    epoch: int | None = None
+
+    def __post_init__(self):
+        columns = self._columns()
+        if self.sources is None and columns and not any(map(is_tf_tensor, columns)):
+            object.__setattr__(self, "sources", np.arange(len(columns[0])))
 
     @classmethod
     def read(cls, x, y=None, sample_weight=None):
@@ -63,13 +73,18 @@ class Rows:
     def __len__(self):
         return len(self._columns()[0])
 
-    def take(self, rows):
-        """The rows of an index array or a slice."""
+    @property
+    def is_packed(self):
+        """bool, whether the user passed packed arrays instead of texts."""
+        return isinstance(self.inputs, dict)
+
+    def take(self, entries, epoch=None):
+        """The entries of an index array or a slice, in an epoch of a training."""
         inputs, labels, weights = (
-            map_arrays(lambda column: column[rows], part)
+            map_arrays(lambda column: column[entries], part)
             for part in (self.inputs, self.labels, self.weights)
         )
-        return Rows(inputs, labels, weights, self.input_names)
+        return Rows(inputs, labels, weights, self.input_names, self.sources[entries], epoch)
 
     def split(self, share):
         """Sets the last rows apart, as Keras' `validation_split` does.
@@ -101,7 +116,7 @@ class Rows:
         Returns:
             int64 (N,), or None if the inputs are packed.
         """
-        if isinstance(self.inputs, dict):
+        if self.is_packed:
             return None
         counted = count_tokens is not None and all(map(holds_texts, self.inputs))
         return sum(
@@ -111,26 +126,17 @@ class Rows:
             for column in self.inputs
         )
 
-    def batch(self, rows, epoch):
-        """Some rows as one batch of a dataset: (x, y, sample_weight).
-
-        Args:
-            rows: index array or slice.
-            epoch: int, the epoch of a training, or 0 for an evaluation.
-        """
-        return Rows.take(self, rows).as_batch()
-
-    def as_batch(self):
-        """The rows as one batch of a dataset: (x, y, sample_weight)."""
-        return self.inputs, self.labels, self.weights
-
     def _columns(self):
-        return [
-            column
-            for part in (self.inputs, self.labels, self.weights)
-            for column in keras.tree.flatten(part)
-            if column is not None
-        ]
+        return list(_list_columns((self.inputs, self.labels, self.weights)))
+
+
+def _list_columns(part):
+    """Yields the columns of nested tuples and dicts."""
+    if isinstance(part, (tuple, dict)):
+        for column in part.values() if isinstance(part, dict) else part:
+            yield from _list_columns(column)
+    elif part is not None:
+        yield part
 
 
 def read_inputs(x):

@@ -6,12 +6,12 @@ import weakref
 from keras_bert_suite.data.passes import Passes
 
 
-def map_tensorflow_dataset(dataset, preprocess_samples):
-    """Maps `preprocess_samples(x, y, sample_weight)` over a `tf.data.Dataset`, in its graph."""
+def map_tensorflow_dataset(dataset, function):
+    """Maps a function over the elements of a `tf.data.Dataset`, in its graph."""
     import tensorflow as tf
 
-    # tf.data passes the parts of a tuple as arguments: x, or x and y, or x, y and the weights.
-    batches = dataset.map(preprocess_samples, num_parallel_calls=tf.data.AUTOTUNE)
+    # tf.data passes the parts of a tuple as arguments.
+    batches = dataset.map(lambda *element: function(element), num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 

@@ -1,9 +1,6 @@
 """Quantizes the matrix products of exported models to 8-bit integers."""
 
-import keras
 import numpy as np
-
-from keras_bert_suite.tasks.base.batch_sources import read_data
 
 PRECISIONS = ("float32", "int8")
 
@@ -30,7 +27,7 @@ def read_calibration(task, texts):
     """Packs texts one by one, so that the scales are computed without padding.
 
     Args:
-        task: `RowTask`.
+        task: `Task`.
         texts: as for `task.predict`, or None.
 
     Returns:
@@ -41,15 +38,13 @@ def read_calibration(task, texts):
     """
     if texts is None:
         return None
-    rows = task.cut_windows(read_data(task, texts))
+    rows = task.data.window(task.read(texts))
     if not len(rows):
         raise ValueError("calibration_texts has no rows; int8 needs a few hundred texts.")
     number = min(len(rows), MOST_CALIBRATION_ROWS)
     batches = []
     for row in np.linspace(0, len(rows) - 1, number).astype(int):
-        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(
-            task.preprocess(rows.take([row]).inputs)
-        )
+        inputs, _, _ = task.data.pack(rows.take([row]))
         batches.append({name: np.asarray(array) for name, array in inputs.items()})
     return batches
 

@@ -191,7 +191,7 @@ def _make_served_model(task):
 
     ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
     """
-    outputs = task.serving_outputs(task.output, task.input)
+    outputs = task.answers.serve(keras.ops, task.output, task.input)
     places = ("label_ids", "choices")
     return keras.Model(task.input, {k: v for k, v in outputs.items() if k not in places})
 

@@ -38,4 +38,4 @@ class ServedDocuments(ServedTask):
     def pack(self, texts):
         if self.packer is None:
             return super().pack(texts)  # The task says which preprocessor it wants.
-        return self.task.pack_with(self.packer, texts)
+        return self.task.data.pack_with(self.packer, texts)

@@ -2,11 +2,13 @@
 
 import functools
 
+from keras import ops
+
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
 class ServedTask:
-    """A task in the graph of a SavedModel. The answers are the task's `serving_outputs`.
+    """A task in the graph of a SavedModel. The answers are the task's own.
 
     A task with other answers, or whose texts are packed in another way, has a class of its own;
     see `served_tasks.py`. All methods except `check` are for the TensorFlow backend.
@@ -53,7 +55,7 @@ class ServedTask:
         """
         import tensorflow as tf
 
-        packed = self.packer.pack(*texts) if self.packer else self.task.pack_texts(texts)
+        packed = self.packer.pack(*texts) if self.packer else self.task.data.pack_texts(texts)
         # The padding masks of KerasHub are bool.
         return {name: tf.cast(packed[name], tf.int32) for name in self.task.backbone.input}
 
@@ -75,7 +77,7 @@ class ServedTask:
         """The answers for inputs of the backbone, as `pack` returns them: dict of tensors."""
         import tensorflow as tf
 
-        answers = self.task.serving_outputs(self.task(packed, training=False), packed)
+        answers = self.task.answers.serve(ops, self.task(packed, training=False), packed)
         if "label_ids" in answers:
             labels = tf.gather(tf.constant(self.task.label_names), answers["label_ids"])
             answers = {**answers, "labels": labels}

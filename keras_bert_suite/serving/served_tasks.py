@@ -10,10 +10,10 @@ def serve(task):
     """The `ServedTask` of a task.
 
     Raises:
-        ValueError: if the task has no `serving_outputs`, or no preprocessor, or if the name of a
+        ValueError: if the task has no answers to serve, or no preprocessor, or if the name of a
             label has a line feed.
     """
-    if not hasattr(task, "serving_outputs"):
+    if getattr(getattr(task, "answers", None), "serve", None) is None:
         raise ValueError(
             f"A {type(task).__name__} cannot be exported: it has no answers to serve. Export a "
             "task of keras_bert_suite that has a head."

@@ -48,7 +48,7 @@ def _make_inputs(served, texts, input_names):
             for name, rank in ranks.items()
         }
 
-    ranks = served.task.text_ranks or [1] * len(input_names)
+    ranks = served.task.data.text_ranks or [1] * len(input_names)
     strings = fill(dict(zip(input_names, ranks, strict=True)))
     packed = served.pack(tuple(strings.values()))
     examples = []

@@ -68,7 +68,7 @@ def make_signatures(served, input_names):
     import tensorflow as tf
 
     task = served.task
-    ranks = dict(zip(input_names, task.text_ranks or [1] * len(input_names), strict=True))
+    ranks = dict(zip(input_names, task.data.text_ranks or [1] * len(input_names), strict=True))
     # A row of the model may be several rows of token ids.
     token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {

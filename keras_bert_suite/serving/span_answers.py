@@ -4,7 +4,7 @@ from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.text_words import count_characters, decode_texts
-from keras_bert_suite.tasks.question_windows import find_room
+from keras_bert_suite.tasks.data.question_windows import find_room
 
 
 class ServedSpans(ServedTask):
@@ -31,7 +31,7 @@ class ServedSpans(ServedTask):
         spans = _add_spans(
             tf.where(is_own & is_token, scores[:, 0], -float("inf")),
             tf.where(is_token, scores[:, 1], -float("inf")),
-            task.max_answer_length,
+            task.answers.max_answer_length,
         )
         num_rows = tf.size(contexts)
         nulls = tf.math.unsorted_segment_min(scores[:, 0, 0] + scores[:, 1, 0], row_ids, num_rows)
@@ -39,15 +39,15 @@ class ServedSpans(ServedTask):
         null_odds = nulls - best
         is_null = ~tf.math.is_finite(best)
         highest = best
-        if task.no_answer_threshold is not None:
-            is_null |= null_odds > task.no_answer_threshold
+        if task.answers.no_answer_threshold is not None:
+            is_null |= null_odds > task.answers.no_answer_threshold
             highest = tf.maximum(best, nulls)
         # The probability of the best span, or of no answer, among all of them.
         highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
         powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
         total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
         chosen = best
-        if task.no_answer_threshold is not None:
+        if task.answers.no_answer_threshold is not None:
             total += tf.exp(nulls - highest)
             chosen = tf.where(is_null, nulls, best)
 
@@ -81,7 +81,7 @@ class ServedSpans(ServedTask):
         import tensorflow as tf
 
         xp, task, packer = tensorflow_namespace(), self.task, self.packer
-        stride, query_length, budget = find_room(packer, task.stride, task.query_length)
+        stride, query_length, budget = find_room(packer, task.data.stride, task.data.query_length)
 
         def as_segment(ragged):
             lengths = tf.cast(ragged.row_lengths(), tf.int32)

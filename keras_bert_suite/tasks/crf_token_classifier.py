@@ -1,19 +1,17 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 
-from keras_bert_suite.annotations import Config, Labels, Tensor
+from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
-from keras_bert_suite.layers.heads.crf import NO_LABEL
+from keras_bert_suite.tasks.answers.chains import ChainAnswers
+from keras_bert_suite.tasks.data.chains import ChainData, ChainTags
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
-from keras_bert_suite.tasks.word_windows import WordWindows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
@@ -74,6 +72,7 @@ class CrfTokenClassifier(TokenClassifier):
     Source: Lample et al., 2016 (https://arxiv.org/abs/1603.01360), section 2.2.
     """
 
+    data_cls = ChainData
     # The new labels of a new head may be of another scheme.
     head_defaults = {"input_names": None, "scheme": "auto"}
 
@@ -125,6 +124,13 @@ class CrfTokenClassifier(TokenClassifier):
         # The heads of other libraries have only the emission layer.
         return arguments, [*new_parts, "crf/.*"]
 
+    def make_labels(self, label_names: Sequence[str]) -> ChainTags:
+        allowed = self.crf.allowed
+        return ChainTags(label_names, self.scheme, allowed, self.crf.constrained_training)
+
+    def make_answers(self, labels: Any) -> ChainAnswers:
+        return ChainAnswers(labels, self.crf.read_scores)
+
     def make_optimizer(self) -> keras.optimizers.Optimizer:
         """The weights of the CRF learn 100 times as fast as the encoder."""
         schedule = LinearWarmupDecay(self.default_rate)
@@ -146,77 +152,6 @@ class CrfTokenClassifier(TokenClassifier):
             )
         loss.crf = self.crf
         return loss
-
-    def encode_labels(self, labels: Labels) -> Labels:
-        """Turns label names or ids of words into label ids.
-
-        Raises:
-            ValueError: also if labels follow each other in a way that the scheme forbids: in any
-                row if the training is constrained, otherwise in most rows with entities.
-        """
-        encoded = super().encode_labels(labels)
-        if encoded.dtype != object:
-            # Every negative label of a user means `NO_LABEL`. `CONTINUED` is only for windows.
-            return np.maximum(encoded, NO_LABEL)
-        if self.crf.allowed is not None:
-            self._check_scheme(encoded)
-        return encoded
-
-    def _check_scheme(self, rows):
-        allowed, border = np.array(self.crf.allowed), self.num_classes
-        outside = self.label_names.index("O") if "O" in self.label_names else -1
-        wrong, with_entities = [], 0
-        for number, row in enumerate(rows):
-            with_entities += bool((row != outside).any())
-            chain = np.concatenate([[border], row, [border]])
-            places = np.flatnonzero(~allowed[chain[:-1], chain[1:]])
-            if len(row) and len(places):
-                wrong.append((number, int(places[0]), chain))
-        most = 0 if self.crf.constrained_training else with_entities / 2
-        if len(wrong) <= most:
-            return
-        number, word, chain = wrong[0]
-        names = [*self.label_names, "the border of the row"]
-        raise ValueError(
-            f"In row {number}, word {word}, {names[chain[word + 1]]} follows {names[chain[word]]}, "
-            f"which the scheme {self.scheme} forbids; so do {len(wrong)} of {with_entities} rows "
-            "with entities. Convert the tags of each row by "
-            f"keras_bert_suite.data.tag_schemes.convert_tags(tags, {self.scheme!r}), or build the "
-            "task with scheme=None."
-        )
-
-    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
-        raise ValueError(
-            "The loss of a CRF is that of a whole row, so class_weight must be None. Weight rows "
-            "by `sample_weight`."
-        )
-
-    def weigh_labels(self, labels: np.ndarray, sample_weight: Labels) -> tuple[Any, Any]:
-        if sample_weight is not None and np.ndim(sample_weight) != 1:
-            raise ValueError(
-                "The loss of a CRF is that of a whole row. Wanted a weight for each row, got "
-                f"weights of shape {np.shape(sample_weight)}."
-            )
-        return labels, sample_weight
-
-    def choose_labels(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        return find_best_paths(logits, lengths, *self.crf.read_scores())
-
-    def find_probabilities(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        return find_marginals(logits, lengths, *self.crf.read_scores())
-
-    def _join(self, outputs, rows):
-        if not isinstance(rows, WordWindows):
-            raise ValueError(
-                "Packed arrays do not say which tokens the chain runs over. Pass rows of words or "
-                "texts. `predict` gives the emissions of packed arrays, and `score` takes their "
-                "labels."
-            )
-        return super()._join(outputs, rows)
-
-    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers for tokens: `emissions` float32 (B, L, C)."""
-        return {"emissions": outputs}
 
     def get_config(self) -> Config:
         return {

@@ -11,10 +11,8 @@ from keras_bert_suite.annotations import Activation, Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.document_windows import pack_documents
-from keras_bert_suite.tasks.base.input_checks import check_segments
-from keras_bert_suite.tasks.base.text_packing import check_can_pack
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.hidden_states import check_pooled, open_new_pooling
 from keras_bert_suite.tasks.problem_types import SingleLabel
 from keras_bert_suite.tasks.text_classifier import TextClassifier
@@ -73,7 +71,11 @@ class DocumentClassifier(TextClassifier):
     # `BertBackbone` here, it could choose this class.
     backbone_cls = keras_hub.models.Backbone
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
-    needs_segment_packer = True
+    data_cls = DocumentData
+
+    max_windows = part_attribute("data", "max_windows")
+    stride = part_attribute("data", "stride")
+    query_length = part_attribute("data", "query_length")
 
     def __init__(
         self,
@@ -103,9 +105,6 @@ class DocumentClassifier(TextClassifier):
         self.window_sampler = None
         if training_windows is not None:
             self.window_sampler = WindowSampler(training_windows, name="window_sampler")
-        self.max_windows = max_windows
-        self.stride = stride
-        self.query_length = query_length
         super().__init__(
             backbone,
             num_classes,
@@ -119,6 +118,11 @@ class DocumentClassifier(TextClassifier):
             input_names=input_names,
             **kwargs,
         )
+
+        # === Data ===
+        self.max_windows = max_windows
+        self.stride = stride
+        self.query_length = query_length
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic (B, W, L)."""
@@ -162,34 +166,6 @@ class DocumentClassifier(TextClassifier):
                 "a new layer."
             )
         return super().load_keras_preset(loader, load_weights, **arguments)
-
-    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
-        """Turns documents into the inputs of the model.
-
-        Args:
-            texts: as for `RowTask.pack_texts`. The last text of a row is the document.
-
-        Returns:
-            dict of NumPy arrays (B, W, L), or of TensorFlow tensors for tensors.
-
-        Raises:
-            ValueError: if the preprocessor is no `SegmentPacker`, or the task was trained on
-                another number of texts in a row.
-        """
-        check_can_pack(self)
-        check_segments(len(texts), self.backbone, self.input_names)
-        return self.pack_with(self.preprocessor, texts)
-
-    def pack_with(self, packer: SegmentPacker, texts: Sequence[Any]) -> dict[str, Tensor]:
-        """Does the same as `pack_texts` with another packer, whose padding may differ."""
-        packed = pack_documents(
-            packer,
-            tuple(texts),
-            max_windows=self.max_windows,
-            stride=self.stride,
-            query_length=self.query_length,
-        )
-        return {name: packed[name] for name in self.backbone.input}
 
     def get_config(self) -> Config:
         return {

@@ -5,35 +5,31 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.data.input_dataset import is_dataset
-from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
-from keras_bert_suite.data.word_rows import check_span_shapes
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
-from keras_bert_suite.tasks.base.input_checks import check_in_memory, check_input_names
-from keras_bert_suite.tasks.base.labelled_task import resolve_label_names
-from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.base.word_task import WordTask
-from keras_bert_suite.tasks.entities import make_entity
-from keras_bert_suite.tasks.span_windows import (
-    cut_span_windows,
-    find_spans,
-    join_span_windows,
-    pad_spans,
+from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
+from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+    list_missing_poolers,
 )
-from keras_bert_suite.tasks.word_windows import WordWindows
+from keras_bert_suite.tasks.data.input_checks import (
+    EncoderInputs,
+    check_in_memory,
+    check_input_names,
+)
+from keras_bert_suite.tasks.data.words import EntitySpanData, EntitySpans
 from keras_bert_suite.training import SpanLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class EntitySpanClassifier(WordTask, keras_hub.models.Task):
+class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     """A text encoder with a layer that scores every span of tokens for every type of entity.
 
     Entities may lie within each other, and a span may have several types.
@@ -82,7 +78,8 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     head_name = "entity_spans"
-    _check_shapes = staticmethod(check_span_shapes)
+    data_cls = EntitySpanData
+    global_tokens = "none"
 
     def __init__(
         self,
@@ -119,13 +116,17 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
                 f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
                 f"{len(label_names)} label_names. Make both the same."
             )
-        self.idle_paths = find_idle(backbone)
+        self.unused_paths = find_unused(backbone)
+
+        # === Data and Answers ===
+        labels = EntitySpans(label_names)
+        names = check_input_names(input_names)
+        self.data = EntitySpanData(self.preprocessor, EncoderInputs.of(backbone), labels, names)
+        self.answers = EntitySpanAnswers(labels)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
-        self.label_names = label_names
         self.dropout = dropout
-        self.input_names = check_input_names(input_names)
 
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
@@ -136,8 +137,9 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        new_parts = [*new_parts, *list_missing_poolers(checkpoint)]
         if arguments.get("head") is not None:
-            new_parts = [*new_parts, f"{arguments['head'].name}/.*"]
+            new_parts.append(f"{arguments['head'].name}/.*")
         return arguments, new_parts
 
     @classmethod
@@ -171,33 +173,18 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
             dict, see `score_spans`.
         """
         check_in_memory(rows)
-        read = self.read_rows(rows, spans)
-        if isinstance(read.inputs, dict):
+        read = self.data.read(rows, spans)
+        if read.is_packed:
             raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
         wanted = [
             [(start, end, self.label_names[kind]) for start, end, kind in row]
-            for row in self.encode_labels(read.labels)
+            for row in read.labels
         ]
         found = [
             [(entity.start, entity.end, entity.label) for entity in row]
             for row in self.predict(rows, batch_size, verbose=0)
         ]
         return score_spans(wanted, found)
-
-    def encode_labels(self, labels: Labels) -> Labels:
-        """Turns spans with label names or ids into arrays."""
-        if labels.dtype == object:
-            return encode_spans(labels, self.label_names)
-        return check_span_arrays(labels, self.label_names)
-
-    def cut_windows(self, rows: Rows) -> Rows:
-        return rows if isinstance(rows.inputs, dict) else cut_span_windows(self.word_packer(), rows)
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if not isinstance(x, dict):
-            x, _ = self.pack_windows(*x)
-            y = None if y is None else pad_spans(y)
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def predict(
         self,
@@ -208,39 +195,8 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
     ) -> Any:
         # The scores of all windows would not fit into memory. Batches of a dataset are decoded one
         # by one.
-        condense = None if is_dataset(x) else _find_all_spans
-        return predict(self, x, batch_size, steps, self.decode, condense, **kwargs)
-
-    def decode(self, outputs: Any, rows: Rows | None) -> Any:
-        """Turns spans of windows, or their scores, into a list of `Entity` for each row."""
-        if not isinstance(rows, WordWindows):
-            return outputs
-        found = [find_spans(window) if window.ndim == 3 else window for window in outputs]
-        words, characters = rows.tokenized.words, rows.tokenized.spans
-        return [
-            [
-                make_entity(
-                    rows.texts[number],
-                    words[number],
-                    characters[number],
-                    self.label_names[int(kind)],
-                    int(first),
-                    int(last) + 1,
-                    float(1 / (1 + np.exp(-score))),
-                )
-                for first, last, kind, score in spans
-            ]
-            for number, spans in enumerate(join_span_windows(found, rows))
-        ]
-
-    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
-        """The answers for tokens: `scores` float32 (B, C, L, L)."""
-        return {"scores": outputs}
+        condense = None if is_dataset(x) else self.answers.condense
+        return self.predict_with(self.answers.decode, x, batch_size, steps, condense, **kwargs)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}
-
-
-def _find_all_spans(outputs, rows):
-    """list of B arrays, the spans of a batch of windows."""
-    return [find_spans(scores) for scores in outputs]

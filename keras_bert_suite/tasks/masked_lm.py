@@ -1,53 +1,36 @@
 """Guesses masked tokens. The encoder is fine-tuned on plain texts."""
 
-import dataclasses
-import zlib
 from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
 import keras_hub
 import numpy as np
-from keras import ops
 
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
-from keras_bert_suite.tasks.base.predicting import predict
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
+from keras_bert_suite.tasks.base.part_checks import find_direction
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import holds_task
-from keras_bert_suite.tasks.base.row_task import RowTask
-from keras_bert_suite.tasks.base.text_packing import check_can_pack
-from keras_bert_suite.tasks.mask_filling import (
-    check_can_read,
-    name_guesses,
-    pack_masked_texts,
-    rank_tokens,
-    score_texts,
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
 )
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+from keras_bert_suite.tasks.pseudo_perplexity import measure_surprise
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
-@dataclasses.dataclass(frozen=True)
-class NumberedRows(Rows):
-    """Rows with their index as the label. A batch also has its epoch."""
-
-    def batch(self, rows, epoch):
-        x, numbers, weights = super().batch(rows, epoch)
-        return x, (numbers, np.full(len(numbers), epoch)), weights
-
-
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
+class MaskedLM(Task, keras_hub.models.Task):
     """A text encoder that guesses masked tokens.
 
     `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
@@ -88,10 +71,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     global_tokens = "none"
-    needs_labels = False
-    # The masker numbers the rows of a batch in Python.
-    preprocesses_in_graphs = False
-    needs_segment_packer = True
+    data_cls = MaskedTextData
+
+    masking = part_attribute("data", "masking")
 
     def __init__(
         self,
@@ -112,25 +94,28 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.idle_paths = find_idle(backbone, transformed=True)
-        super().__init__(
-            inputs={**backbone.input, "mask_positions": mask_positions},
-            outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
-            **kwargs,
-        )
+        self.unused_paths = find_unused(backbone, transformed=True)
+        inputs = {**backbone.input, "mask_positions": mask_positions}
+        outputs = self.masked_lm(encode_tokens(backbone), mask_positions)
 
-        # === Config ===
+        # === Data and Answers ===
         # Keras saves no sets.
-        self.masking = {
+        masking = {
             name: sorted(value) if isinstance(value, set | frozenset) else value
             for name, value in (masking or {}).items()
         }
-        self.input_names = input_names and tuple(input_names)
+        self.data = MaskedTextData(
+            self.preprocessor,
+            EncoderInputs.of(backbone),
+            input_names and tuple(input_names),
+            masking=masking,
+            direction=find_direction(backbone),
+        )
+        self.answers = GuessAnswers(self.data)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
         self.top_k = top_k
-        self._masker: TokenMasker | None = None
-        if preprocessor is not None:
-            check_can_pack(self)
-            self._find_masker()  # A wrong argument is an error now.
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:
@@ -177,7 +162,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         Args:
             x: texts with mask tokens: a list, an array or a pandas Series, a dataset of batches of
                 them, or a single str. Or packed arrays by name.
-            batch_size, steps: as for `RowTask.predict`.
+            batch_size, steps: as for `Task.predict`.
             top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
             whole_words: bool, whether to leave out the tokens that continue a word.
             **kwargs: `verbose` and `callbacks`, as in Keras.
@@ -202,10 +187,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             allowed = ~self.preprocessor.tokenizer.find_continuations()
 
         def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
-            is_text = isinstance(rows, NumberedRows)
-            return rank_tokens(logits, top_k, allowed) if is_text else logits
+            return logits if rows.is_packed else rank_tokens(logits, top_k, allowed)
 
-        return predict(self, x, batch_size, steps, self.decode, condense=rank, **kwargs)
+        return self.predict_with(self.answers.decode, x, batch_size, steps, rank, **kwargs)
 
     def pseudo_perplexity(
         self, texts: Inputs, batch_size: int | None = None, *, whole_words: bool = False
@@ -228,66 +212,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
         Source: Salazar et al., 2020 (https://arxiv.org/abs/1910.14659), section 2.
         """
-        check_can_read(self)
-        return score_texts(self, texts, batch_size or 32, whole_words)
-
-    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        rows = super().read_rows(x, y, sample_weight)
-        if isinstance(rows.inputs, dict):
-            return rows
-        _check_no_labels(y, sample_weight)
-        return Rows(rows.inputs, np.arange(len(rows)), None, rows.input_names)
-
-    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        rows = super().read_batch(x, y, sample_weight)
-        if isinstance(rows.inputs, dict):
-            return Rows(*leave_tensorflow((rows.inputs, rows.labels, rows.weights)))
-        _check_no_labels(y, sample_weight)
-        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
-        return Rows(texts, None, None, rows.input_names)
-
-    def cut_windows(self, rows: Rows) -> Rows:
-        if isinstance(rows.inputs, dict):
-            return rows
-        return NumberedRows(rows.inputs, rows.labels, None, rows.input_names)
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, tuple):
-            check_can_read(self)
-            return pack_masked_texts(self, x)
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, dict):
-            return self.preprocess(x, y, sample_weight)
-        packed = self.pack_texts(x)
-        if y is None:
-            # Without the padding, whose length depends on the other rows of a batch.
-            rows = zip(packed["token_ids"], packed["padding_mask"], strict=True)
-            numbers = [zlib.crc32(ids[mask > 0].tobytes()) for ids, mask in rows]
-            epochs = np.zeros(len(numbers), "int64")
-        else:
-            numbers, epochs = y
-        masked = self._find_masker()(packed, np.array(numbers), int(epochs[0]))
-        labels, weights = masked.pop("mask_ids"), masked.pop("mask_weights")
-        return masked, labels, weights
-
-    def decode(self, outputs: Any, rows: Rows | None) -> Any:
-        """Turns ranked tokens into guesses for each mask of each text."""
-        if not isinstance(rows, NumberedRows):
-            return outputs
-        return name_guesses(self.preprocessor.tokenizer, outputs, rows.inputs)
-
-    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
-        """The answers for masks: `probabilities` float32 (B, P, V)."""
-        return {"probabilities": ops.softmax(ops.cast(outputs, "float32"))}
-
-    def _find_masker(self):
-        """The `TokenMasker` of the preprocessor's tokenizer."""
-        tokenizer = self.preprocessor.tokenizer
-        if self._masker is None or self._masker.tokenizer is not tokenizer:
-            self._masker = TokenMasker(tokenizer, **self.masking)
-        return self._masker
+        return measure_surprise(self, texts, batch_size or 32, whole_words)
 
     def get_config(self) -> Config:
         return {
@@ -301,11 +226,3 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     def from_config(cls, config: Config) -> Self:
         masking = keras.saving.deserialize_keras_object(config.get("masking") or {})
         return super().from_config({**config, "masking": masking})
-
-
-def _check_no_labels(y, sample_weight):
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "A MaskedLM makes labels from its texts, and takes no labels and no sample weights "
-            "with texts. Pass the texts alone."
-        )

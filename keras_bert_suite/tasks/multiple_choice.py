@@ -5,23 +5,23 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
-from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import check_first_token, check_pairs
+from keras_bert_suite.tasks.answers.choices import ChoiceAnswers
 from keras_bert_suite.tasks.base.labelled_task import make_head
-from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.part_checks import check_first_token, check_pairs
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.data.choices import ChoiceData
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.hidden_states import pool_first_token
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MultipleChoice(RowTask, keras_hub.models.Task):
+class MultipleChoice(Task, keras_hub.models.Task):
     """A text encoder with a layer that scores each of K endings of a prompt.
 
     A row is a prompt and K endings. The model sees each ending as a pair of texts, the prompt and
@@ -53,10 +53,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
     global_tokens = "later_texts"  # The ending.
     default_rate = 2e-5
-    # Endings are listed in Python.
-    preprocesses_in_graphs = False
-    # Prompts (B,) and endings (B, K).
-    text_ranks = (1, 2)
+    data_cls = ChoiceData
 
     def __init__(
         self,
@@ -91,11 +88,15 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         scores = self.output_activation(self.choice_scorer(pooled))
         split = _SplitChoices(dtype="float32", name="split_choices")
         outputs = split(scores, inputs["padding_mask"])
+
+        # === Data and Answers ===
+        encoder = EncoderInputs.of(backbone)
+        self.data = ChoiceData(self.preprocessor, encoder, tuple(input_names))
+        self.answers = ChoiceAnswers()
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
-        self.input_names = tuple(input_names)
 
     @classmethod
     def arguments_of(
@@ -109,35 +110,6 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
     def make_metrics(self) -> dict[str, Any]:
         return {"metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]}
-
-    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        return read_choice_rows(x, y, sample_weight, self.input_names)
-
-    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        check_collated_endings(x, self.input_names)
-        return read_choice_rows(x, y, sample_weight, self.input_names)
-
-    def arrange_columns(self, inputs: Any, names: Any, labelled: bool) -> Any:
-        """`read_rows` has put the columns in order."""
-        return inputs
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, tuple):
-            prompts, *endings = x
-            pairs = (np.repeat(prompts, len(endings)), np.stack(endings, axis=1).reshape(-1))
-            packed = self.pack_texts(tuple(map(list, pairs)))
-            x = {
-                name: array.reshape(len(prompts), len(endings), -1)
-                for name, array in packed.items()
-            }
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
-        """The answers of a server: `probabilities` float32 (B, K), `choices` int32 (B,)."""
-        return {
-            "probabilities": ops.softmax(outputs, axis=-1),
-            "choices": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
-        }
 
     def get_config(self) -> Config:
         return {

@@ -5,26 +5,24 @@ from typing import Any, Self
 
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.answers.guesses import name_guesses, rank_tokens
+from keras_bert_suite.tasks.base.part_checks import find_direction
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import find_unused
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
+from keras_bert_suite.tasks.data.pretraining import PretrainingData
 from keras_bert_suite.tasks.hidden_states import pool_first_token
-from keras_bert_suite.tasks.mask_filling import (
-    check_can_read,
-    name_guesses,
-    pack_masked_texts,
-    rank_tokens,
-)
 from keras_bert_suite.tasks.pretraining_heads import (
-    DerivedLabels,
     add_perplexity,
     make_masked_lm_head,
     make_next_sentence_head,
@@ -37,7 +35,7 @@ _HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
+class Pretrainer(Task, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and how two texts are related.
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements
@@ -120,7 +118,12 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:
-            self.idle_paths = find_idle(backbone, transformed=True)
+            self.unused_paths = find_unused(backbone, transformed=True)
+
+        # === Data ===
+        num_relations = sentence_relations if next_sentence else None
+        encoder = EncoderInputs.of(backbone)
+        self.data = PretrainingData(self.preprocessor, encoder, num_relations)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -142,7 +145,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         with a warning.
 
         Args:
-            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
+            preset, **kwargs: as for `Task.from_preset`: `load_weights`, `sequence_length`,
                 `lowercase`, `dtype`, and other arguments of the constructor.
             next_sentence: bool, whether there is a head for pairs of texts. With None there is
                 a head, unless the checkpoint has only the head for masked tokens, or is a
@@ -156,7 +159,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
                 "bidirectional".
 
         Raises:
-            ValueError: as `RowTask.from_preset` and `change_pattern`.
+            ValueError: as `Task.from_preset` and `change_pattern`.
         """
         task = super().from_preset(
             preset,
@@ -264,23 +267,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
             metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
         return {"weighted_metrics": metrics}
 
-    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """See `RowTask.preprocess_training`.
-
-        Raises:
-            ValueError: if a pair has a relation that the head does not know.
-        """
-        relations = y.get("nsp") if isinstance(y, dict) and self.next_sentence else None
-        if isinstance(relations, np.ndarray) and relations.max(initial=0) >= (
-            self.sentence_relations
-        ):
-            raise ValueError(
-                f"A pair has the relation {relations.max()}, and this Pretrainer has "
-                f"sentence_relations={self.sentence_relations}. For mode='relations' pass 3."
-            )
-        return super().preprocess_training(x, y, sample_weight)
-
-    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+    def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Adds the labels and the weights of `sbo`, which are made from those of `mlm`."""
         if self.span_boundary_head is None:
             return y, y_pred, sample_weight
@@ -318,10 +305,13 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
             ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
                 packer's `sequence_length`.
         """
-        check_can_read(self)
+        data = MaskedTextData(
+            self.preprocessor, self.data.encoder, direction=find_direction(self.backbone)
+        )
         if not len(texts):
             return []
-        logits = self.predict(pack_masked_texts(self, (texts,)), verbose=0)["mlm"]
+        packed, _, _ = data.pack(data.read(texts))
+        logits = self.predict(packed, verbose=0)["mlm"]
         return name_guesses(self.preprocessor.tokenizer, rank_tokens(logits, top_k), (texts,))
 
     def get_config(self) -> Config:

@@ -1,9 +1,7 @@
 """Makes the heads of pretraining on a backbone. Several tasks have the head for masked tokens."""
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import keras_hub
@@ -11,7 +9,6 @@ from keras import ops
 
 from keras_bert_suite.annotations import PathLike, Tensor
 from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
-from keras_bert_suite.tasks.base.row_task import RowTask
 
 #: The layers of the heads beside that for masked tokens, and what they are for.
 HEAD_PURPOSES = {
@@ -74,36 +71,3 @@ def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
     """Adds `perplexity` to results that have the loss over masked tokens."""
     loss = results.get("mlm_loss", results.get("loss"))
     return results if loss is None else {**results, "perplexity": ops.exp(loss)}
-
-
-class DerivedLabels(RowTask):
-    """The base of pretraining tasks, some of whose labels are made within the step."""
-
-    @abstractmethod
-    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """(y, y_pred, sample_weight), dicts with an entry for each output that has a loss."""
-
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
-        training: bool = True,
-    ) -> Tensor:
-        """The sum of the losses of all heads."""
-        derived = self.derive_labels(x, y, y_pred, sample_weight)
-        return super().compute_loss(x, *derived, training=training)  # type: ignore[misc]
-
-    def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
-    ) -> dict[str, Tensor]:
-        """dict of the metrics of all heads."""
-        derived = self.derive_labels(x, y, y_pred, sample_weight)
-        return super().compute_metrics(x, *derived)  # type: ignore[misc]
-
-    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
-        raise ValueError(
-            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
-            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
-        )

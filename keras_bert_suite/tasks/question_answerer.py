@@ -5,35 +5,24 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.answer_spans import (
-    check_token_spans,
-    read_accepted_answers,
-    read_answer_spans,
-)
-from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.data.answer_spans import read_accepted_answers
 from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.answers import choose_answers, rank_answers
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
+from keras_bert_suite.tasks.answers.questions import QuestionAnswers
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
-    find_idle,
+    find_unused,
     transform_tokens,
 )
-from keras_bert_suite.tasks.base.input_checks import (
-    check_in_memory,
-    order_columns,
-)
-from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.base.row_task import RowTask
-from keras_bert_suite.tasks.base.text_packing import check_can_pack
-from keras_bert_suite.tasks.question_windows import QuestionWindows, cut_question_windows
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
+from keras_bert_suite.tasks.data.questions import QuestionData
 
 #: The score of padding. So no answer begins or ends there, and the loss is the same with any length
 #: of the padding.
@@ -41,7 +30,7 @@ _PADDING_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
+class QuestionAnswerer(Task, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
     A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
@@ -95,9 +84,12 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
     global_tokens = "first_text"  # The question.
     default_rate = 3e-5
-    # Contexts are cut into windows in Python.
-    preprocesses_in_graphs = False
-    needs_segment_packer = True
+    data_cls = QuestionData
+
+    stride = part_attribute("data", "stride")
+    query_length = part_attribute("data", "query_length")
+    max_answer_length = part_attribute("answers", "max_answer_length")
+    no_answer_threshold = part_attribute("answers", "no_answer_threshold")
 
     def __init__(
         self,
@@ -132,15 +124,19 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self.idle_paths = find_idle(backbone, transformed=True)
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.unused_paths = find_unused(backbone, transformed=True)
 
-        # === Config ===
-        self.stride = stride
-        self.query_length = query_length
-        self.max_answer_length = max_answer_length
-        self.no_answer_threshold = no_answer_threshold
-        self.input_names = tuple(input_names)
+        # === Data and Answers ===
+        self.answers = QuestionAnswers(max_answer_length, no_answer_threshold)
+        self.data = QuestionData(
+            self.preprocessor,
+            EncoderInputs.of(backbone),
+            tuple(input_names),
+            stride=stride,
+            query_length=query_length,
+            answers=self.answers,
+        )
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy over the tokens of a row, the mean for the first and the last token."""
@@ -163,7 +159,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         """Finds the answer to each question.
 
         Args:
-            x, batch_size, steps, **kwargs: as for `RowTask.predict`.
+            x, batch_size, steps, **kwargs: as for `Task.predict`.
             question, context: instead of `x`. Each is a str, or a column of str. If only one of
                 them is a str, it is used for every row of the other.
 
@@ -171,7 +167,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             list of `Answer`, one for each row; for a `question` and a `context` that are both str,
             an `Answer`; for packed arrays float32 (B, 2, L).
         """
-        return self._answer(x, question, context, batch_size, steps, self.decode, kwargs)
+        return self._answer(x, question, context, batch_size, steps, self.answers.decode, kwargs)
 
     def predict_n_best(
         self,
@@ -198,10 +194,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         """
 
         def decode(outputs, rows):
-            if not isinstance(rows, QuestionWindows):
-                return outputs
-            length, threshold = self.max_answer_length, self.no_answer_threshold
-            return rank_answers(outputs, rows, length, threshold, n_best)
+            return self.answers.rank(outputs, rows, n_best)
 
         return self._answer(x, question, context, batch_size, steps, decode, kwargs)
 
@@ -232,11 +225,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             float, the threshold.
         """
 
-        def decode(outputs, rows):
-            return choose_answers(outputs, rows, self.max_answer_length, None)
-
         accepted = self._read_accepted(x, y)
-        answers = predict(self, x, batch_size, None, decode, verbose=0)
+        answers = self.predict_with(self.answers.decode_spans, x, batch_size, verbose=0)
         self.no_answer_threshold = find_threshold(
             accepted,
             [answer.text for answer in answers],
@@ -252,83 +242,23 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
                 f"context of type {type(context).__name__}."
             )
         if x is not None:
-            return predict(self, x, batch_size, steps, decode, **kwargs)
+            return self.predict_with(decode, x, batch_size, steps, **kwargs)
         x, is_single = _pair_columns(question, context)
         if is_single:
             kwargs.setdefault("verbose", 0)
-        answers = predict(self, x, batch_size, steps, decode, **kwargs)
+        answers = self.predict_with(decode, x, batch_size, steps, **kwargs)
         return answers[0] if is_single else answers
 
     def _read_accepted(self, x, y):
         """The accepted answers to rows in memory, list of lists of str."""
         check_in_memory(x)
-        rows = self.read_rows(x)
-        if isinstance(rows.inputs, dict):
+        rows = self.data.read(x)
+        if rows.is_packed:
             raise ValueError(
                 "Packed arrays have no text, so their answers have no score. Pass questions and "
                 "contexts, or call `evaluate`."
             )
         return read_accepted_answers(y, rows.inputs[1])
-
-    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        if isinstance(x, list) and not x:
-            x = ([], [])
-        rows = Rows.read(x, None, sample_weight)
-        return self._read_labels(rows, y)
-
-    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        rows = Rows.read_batch(x, None, sample_weight)
-        inputs = leave_tensorflow(rows.inputs)
-        return self._read_labels(Rows(inputs, None, rows.weights, rows.input_names), y)
-
-    def _read_labels(self, rows, y):
-        """`Rows` in the order of question and context, with spans or tokens as labels."""
-        if isinstance(rows.inputs, dict):
-            shape = np.shape(next(iter(rows.inputs.values())))
-            labels = None if y is None else check_token_spans(y, shape)
-            return Rows(rows.inputs, labels, rows.weights)
-        if len(rows.inputs) != 2:
-            raise ValueError(
-                f"A row of a {type(self).__name__} is a question and a context, got rows of "
-                f"{len(rows.inputs)} texts. Pass a tuple of two columns, (questions, contexts)."
-            )
-        columns = order_columns(rows.inputs, rows.input_names, self.input_names)
-        if y is None:
-            return Rows(columns, None, rows.weights)
-        labels = read_answer_spans(y, columns[1])
-        unanswerable = np.flatnonzero(labels[:, 0] < 0)
-        if len(unanswerable) and self.no_answer_threshold is None:
-            raise ValueError(
-                f"Row {unanswerable[0]} has no answer, and {self.name} answers every question. Set "
-                "its no_answer_threshold to 0.0, or pass it to `from_preset`. After training, "
-                "`tune_threshold` finds a better value."
-            )
-        return Rows(columns, labels, rows.weights)
-
-    def cut_windows(self, rows: Rows) -> Rows:
-        if isinstance(rows.inputs, dict):
-            return rows
-        check_can_pack(self)
-        return cut_question_windows(self.preprocessor, rows, self.stride, self.query_length)
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, tuple):
-            questions, windows = map(_join, x)
-            packed = self.preprocessor.pack_tokens(*windows, queries=[questions])
-            x = {name: packed[name] for name in self.backbone.input}
-        if sample_weight is not None:
-            sample_weight = np.reshape(sample_weight, (-1, 1))  # for the start and the end
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
-    def decode(self, outputs: Any, rows: Rows | None) -> Any:
-        """Turns outputs for windows into an `Answer` for each row."""
-        if not isinstance(rows, QuestionWindows):
-            return outputs
-        return choose_answers(outputs, rows, self.max_answer_length, self.no_answer_threshold)
-
-    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
-        """The answers for tokens: `start_logits` and `end_logits`, float32 (B, L)."""
-        return {"start_logits": outputs[:, 0], "end_logits": outputs[:, 1]}
 
     def get_config(self) -> Config:
         return {
@@ -350,13 +280,3 @@ def _pair_columns(question, context):
     elif isinstance(context, (str, bytes)):
         context = [context] * len(question)
     return (question, context), False
-
-
-def _join(column):
-    """(ids int32 (T,), starts int32 (N,), lengths int32 (N,)) of N arrays of ids."""
-    lengths = np.array([len(row) for row in column], "int32")
-    return (
-        np.concatenate([np.zeros(0, "int32"), *column]),
-        np.cumsum(lengths, dtype="int32") - lengths,
-        lengths,
-    )

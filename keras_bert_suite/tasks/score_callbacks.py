@@ -4,8 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.tasks.base.batch_sources import read_data
-from keras_bert_suite.tasks.base.input_checks import check_in_memory
+from keras_bert_suite.tasks.data.input_checks import check_in_memory
 
 
 class _HeldOutScores(keras.callbacks.Callback):
@@ -22,7 +21,7 @@ class _HeldOutScores(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A wrong label is an error before the first epoch.
         check_in_memory(self._rows[0])
-        self.model.cut_windows(read_data(self.model, *self._rows, labelled=True))
+        self.model.data.window(self.model.read(*self._rows, labelled=True))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         found = self.model.score(*self._rows, self._batch_size)

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
-from keras_bert_suite.tasks.base.input_checks import check_in_memory
+from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
     check_vectors,

@@ -20,16 +20,16 @@ from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixtur
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
-from keras_bert_suite.tasks.base.batch_sources import choose_size, read_data, read_samples
-from keras_bert_suite.tasks.base.held_weights import hold_weights
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
+from keras_bert_suite.runs.batches import choose_size
+from keras_bert_suite.runs.weight_lock import lock_weights
+from keras_bert_suite.tasks.base.hooked_task import Hooked
 from keras_bert_suite.tasks.base.preset_task import holds_task
-from keras_bert_suite.tasks.base.row_task import RowTask
-from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+)
+from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
@@ -50,7 +50,7 @@ _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
+class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
     A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
@@ -123,7 +123,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.idle_paths = find_idle(backbone)
+        self.unused_paths = find_unused(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
@@ -134,7 +134,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.max_target_length = max_target_length
         self.input_names = input_names and tuple(input_names)
         if preprocessor is not None:
-            check_can_pack(self)
+            check_can_pack(self.data)
             self._count_room(preprocessor, max_target_length)
 
     def _count_room(self, packer, max_target_length):
@@ -143,13 +143,13 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         Raises:
             ValueError: if that is less than [CLS], a token and [SEP].
         """
-        room = min(packer.sequence_length, self.backbone.max_sequence_length) - max_target_length
+        positions = self.backbone.max_sequence_length or packer.sequence_length
+        room = min(packer.sequence_length, positions) - max_target_length
         if room < 3:
             raise ValueError(
                 f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
-                f"sequence_length is {packer.sequence_length}, and the backbone has "
-                f"{self.backbone.max_sequence_length} positions. Choose a smaller "
-                "max_target_length, or a larger sequence_length."
+                f"sequence_length is {packer.sequence_length}, and the backbone has {positions} "
+                "positions. Choose a smaller max_target_length, or a larger sequence_length."
             )
         return room
 
@@ -202,10 +202,10 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         sampler: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Configures training, and how `predict` chooses tokens; see `RowTask.compile`.
+        """Configures training, and how `predict` chooses tokens; see `Task.compile`.
 
         Args:
-            optimizer, loss, **kwargs: as for `RowTask.compile`.
+            optimizer, loss, **kwargs: as for `Task.compile`.
             sampler: as for the constructor. None keeps the sampler that the task has.
         """
         sampler = self.sampler if sampler is None else get_sampler(sampler)
@@ -266,7 +266,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, tuple):
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        check_can_pack(self)
+        check_can_pack(self.data)
         packed = self.preprocessor.pack(*x, list(y))
         positions, labels, weights = find_predictions(
             packed, self.preprocessor.allowed_lengths() is not None
@@ -289,7 +289,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         Args:
             x: sources: a list, an array or a pandas Series, a dataset of batches of them, or a
                 single str. Or packed arrays by name, with `mask_positions`.
-            batch_size, steps: as for `RowTask.predict`.
+            batch_size, steps: as for `Task.predict`.
             max_target_length: int, the maximum number of tokens of a target, the last [SEP]
                 included. A source has the rest of the packer's `sequence_length`, and is cut if it
                 is longer. None is the task's `max_target_length`.
@@ -308,7 +308,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         check_integer("max_target_length", length, at_least=1)
         if is_dataset(x):
             return self._predict_dataset(itertools.islice(read_batches(x), steps), length)
-        rows = read_data(self, x)
+        rows = self.read(x)
         if isinstance(rows.inputs, dict):
             return super().predict(x, batch_size, steps, **kwargs)
         size = choose_size(batch_size)
@@ -327,9 +327,9 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def _predict_dataset(self, batches, max_target_length):
         answers = []
         for batch in batches:
-            inputs = read_samples(self, self.unpack_batch(batch)[0]).inputs
+            inputs = self.data.read_batch(self.unpack_batch(batch)[0]).inputs
             if isinstance(inputs, dict):
-                with hold_weights(self):
+                with lock_weights(self):
                     answers.append(keras.Model.predict_on_batch(self, inputs))
             else:
                 answers += self._write(inputs[0], max_target_length)
@@ -345,7 +345,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         inputs = {"source": packed, "targets": targets.astype("int32")}
         inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
         write = self.make_generate_function()
-        with hold_weights(self):
+        with lock_weights(self):
             ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
         ids = ids[:, 1:]
         ended = np.cumsum(ids == tokenizer.end_token_id, axis=1) > 0
@@ -353,7 +353,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         return [tokenizer.detokenize(row) for row in kept]
 
     def _pack_sources(self, sources, max_target_length):
-        check_can_pack(self)
+        check_can_pack(self.data)
         ids, lengths = self.preprocessor.tokenizer.tokenize_flat(list(sources))
         lengths = lengths.astype("int32")
         return self.pack_sources(

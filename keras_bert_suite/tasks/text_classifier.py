@@ -7,22 +7,18 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.data.label_encoding import order_label_columns
-from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.batch_sources import read_data
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
-from keras_bert_suite.tasks.base.input_checks import (
-    check_first_token,
+from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
+from keras_bert_suite.tasks.base.part_checks import check_first_token, hides_second_texts
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
+from keras_bert_suite.tasks.data.input_checks import (
+    EncoderInputs,
     check_in_memory,
     check_input_names,
-    check_pairs,
 )
-from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.hidden_states import (
     open_new_pooling,
     pool_first_token,
@@ -33,7 +29,7 @@ from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier):
+class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output, or on another pooling.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
@@ -94,8 +90,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     head_name = "classifier"
-    # Metrics of Keras such as F1Score ask for the number of labels.
-    has_fixed_labels = True
     head_defaults = {
         "input_names": None,
         "problem_type": SingleLabel.name,
@@ -125,7 +119,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             type(self).__name__, num_classes, label_names, problem.fewest_labels
         )
         activation = problem.check_activation(activation)
-        thresholds = problem.check_thresholds(thresholds, label_names)
 
         # === Layers ===
         self.backbone = backbone
@@ -145,14 +138,20 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         inputs = self.make_inputs()
         pooled = self.encode_rows(inputs)
         outputs = self.output_activation(self.classifier(self.classifier_dropout(pooled)))
-        self.problem = problem  # `compile`, which the next line calls, needs it.
+
+        # === Data and Answers ===
+        self.problem = problem
+        labels = problem.labels_cls(label_names)
+        reads_first_token = pooling is None or isinstance(pooling, FirstTokenPooling)
+        hides_second_text = reads_first_token and hides_second_texts(backbone)
+        encoder = EncoderInputs.of(backbone, hides_second_text)
+        names = check_input_names(input_names)
+        self.data = self.data_cls(self.preprocessor, encoder, labels, names)
+        self.answers = problem.make_answers(labels, activation is None, thresholds)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
-        self.label_names = label_names
         self.dropout = dropout
-        self.thresholds = thresholds
-        self.input_names = check_input_names(input_names)
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic int32 (B, L)."""
@@ -168,13 +167,23 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             check_first_token(self.backbone)
         if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
-        pooled, self.idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 
     @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
         """The layers between the outputs of the backbone and the vectors that are classified."""
         return () if self.pooling is None else (self.pooling,)
+
+    @property
+    def thresholds(self) -> list[float] | None:
+        """list of C floats, for sets of labels; otherwise None."""
+        return getattr(self.answers, "thresholds", None)
+
+    @thresholds.setter
+    def thresholds(self, thresholds: Sequence[float] | None) -> None:
+        labels, are_logits = self.data.labels, self.returns_logits
+        self.answers = self.problem.make_answers(labels, are_logits, thresholds)
 
     @property
     def problem_type(self) -> str:
@@ -234,31 +243,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
     fit_on_features = fit_on_features
 
-    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        y = order_label_columns(y, self.label_names)
-        return super().read_rows(x, self.problem.read_labels(y), sample_weight)
-
-    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        y = order_label_columns(y, self.label_names)
-        return super().read_batch(x, self.problem.read_batch(y), sample_weight)
-
-    def arrange_columns(
-        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
-    ) -> tuple[Any, ...]:
-        if len(inputs) > 1 and (
-            self.pooling is None or isinstance(self.pooling, FirstTokenPooling)
-        ):
-            check_pairs(self.backbone)
-        return super().arrange_columns(inputs, names, labelled)
-
-    def encode_labels(self, labels: Labels) -> Labels:
-        """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""
-        return self.problem.encode_labels(labels, self.label_names)
-
-    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
-        """The function from encoded labels to weights, of rows, or of the labels of rows."""
-        return self.problem.class_weighting(class_weight, self)
-
     def predict_labels(
         self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
     ) -> Any:
@@ -272,10 +256,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             `thresholds`; for numbers float32 (N,), or (N, C) if there are several for a row.
         """
 
-        def decode(outputs, rows):
-            return self.problem.name_answers(outputs, self)
-
-        return predict(self, x, batch_size, steps, decode, **kwargs)
+        return self.predict_with(
+            lambda outputs, rows: self.answers.name(outputs), x, batch_size, steps, **kwargs
+        )
 
     def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Scores the answers for rows.
@@ -295,7 +278,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             ValueError: as `fit`, or if `x` is a dataset.
         """
         outputs, labels = self._answer(x, y, batch_size)
-        return self.problem.score(outputs, labels, self)
+        return self.answers.score(outputs, labels)
 
     def tune_thresholds(
         self, x: Inputs, y: Labels, batch_size: int | None = None
@@ -316,23 +299,19 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Raises:
             ValueError: as `score`, or if the answers are not sets of labels.
         """
-        outputs, labels = self._answer(x, y, batch_size)
-        self.thresholds = self.problem.tune_thresholds(outputs, labels, self)
+        if self.thresholds is None:
+            raise ValueError(
+                f"A classifier with problem_type={self.problem_type!r} has no thresholds. They are "
+                f"for problem_type='{MultiLabel.name}'."
+            )
+        self.answers.tune_thresholds(*self._answer(x, y, batch_size))
         return dict(zip(self.label_names, self.thresholds, strict=True))
 
     def _answer(self, x, y, batch_size):
         """(outputs, encoded labels) of rows in memory."""
         check_in_memory(x)
-        rows = read_data(self, x, y, labelled=True)
+        rows = self.read(x, y, labelled=True)
         return self.predict(rows.inputs, batch_size, verbose=0), rows.labels
-
-    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers of a server.
-
-        For classes `probabilities` float32 (B, C) and `label_ids` int32 (B,); for sets of labels
-        `probabilities` and `is_label` bool (B, C); for numbers `scores` float32 (B, C).
-        """
-        return self.problem.serve(outputs, self)
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

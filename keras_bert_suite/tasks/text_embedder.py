@@ -5,32 +5,21 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.text_rows import (
-    interleave_packed,
-    interleave_texts,
-    number_texts,
-    split_packed,
-)
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights
-from keras_bert_suite.tasks.base.input_checks import (
-    check_input_names,
-    default_names,
-    order_columns,
-)
-from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.answers.vectors import VectorAnswers
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
 from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import (
     EmbeddingLoss,
     InBatchNegatives,
@@ -40,7 +29,7 @@ from keras_bert_suite.training import (
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
+class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     """A text encoder whose hidden states are pooled to one vector.
 
     `predict` takes single texts, as a list, an array or a pandas Series, and returns their
@@ -89,6 +78,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
+    column_names = part_attribute("data", "column_names")
+
     #: int or None, see `compile`.
     cache_batch_size: int | None = None
 
@@ -118,14 +109,21 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled, self.idle_paths = pool_hidden_states(backbone, self.pooling)
+        pooled, self.unused_paths = pool_hidden_states(backbone, self.pooling)
         outputs = self.vectors(pooled)
+
+        # === Data and Answers ===
+        self.data = EmbeddingData(
+            self.preprocessor,
+            EncoderInputs.of(backbone),
+            check_input_names(input_names),
+            check_input_names(column_names),
+        )
+        self.answers = VectorAnswers()
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.normalize = normalize
-        self.input_names = check_input_names(input_names)
-        self.column_names = check_input_names(column_names)
 
     @classmethod
     def arguments_of(
@@ -143,10 +141,10 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         cache_batch_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Configures training; see `RowTask.compile`.
+        """Configures training; see `Task.compile`.
 
         Args:
-            optimizer, loss, **kwargs: as for `RowTask.compile`.
+            optimizer, loss, **kwargs: as for `Task.compile`.
             cache_batch_size: int, how many texts go through the encoder at once in training. The
                 encoder then takes only the memory of these texts, for any `batch_size`, and a step
                 takes about a third more time. None encodes all texts of a batch at once.
@@ -155,6 +153,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             check_integer("cache_batch_size", cache_batch_size, at_least=1)
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer, loss, **kwargs)
+        self.data.labels.loss = self.loss if isinstance(self.loss, EmbeddingLoss) else None
 
     def make_loss(self) -> keras.losses.Loss:
         return InBatchNegatives()
@@ -187,23 +186,9 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
         )
 
-    def compute_loss(
-        self,
-        x: Tensor = None,
-        y: Tensor = None,
-        y_pred: Tensor = None,
-        sample_weight: Tensor = None,
-        training: bool = True,
-    ) -> Tensor:
-        """The loss of vectors (B S, H), which the loss object gets as (B, S, H)."""
-        vectors = self._group_by_row(y_pred, y)
-        return super().compute_loss(x, y, vectors, sample_weight, training=training)
-
-    def compute_metrics(
-        self, x: Tensor, y: Tensor, y_pred: Tensor, sample_weight: Tensor = None
-    ) -> dict[str, Tensor]:
-        """The metrics of vectors (B S, H), which the metrics get as (B, S, H)."""
-        return super().compute_metrics(x, y, self._group_by_row(y_pred, y), sample_weight)
+    def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""
+        return y, self._group_by_row(y_pred, y), sample_weight
 
     def _group_by_row(self, vectors: Tensor, y: Tensor) -> Tensor:
         """Vectors (B S, H) as (B, S, H), for `y` (B,) or (B, S). A replica may have no rows."""
@@ -221,77 +206,6 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         """The name of the pooling, or None for a layer of the user."""
         return name_pooling(self.pooling)
 
-    @property
-    def needs_labels(self) -> bool:  # type: ignore[override]
-        """bool, whether `fit` and `evaluate` need scores."""
-        return isinstance(self.loss, EmbeddingLoss) and self.loss.takes_scores
-
-    def encode_labels(self, labels: Labels) -> Labels:
-        """Turns the scores of rows into float32 (N,)."""
-        if is_tf_tensor(labels):
-            return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)
-        scores = np.asarray(labels)
-        if scores.dtype.kind not in "biuf":
-            return _refuse(labels)
-        scores = scores.astype("float32")
-        if scores.ndim == 2 and scores.shape[1] == 1:
-            scores = scores[:, 0]
-        if scores.ndim != 1 or not np.isfinite(scores).all():
-            raise ValueError(
-                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
-                f"an array of shape {scores.shape}."
-            )
-        if isinstance(self.loss, EmbeddingLoss):
-            self.loss.check_scores(scores)
-        return scores
-
-    def arrange_columns(
-        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
-    ) -> tuple[Any, ...]:
-        if len(inputs) > 1 and self.column_names is None:
-            self.column_names = names or default_names(len(inputs))
-        return order_columns(inputs, names, self.column_names)
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, tuple) and len(x) > 1:
-            raise ValueError(
-                f"predict takes single texts, got rows of {len(x)} texts. Call it for each column, "
-                "or compare columns with `similarity_pairwise(first_texts, second_texts)`."
-            )
-        return super().preprocess(x, y, sample_weight)
-
-    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """Packs the texts of rows one after the other.
-
-        Args:
-            x: tuple of S text columns (B,), or dict of packed arrays (B, S, L) or (B, L).
-            y: scores (B,), or None.
-            sample_weight: (B,), or None.
-
-        Returns:
-            tuple (packed arrays (B S, L), y, sample_weight). If `y` is None, numbers of the texts,
-            int32 (B, S), take its place.
-
-        Raises:
-            ValueError: if the loss does not take such rows.
-        """
-        columns = split_packed(x) if isinstance(x, dict) else x
-        if isinstance(self.loss, EmbeddingLoss):
-            self.loss.check_rows(len(columns), y is not None)
-            if len(columns) == 1:
-                columns = columns * 2  # The text and its positive.
-        if isinstance(x, dict):
-            packed = interleave_packed(columns)
-        else:
-            packed = self.pack_texts((interleave_texts(columns),))
-        if y is None:
-            y = number_texts(packed["token_ids"], len(columns))
-        return keras.utils.pack_x_y_sample_weight(packed, y, sample_weight)
-
-    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers of a server: `embedding` float32 (B, H)."""
-        return {"embedding": outputs}
-
     def get_config(self) -> Config:
         return {
             **super().get_config(),
@@ -300,16 +214,3 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),
         }
-
-
-def _holds_numbers(tensor):
-    return tensor.dtype.is_floating or tensor.dtype.is_integer
-
-
-def _refuse(labels):
-    raise ValueError(
-        "The labels of a TextEmbedder are scores, got labels of type "
-        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
-        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
-        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
-    )

@@ -158,6 +158,9 @@ class LabelwiseLoss(WrappedLoss):
         name: str, the name of `loss` by default.
     """
 
+    #: bool, what data asks before it weighs single labels.
+    is_labelwise = True
+
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return self.loss.call(y_true[..., None], y_pred[..., None])
 

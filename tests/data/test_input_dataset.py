@@ -8,15 +8,15 @@ import pytest
 
 from keras_bert_suite.data.input_dataset import (
     choose_batches,
-    evaluation_batches,
     is_dataset,
     list_sources,
     num_batches,
     preprocess_batches,
-    training_batches,
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.runs.batches import batch_rows, training_batches
+from keras_bert_suite.tasks.data.labels import Labels
 
 #: Seven rows: x is their number, y twice the number.
 COLUMNS = ({"x": np.arange(7)}, 2 * np.arange(7))
@@ -27,8 +27,9 @@ def make(kind):
     return input_kinds.DATASETS[kind](COLUMNS, 3)
 
 
-def note(x, y=None, sample_weight=None):
+def note(batch):
     """The numbers of the rows of a batch."""
+    x, y, sample_weight = unpack_batch(batch)
     assert (np.asarray(y) == 2 * np.asarray(x["x"])).all() and sample_weight is None
     return np.asarray(x["x"]).tolist()
 
@@ -81,33 +82,49 @@ def test_sources_and_lengths():
     assert num_batches(Endless()) is None
 
 
-class Epochs(Rows):
-    """Rows that say in which epoch they are asked for."""
+class NumberedRows:
+    """Data without texts, whose lengths are given. A batch is its epoch and its rows."""
 
-    def batch(self, rows, epoch):
-        return epoch, rows.tolist()
+    labels = Labels()
+
+    def __init__(self, lengths=None):
+        self._lengths = lengths
+
+    def window(self, rows):
+        return rows
+
+    def lengths(self, rows):
+        return self._lengths
 
 
-ROWS = Epochs({"x": np.arange(7)})
+ROWS = Rows({"x": np.arange(7)})
 LENGTHS = np.array([5, 1, 4, 2, 7, 3, 6])
+
+
+def list_batches(dataset, number):
+    """The epoch and the rows of each batch."""
+    batches = [dataset[i] for i in range(number)]
+    return [(batch.epoch, batch.sources.tolist()) for batch in batches]
 
 
 def test_evaluations_visit_short_rows_first():
     for lengths, wanted in ((LENGTHS, [1, 3, 5, 2, 0, 6, 4]), (None, [*range(7)])):
-        batches, order = evaluation_batches(ROWS, 3, lengths)
+        batches, order = batch_rows(ROWS, 3, lengths)
+        batches = list_batches(batches, 4)
         assert order.tolist() == wanted
         # In each pass the rows are cut as in epoch 0.
-        assert [batches[i] for i in range(4)] == [
+        assert batches == [
             *((0, wanted[i : i + 3]) for i in (0, 3, 6)),
             (0, wanted[:3]),
         ]
 
 
 def test_trainings_visit_rows_in_fresh_orders():
-    batches = training_batches(ROWS, 3, False, seed=1)
+    batches = list_batches(training_batches(NumberedRows(), ROWS, 3, False, seed=1).dataset, 4)
     assert [batches[i] for i in (0, 2, 3)] == [(0, [0, 1, 2]), (0, [6]), (1, [0, 1, 2])]
     for lengths in (None, LENGTHS):
-        batches = training_batches(ROWS, 3, True, 1, lengths)
+        made = training_batches(NumberedRows(lengths), ROWS, 3, True, seed=1)
+        batches = list_batches(made.dataset, 6)
         epochs = [[batches[3 * e + i] for i in range(3)] for e in (0, 1)]
         for number, epoch in enumerate(epochs):
             assert {found for found, _ in epoch} == {number}

@@ -14,13 +14,16 @@ def test_a_batch_is_a_function_of_its_index():
     rows = Rows({"x": np.arange(10)}, {"y": np.arange(10) * 2})
     batches = RowBatches(rows, 4, shuffled(10, seed=0))
     assert len(batches) == 3
-    epochs = [np.concatenate([batches[3 * e + i][0]["x"] for i in range(3)]) for e in range(2)]
+    epochs = [np.concatenate([batches[3 * e + i].inputs["x"] for i in range(3)]) for e in range(2)]
     assert not np.array_equal(*epochs)
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
-    x, y, weights = batches[5]
-    assert (y["y"] == 2 * x["x"]).all() and len(x["x"]) == 2 and weights is None
+    rows = batches[5]
+    x, y = rows.inputs["x"], rows.labels["y"]
+    assert (y == 2 * x).all() and len(x) == 2 and rows.weights is None
+    np.testing.assert_array_equal(rows.sources, x)
+    assert rows.epoch == 1
     assert len(list(batches.repeat(2).to_iter_dataset())) == 6
-    np.testing.assert_array_equal(batches.repeat(2)[5][0]["x"], x["x"])
+    np.testing.assert_array_equal(batches.repeat(2)[5].inputs["x"], x)
 
 
 def test_strings_are_kept_as_objects():

@@ -35,7 +35,7 @@ def test_two_epochs_of_fit():
     corpus = TokenCorpus.from_documents([ids[i : i + 6] for i in range(0, 120, 6)])
     masker = TokenMasker(tokenizer, max_predictions=P)
     batches = PretrainingBatches(corpus, masker, sequence_length=L, batch_size=8)
-    dataset = preprocess_batches(batches, lambda *batch: batch, 2 * len(batches))
+    dataset = preprocess_batches(batches, lambda batch: batch, 2 * len(batches))
     history = make_model().fit(
         dataset, epochs=2, steps_per_epoch=len(batches), shuffle=False, verbose=0
     )

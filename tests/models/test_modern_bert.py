@@ -202,8 +202,8 @@ def test_a_mix_of_all_layers_trains_the_last_norm():
     classifier = TextClassifier(
         ModernBertBackbone(9, **SIZES), num_classes=2, pooling=ScalarMix(), preprocessor=None
     )
-    assert not any(path.startswith("final_norm/") for path in classifier.idle_paths)
-    assert any(path.startswith("pooler/") for path in classifier.idle_paths)
+    assert not any(path.startswith("final_norm/") for path in classifier.unused_paths)
+    assert any(path.startswith("pooler/") for path in classifier.unused_paths)
 
 
 def test_kerashub_has_no_such_model(tmp_path):

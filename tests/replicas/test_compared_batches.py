@@ -8,8 +8,8 @@ import pytest
 
 from keras_bert_suite.replicas import Group, compared_batches
 from keras_bert_suite.replicas.compared_batches import compare_batches, digest_batch
-from keras_bert_suite.tasks.base import joint_start
-from keras_bert_suite.tasks.base.batch_sources import BatchSource
+from keras_bert_suite.runs import joint_start
+from keras_bert_suite.runs.batches import Batches
 
 BATCH = ({"ids": np.arange(6).reshape(2, 3)}, np.array(["a", "b"]), None)
 
@@ -41,9 +41,9 @@ def test_endless_datasets_are_compared_by_their_first_batches(monkeypatch):
     def check(*orders):
         """What process 0 says if each process has the batches of an order, again and again."""
         sources = [
-            BatchSource(
+            Batches(
                 grain.MapDataset.source(np.array(order)).map(lambda i: (np.full(2, i),)).repeat(),
-                lambda *batch: batch,
+                lambda batch: batch,
             )
             for order in orders
         ]

@@ -55,7 +55,7 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
         ).SerializeToString()
         for prompt, row in zip(PROMPTS, ENDINGS, strict=True)
     ]
-    packed = chooser.preprocess(chooser.read_rows((PROMPTS, ENDINGS)).inputs)
+    packed = chooser.data.pack(chooser.data.read((PROMPTS, ENDINGS)))[0]
     for answer in (
         serve(**strings),
         signatures["serve_examples"](examples=tf.constant(examples)),

@@ -42,7 +42,7 @@ def test_a_saved_model_reads_documents(tmp_path):
     assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
     logits = classifier.predict(DOCUMENTS, verbose=0)
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    packed = classifier.pack_texts((DOCUMENTS,))
+    packed = classifier.data.pack_texts((DOCUMENTS,))
     for answer in (
         signatures["serving_default"](text=tf.constant(DOCUMENTS)),
         signatures["serve_ids"](**{name: tf.constant(array) for name, array in packed.items()}),

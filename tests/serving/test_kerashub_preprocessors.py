@@ -63,7 +63,7 @@ def test_a_server_answers_as_the_task(make, input_names, native_server, tmp_path
         [("serving_default", columns), ("embed", columns), ("serving_default", scalars), *requests],
     )
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
-    packed = task.pack_texts(texts)
+    packed = task.data.pack_texts(texts)
     for name in ("token_ids", "padding_mask"):
         np.testing.assert_array_equal(embedded[name], packed[name])
     assert error.error_code == tf.errors.INVALID_ARGUMENT

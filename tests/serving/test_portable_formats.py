@@ -159,7 +159,7 @@ def test_a_softmax_is_not_applied_twice(classifier):
     )
     task.set_weights(classifier.get_weights())
     packed = classifier.preprocessor(TEXTS)
-    answer = task.serving_outputs(task(packed), packed)["probabilities"]
+    answer = task.answers.serve(ops, task(packed), packed)["probabilities"]
     wanted = ops.softmax(classifier.predict(TEXTS, verbose=0))
     wanted, answer = map(ops.convert_to_numpy, (wanted, answer))
     np.testing.assert_allclose(answer, wanted, atol=1e-5)

@@ -11,7 +11,6 @@ from small_texts import make_reviews
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.weight_precision import bring_to_precision
-from keras_bert_suite.tasks.base.batch_sources import read_data
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -51,10 +50,7 @@ def test_every_task(task, preprocessor, tmp_path):
     version = export_saved_model(model, tmp_path / "1", precision="bfloat16")
     assert read_dtypes(version) == {"bfloat16"} | ({"float32"} if task in MIXED else set())
 
-    packed = model.preprocess(
-        model.cut_windows(read_data(model, predicted_columns(model, x))).inputs
-    )
-    packed, *_ = keras.utils.unpack_x_y_sample_weight(packed)
+    packed, *_ = model.data.pack(model.data.window(model.read(predicted_columns(model, x))))
     packed = {name: tf.cast(packed[name], "int32") for name in model.backbone.input}
     wanted = tree.map_structure(keras.ops.convert_to_numpy, serve(model).answer_ids(packed))
     got = tf.saved_model.load(str(version)).signatures["serve_ids"](**packed)

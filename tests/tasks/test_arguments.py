@@ -34,8 +34,7 @@ from keras_bert_suite import (
     TokenMasker,
     WordPieceTokenizer,
 )
-from keras_bert_suite.tasks.base.batch_sources import read_data
-from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.task import Task
 
 LENGTH = 12
 SIZES = {**ONE_LAYER, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}
@@ -88,13 +87,13 @@ def observe_labels(task):
 
 def observe_documents(task):
     rows = dict(zip(reversed(task.input_names), (LONG_TEXTS, OTHERS), strict=True))
-    packed = task.pack_texts((OTHERS, LONG_TEXTS))
+    packed = task.data.pack_texts((OTHERS, LONG_TEXTS))
     outputs = [packed, task(packed, training=False), task(packed, training=True)]
     return [*outputs, task.predict_labels(rows, verbose=0)]
 
 
 def observe_sampled_windows(task):
-    packed = task.pack_texts((LONG_TEXTS,))
+    packed = task.data.pack_texts((LONG_TEXTS,))
     return np.shape(task.window_sampler(packed, training=True)["token_ids"])
 
 
@@ -119,19 +118,19 @@ def observe_answers(task):
 def observe_choices(task):
     endings = [[a, b] for a, b in zip(TEXTS, OTHERS, strict=True)]
     rows = dict(zip(reversed(task.input_names), (endings, OTHERS), strict=True))
-    packed = task.preprocess(task.read_rows((OTHERS, endings)).inputs)
+    packed = task.data.pack(task.data.read((OTHERS, endings)))[0]
     outputs = [task(packed, training=False), task(packed, training=True)]
     return [*outputs, task.predict(rows, verbose=0)]
 
 
 def observe_vectors(task):
     rows = dict(zip(reversed(task.column_names), (OTHERS, TEXTS), strict=True))
-    columns = read_data(task, rows, labelled=True).inputs
+    columns = task.read(rows, labelled=True).inputs
     return [*observe_outputs(task), [list(column) for column in columns]]
 
 
 def observe_masks(task):
-    masked = task.preprocess_training((TEXTS,), (np.arange(3), np.zeros(3, "int64")))
+    masked = task.data.pack(task.data.read(TEXTS).take(slice(3), 0), labelled=True)
     return [task.predict(["the [MASK] was good"], verbose=0), *masked]
 
 
@@ -289,9 +288,7 @@ def test_the_table_is_whole():
     registered = {
         cls
         for cls in keras.saving.get_custom_objects().values()
-        if inspect.isclass(cls)
-        and issubclass(cls, RowTask)
-        and "keras_bert_suite" in cls.__module__
+        if inspect.isclass(cls) and issubclass(cls, Task) and "keras_bert_suite" in cls.__module__
     }
     assert registered == {case.cls for case in CASES.values()}
     for cls in registered:
@@ -353,9 +350,9 @@ def test_each_dropout_rate_alone_acts_in_training_only(name, rate):
     if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, Seq2Seq)):
         inputs = make_batch()
     elif isinstance(task, DocumentClassifier):
-        inputs = task.pack_texts((OTHERS, LONG_TEXTS))
+        inputs = task.data.pack_texts((OTHERS, LONG_TEXTS))
     elif isinstance(task, MultipleChoice):
-        inputs = task.preprocess(task.read_rows((OTHERS, [[text, "a"] for text in TEXTS])).inputs)
+        inputs = task.data.pack(task.data.read((OTHERS, [[text, "a"] for text in TEXTS])))[0]
     else:
         inputs = pack(task)
     trained, again = (flatten(task(inputs, training=True)) for _ in range(2))

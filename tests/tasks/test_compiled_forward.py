@@ -71,5 +71,5 @@ def test_without_the_compiler(monkeypatch):
     wanted = task.predict(x, verbose=0)
     task.compile(jit_compile=True)
     np.testing.assert_allclose(task.predict(x, verbose=0), wanted, atol=1e-6)
-    packed = task.preprocess((x,))
+    packed = task.data.pack(task.data.read(x))[0]
     assert not task.make_predict_function()([(packed,)]).requires_grad

@@ -105,7 +105,7 @@ def test_all_that_a_text_classifier_does(classifier):
     assert accuracy > 0.9
     assert classifier.score(DOCUMENTS, LABELS)["accuracy"] == pytest.approx(accuracy)
     assert classifier.evaluate(DOCUMENTS, LABELS, verbose=0)[1] == pytest.approx(accuracy)
-    packed = classifier.pack_texts((DOCUMENTS,))
+    packed = classifier.data.pack_texts((DOCUMENTS,))
     assert {array.shape for array in packed.values()} == {(48, 3, LENGTH)}
     wanted = classifier.predict(DOCUMENTS, verbose=0)
     np.testing.assert_allclose(classifier.predict(packed, verbose=0), wanted, atol=1e-5)
@@ -128,7 +128,7 @@ def test_a_document_of_a_hundred_thousand_words():
     kept = {0: "good", middle * ROOM: "bad", (100_000 - 1) // ROOM * ROOM: "plot"}
     for place, word in kept.items():
         words[place] = word
-    long = classifier.pack_texts(([" ".join(words)],))["token_ids"]
+    long = classifier.data.pack_texts(([" ".join(words)],))["token_ids"]
     assert long.shape == (1, 3, LENGTH)
     assert [VOCABULARY[token] for token in long[0, :, 1]] == list(kept.values())
     assert np.isfinite(classifier.predict([" ".join(words)], verbose=0)).all()
@@ -175,7 +175,7 @@ def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
 def test_a_query_is_repeated_in_each_window():
     classifier = make_classifier(query_length=2, stride=2, problem_type="regression")
     pairs = (["the film", "bad"], ["a b c", "good plot very dull of it"])
-    packed = classifier.pack_texts(pairs)
+    packed = classifier.data.pack_texts(pairs)
     texts = [[" ".join(VOCABULARY[t] for t in row) for row in doc] for doc in packed["token_ids"]]
     assert texts[1] == [
         "[CLS] bad [SEP] good plot very dull [SEP]",

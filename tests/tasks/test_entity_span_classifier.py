@@ -1,5 +1,3 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -14,10 +12,9 @@ from keras_bert_suite import (
     LinearWarmupDecay,
     SegmentPacker,
     WordPieceTokenizer,
+    read_conll,
 )
-from keras_bert_suite.data.conll import read_conll
-from keras_bert_suite.data.span_labels import tags_to_spans
-from keras_bert_suite.tasks.entities import Entity
+from keras_bert_suite.tasks.answers.entities import Entity
 
 LABELS = ["POS", "PLOT"]
 
@@ -47,8 +44,7 @@ def places(answers):
 
 
 def cut(finder, rows, spans):
-    rows = finder.read_rows(rows, spans)
-    return finder.cut_windows(dataclasses.replace(rows, labels=finder.encode_labels(rows.labels)))
+    return finder.data.window(finder.data.read(rows, spans))
 
 
 def fit(finder, rows=ROWS, spans=SPANS, epochs=25):
@@ -240,8 +236,8 @@ def test_other_wrong_arguments(finder, tmp_path):
 def test_chinese_characters_in_entities_out(tmp_path):
     tagged = "北 B-ORG\n京 M-ORG\n大 M-ORG\n学 E-ORG\n教 B-TITLE\n授 E-TITLE\n\n"
     (tmp_path / "train.bmes").write_text(tagged * 4, encoding="utf-8")
-    rows, tags = read_conll(tmp_path / "train.bmes")
-    spans = [[*tags_to_spans(row), (0, 2, "LOC")] for row in tags]
+    train = read_conll(tmp_path / "train.bmes", scheme="spans")
+    rows, spans = train.x, [[*row, (0, 2, "LOC")] for row in train.y]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"北京大学教授"]
     finder = EntitySpanClassifier(
         BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)}),

@@ -48,8 +48,8 @@ def test_texts_alone_train_it(trained):
 
 def test_each_epoch_has_other_masks():
     model = make_model()
-    rows = model.cut_windows(model.read_rows(TEXTS))
-    masked = [model.preprocess_training(*rows.batch(slice(4), epoch))[0] for epoch in (0, 1, 0)]
+    rows = model.data.read(TEXTS)
+    masked = [model.data.pack(rows.take(slice(4), epoch), True)[0] for epoch in (0, 1, 0)]
     ids = [batch["token_ids"] for batch in masked]
     assert (ids[0] != ids[1]).any() and (ids[0] == ids[2]).all()
 
@@ -60,7 +60,7 @@ def test_in_a_dataset_masks_do_not_depend_on_other_rows():
     model.preprocessor = SegmentPacker(packer.tokenizer, LENGTH, padding_lengths=(8, LENGTH))
     text, longer = "a film", "a film that was so good that nobody could"
     alone, beside = (
-        model.preprocess_training(model.read_batch((texts,)).inputs)[0]["token_ids"][0]
+        model.data.pack(model.data.read_batch((texts,)), labelled=True)[0]["token_ids"][0]
         for texts in ([text], [text, longer])
     )
     assert len(alone) < len(beside)
@@ -147,14 +147,14 @@ def test_saved_and_loaded(trained, tmp_path):
         got = model.predict("a [MASK] film", verbose=0)
         assert [token for token, _ in got[0]] == [token for token, _ in wanted[0]]
         assert [p for _, p in got[0]] == pytest.approx([p for _, p in wanted[0]], abs=1e-5)
-    assert MaskedLM.from_preset(tmp_path / "preset").masking == trained.masking
+    assert MaskedLM.from_preset(tmp_path / "preset").data.masking == trained.data.masking
 
 
 def test_a_set_of_phrases_is_saved(tmp_path):
     model = make_model(masking={"unit": "word", "phrases": {"the film", "a film"}})
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert list(loaded.masking["phrases"]) == ["a film", "the film"]
+    assert list(loaded.data.masking["phrases"]) == ["a film", "the film"]
 
 
 def test_transformers_reads_it(trained, tmp_path):

@@ -76,7 +76,7 @@ def test_every_form_of_rows(chooser):
     table = pandas.DataFrame({"endings": ROWS[1], "prompt": ROWS[0]})
     for x in (table, dict(table), (np.array(ROWS[0]), np.array(ROWS[1]))):
         np.testing.assert_allclose(chooser.predict(x, batch_size=8, verbose=0), wanted, atol=1e-5)
-    packed = chooser.preprocess((np.array(ROWS[0], object), *map(list, zip(*ROWS[1], strict=True))))
+    packed = chooser.data.pack(chooser.data.read(ROWS))[0]
     assert packed["token_ids"].shape == (48, NUM_CHOICES, 28)
     np.testing.assert_allclose(chooser.predict(packed, verbose=0), wanted, atol=1e-5)
     scores = chooser.evaluate(ROWS, LABELS, verbose=0)
@@ -150,7 +150,7 @@ def test_logits_are_those_of_transformers(chooser, kind, tmp_path):
     assert type(reference).__name__ == f"{name}ForMultipleChoice"
     assert MultipleChoice.from_preset(tmp_path / "hf").dropout == model.dropout
     rows = (ROWS[0][:4], ROWS[1][:4])
-    packed = model.preprocess(model.read_rows(rows).inputs)
+    packed = model.data.pack(model.data.read(rows))[0]
     tensors = {name: torch.tensor(array) for name, array in packed.items()}
     with torch.no_grad():
         wanted = reference(

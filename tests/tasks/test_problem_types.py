@@ -352,11 +352,11 @@ def test_transformers_computes_the_same(tmp_path):
 
 def test_answers_of_a_server(trained, regression):
     outputs = np.array([[-1.0, 0.0, 2.0]], "float32")
-    answers = trained.serving_outputs(ops.convert_to_tensor(outputs), None)
+    answers = trained.answers.serve(ops, ops.convert_to_tensor(outputs), None)
     assert ops.convert_to_numpy(answers["is_label"]).tolist() == [[False, False, True]]
     probabilities = ops.convert_to_numpy(answers["probabilities"])
     np.testing.assert_allclose(probabilities, sigmoid(outputs), rtol=1e-5)
-    answers = regression.serving_outputs(ops.convert_to_tensor(outputs[:, :1]), None)
+    answers = regression.answers.serve(ops, ops.convert_to_tensor(outputs[:, :1]), None)
     assert ops.convert_to_numpy(answers["scores"]).tolist() == [[-1.0]]
 
 

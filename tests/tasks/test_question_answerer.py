@@ -82,7 +82,7 @@ def score_all_spans(answerer, question, context):
     """Every span of every window, written out; dict of (start, end) -> score; the null score."""
     packer, tokenizer = answerer.preprocessor, answerer.preprocessor.tokenizer
     packed = packer.pack_windows(
-        [question], [context], stride=answerer.stride, query_length=answerer.query_length
+        [question], [context], stride=answerer.data.stride, query_length=answerer.data.query_length
     )
     inputs = {name: packed[name] for name in answerer.backbone.input}
     outputs = answerer.predict(inputs, verbose=0)
@@ -99,7 +99,7 @@ def score_all_spans(answerer, question, context):
     spans = {}
     for row, tokens in enumerate(windows):
         for first, last in itertools.product(tokens, tokens):
-            if not first <= last < first + answerer.max_answer_length:
+            if not first <= last < first + answerer.answers.max_answer_length:
                 continue
             best = [context_around(first, other) if first in other else -1 for other in windows]
             if best.index(max(best)) == row:
@@ -229,7 +229,7 @@ def test_threshold(answerer, tmp_path):
     best = answerer.score(PAIRS, SPANS)["f1"]
     answerer.save(tmp_path / "answerer.keras")
     twin = keras.saving.load_model(tmp_path / "answerer.keras")
-    assert twin.no_answer_threshold == threshold and twin.query_length == 4
+    assert twin.no_answer_threshold == threshold and twin.data.query_length == 4
     assert twin.score(PAIRS, SPANS)["f1"] == best
     odds = [answer.null_odds for answer in answerer.predict(PAIRS, verbose=0)]
     for other in [*np.sort(odds)[::20], -1e9]:
@@ -309,9 +309,9 @@ def test_byte_pairs(tmp_path):
     }
     best = max(trimmed, key=trimmed.get)
     assert (ranked[0].start, ranked[0].end) == best
-    windows = model.cut_windows(model.read_rows((["the"], [context]), [(1, 11)]))
+    windows = model.data.window(model.data.read((["the"], [context]), [(1, 11)]))
     (first, last) = windows.labels[0]
-    packed = model.preprocess(windows.inputs, windows.labels)[0]
+    packed = model.data.pack(windows)[0]
     pieces = [model.preprocessor.tokenizer.id_to_token(int(i)) for i in packed["token_ids"][0]]
     assert pieces[first : last + 1] == ["Ġthe", "Ġgood"]
 
@@ -327,8 +327,8 @@ def test_no_answer_begins_or_ends_with_a_token_without_text(pieces):
 
 def test_labels_of_windows(answerer):
     """Each window with the whole answer points to it, every other window to [CLS]."""
-    windows = answerer.cut_windows(answerer.read_rows((["it"], [CONTEXTS[3]]), [SPANS[3]]))
-    packed, labels = answerer.preprocess(windows.inputs, windows.labels)
+    windows = answerer.data.window(answerer.data.read((["it"], [CONTEXTS[3]]), [SPANS[3]]))
+    packed, labels, _ = answerer.data.pack(windows)
     tokenizer = answerer.preprocessor.tokenizer
     found = 0
     for ids, (first, last) in zip(packed["token_ids"], labels, strict=True):
@@ -437,7 +437,7 @@ def test_a_short_row_has_room_for_a_question_and_its_context():
     """The question gets at most two thirds of the 17 places, and windows overlap by half."""
     answerer = make_answerer(sequence_length=20, query_length=None)
     rows = (["the film " * 10] * 2, ["a bad film of the good plot", ""])
-    windows = answerer.cut_windows(answerer.read_rows(rows))
+    windows = answerer.data.window(answerer.data.read(rows))
     questions, contexts = ([len(tokens) for tokens in column] for column in windows.inputs)
     assert (questions, contexts) == ([11, 11, 11], [6, 4, 0])
     assert windows.begins.tolist() == [0, 3, 0]

@@ -4,8 +4,8 @@ from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.tasks.base import text_packing
-from keras_bert_suite.tasks.base.text_packing import measure_rows
+from keras_bert_suite.tasks.data import text_packing
+from keras_bert_suite.tasks.data.text_packing import measure_rows
 
 #: Texts of 8, 4 and 2 tokens, the longer the fewer.
 TEXTS = ["!!!!!!!!", "film was bad ,", "acting awful" + " " * 30]

@@ -81,8 +81,11 @@ class HuggingFaceCheckpoint(Checkpoint):
             # transformers, and without that number Sentence Transformers, cuts to it.
             path = self.path / CONFIG_FILE
             length = read_json(path).get("model_max_length") if path.is_file() else None
-        longest = self.backbone_config["max_sequence_length"]
-        return min(length, longest) if type(length) is int and length > 0 else None
+        if type(length) is not int or length < 1:
+            return None
+        # A model without a table of positions may have no number of positions.
+        longest = self.backbone_config.get("max_sequence_length")
+        return length if longest is None else min(length, longest)
 
     @property
     def tokenizer_config(self):

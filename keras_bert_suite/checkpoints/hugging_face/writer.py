@@ -97,7 +97,7 @@ def save_hugging_face(
     head = find_head(weights)
     if head is not None and head.drops_pooler:
         poolers = {path for path in weights if path.startswith("pooler/")}
-        idle = getattr(model, "idle_paths", poolers)
+        idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
     config["architectures"] = [kind.classes + (head.ending if head else "Model")]
     if head is not None:

@@ -1,5 +1,6 @@
 """Trains the layers after the encoder of a classifier, on encoder outputs computed once."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -9,18 +10,16 @@ import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
-from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import call_pooling
 from keras_bert_suite.replicas import whole_batches
-from keras_bert_suite.tasks.base.batch_sources import (
-    BatchSource,
+from keras_bert_suite.runs.batches import (
+    Batches,
+    batch_rows,
+    check_one_weight,
     choose_size,
-    hold_out,
-    read_data,
-    weighted,
+    map_rows,
 )
-from keras_bert_suite.tasks.base.text_packing import measure_rows
 from keras_bert_suite.training import lay_schedule
 
 
@@ -71,11 +70,13 @@ def fit_on_features(
     """
     pooling = _find_learned_pooling(task)
     batch_size = choose_size(batch_size)
-    rows = read_data(task, x, y, sample_weight, labelled=True)
+    rows = task.read(x, y, sample_weight, labelled=True)
     _check_rows(rows)
-    rows, held_out = hold_out(task, rows, validation_data, validation_split, None)
-    weigh = weighted(task, lambda *batch: batch, class_weight, given=rows.weights)
-    rows = Rows(*weigh(*rows.as_batch()))
+    rows, held_out = task.hold_out(rows, validation_data, validation_split)
+    if class_weight is not None:
+        check_one_weight(rows.weights)
+        weigh = task.data.labels.class_weighting(class_weight, task.loss)
+        rows = dataclasses.replace(rows, weights=weigh(rows.labels))
     features = task.classifier_dropout.input if pooling is None else pooling.input
     encoder = keras.Model(task.input, features, name="encoder_of_features")
     encode = _encode_rows if pooling is None else EncodedBatches
@@ -155,8 +156,8 @@ def _compile_head(head, task, optimizer):
 def _encode_rows(task, encoder, rows, batch_size, verbose):
     """(float32 (N, P), labels, weights or None) of `Rows`, for the `fit` of Keras."""
     batches, visited = _batch_rows(task, rows, batch_size)
-    source = BatchSource(batches, task.preprocess, fixed_labels=task.has_fixed_labels)
-    features = encoder.predict(source.preprocessed(), steps=source.num_batches, verbose=verbose)
+    source = Batches(batches, map_rows(task.data))
+    features = encoder.predict(source.packed(), steps=source.num_batches, verbose=verbose)
     return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, rows.weights
 
 
@@ -172,7 +173,7 @@ class EncodedBatches(keras.utils.PyDataset):
         self._batches = []
         progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
         for i in range(len(batches)):
-            packed, *targets = task.preprocess(*batches[i])
+            packed, *targets = map_rows(task.data)(batches[i])
             *states, mask = encoder.predict_on_batch(packed)
             states = tuple(np.asarray(array, "float32") for array in states)
             self._batches.append(((*states, np.asarray(mask)), *targets))
@@ -195,5 +196,4 @@ def _check_rows(rows):
 
 def _batch_rows(task, rows, batch_size):
     """(`RowBatches` of rows of similar length, the rows in the order of the batches)."""
-    lengths = measure_rows(task.preprocessor, rows)
-    return evaluation_batches(rows, choose_size(batch_size), lengths)
+    return batch_rows(rows, batch_size, task.data.lengths(rows))

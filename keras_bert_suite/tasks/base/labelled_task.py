@@ -5,19 +5,22 @@ from typing import Any, Self
 
 import keras
 import keras_hub
-from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, PathLike, Tensor
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.layers import Dropout
-from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.base.task import Task
 
 
-class LabelledTask(RowTask):
+class LabelledTask(Task):
     """The base of tasks with `label_names`, whose head may come from a checkpoint or be new."""
 
     #: The name of the layer of the head.
     head_name: str
+
+    #: list of C str.
+    label_names = part_attribute("data.labels", "names")
 
     #: Values for a new head, instead of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
@@ -39,14 +42,14 @@ class LabelledTask(RowTask):
         """Builds the task from a checkpoint.
 
         Args:
-            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
+            preset, **kwargs: as for `Task.from_preset`: `load_weights`, `sequence_length`,
                 `lowercase`, `dtype`, and other arguments of the constructor.
             num_classes: int. If `num_classes` or `label_names` is given, the classification
                 layer is new. Otherwise the checkpoint must have the layer.
             label_names: list of str.
 
         Raises:
-            ValueError: as `RowTask.from_preset`, or if the checkpoint must have a classification
+            ValueError: as `Task.from_preset`, or if the checkpoint must have a classification
                 layer and has none.
         """
         if num_classes is not None or label_names is not None:
@@ -120,15 +123,6 @@ def make_head(
         name=name,
     )
     return Dropout(dropout, dtype=policy, name="classifier_dropout"), classifier
-
-
-def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
-    """The answers of a server: `probabilities` float32 (..., C) and `label_ids` int32 (...)."""
-    probabilities = ops.softmax(outputs, axis=-1) if from_logits else outputs
-    return {
-        "probabilities": probabilities,
-        "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
-    }
 
 
 def resolve_label_names(

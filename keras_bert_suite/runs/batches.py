@@ -1,0 +1,243 @@
+"""Makes batches of rows in memory, or of a user's dataset, and maps the data of a task over them.
+
+The functions take the data of a task, such as `TextData`, as `data`: what `data.pack` makes of a
+batch is what the model sees.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import grain
+import keras
+
+from keras_bert_suite.data.input_dataset import (
+    compare_dataset,
+    list_sources,
+    num_batches,
+    preprocess_batches,
+    replica_batches,
+)
+from keras_bert_suite.data.row_batches import RowBatches
+from keras_bert_suite.data.row_orders import (
+    in_order,
+    longest_last,
+    shuffled,
+    shuffled_by_length,
+)
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.replicas import Group, find_group, find_groups, take_share
+
+DEFAULT_BATCH_SIZE = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Batches:
+    """Batches of data, and the function that turns each batch into inputs of a model.
+
+    Attributes:
+        dataset: `RowBatches`, or the dataset of the user.
+        pack: function from an element of `dataset` to a batch as Keras takes it: inputs, or a tuple
+            (inputs, labels) or (inputs, labels, weights).
+        lay_out: function that gives a packed batch a layout of packed rows, or None.
+        groups: the replicas that take their rows from this process, see `find_groups`.
+        in_graph: bool, whether `pack` can be part of a graph of TensorFlow.
+        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
+        is_joint: bool, whether all processes take these batches together, so that each of them must
+            read the same batches.
+    """
+
+    dataset: object
+    pack: Callable
+    lay_out: Callable | None = None
+    groups: tuple[Group, ...] = (Group(),)
+    in_graph: bool = True
+    fixed_labels: bool = False
+    is_joint: bool = False
+
+    @property
+    def num_batches(self):
+        """int, the number of batches of an epoch; None if the dataset does not know it."""
+        return num_batches(self.dataset)
+
+    def packed(self, total=None, first=0, shuffle=False):
+        """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        if self._is_compared:
+            whole = preprocess_batches(
+                self.dataset, self.pack, total, first, shuffle, in_graph=False
+            )
+            return preprocess_batches(compare_dataset(whole), lambda batch: self._share(batch)[0])
+        if len(self.groups) > 1:
+            return replica_batches(
+                self.dataset, self.shares_of, total, first, shuffle, self.fixed_labels
+            )
+        return preprocess_batches(
+            self.dataset,
+            lambda element: self.shares_of(element)[0],
+            total,
+            first,
+            shuffle,
+            # A batch is cut outside of a graph, which does not know the number of its rows.
+            self.in_graph and self.groups[0].count == 1,
+            self.fixed_labels,
+        )
+
+    def shares_of(self, element):
+        """Packs a whole batch, and cuts it into a list of shares, one for each of `groups`.
+
+        All shares are padded to the length of the whole batch. Sequence packing lays out each share
+        by itself.
+        """
+        return self._share(self.pack(element))
+
+    @property
+    def _is_compared(self):
+        """bool, whether the processes compare each batch as it comes.
+
+        They compare batches that can be read at random before the first step; see `joint_start.py`.
+        """
+        at_random = isinstance(self.dataset, grain.MapDataset)
+        return self.is_joint and not at_random and find_group().count > 1
+
+    def _share(self, batch):
+        shares = [take_share(batch, group) for group in self.groups]
+        return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
+
+
+def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out=None):
+    """The `Batches` of a `fit`, which all replicas share.
+
+    Args:
+        data: the data of the task.
+        given: `Rows`, or a user's dataset.
+        batch_size: int, or None.
+        shuffle: bool, whether rows come in a fresh order each epoch.
+        seed: int.
+        weigh: function from encoded labels to the weights of their classes, or None.
+        lay_out: as for `Batches`.
+    """
+    if not isinstance(given, Rows):
+        in_graph = data.takes_graphs and lay_out is None
+        return _share_dataset(data, given, weigh, lay_out, in_graph)
+    windows = data.window(given)
+    size = choose_size(batch_size)
+    if not shuffle:
+        order = in_order(len(windows))
+    elif lay_out is not None or (lengths := data.lengths(windows)) is None:
+        # Packed rows have no padding, so any rows may share a batch.
+        order = shuffled(len(windows), seed)
+    else:
+        order = shuffled_by_length(lengths, size, seed)
+    return _share_rows(data, RowBatches(windows, size, order), weigh, lay_out)
+
+
+def evaluation_batches(data, given, batch_size=None, by_length=True):
+    """The `Batches` of an `evaluate`, which all replicas share.
+
+    Args:
+        data, given, batch_size: as for `training_batches`.
+        by_length: bool, whether rows in memory come in the order of their lengths.
+    """
+    if not isinstance(given, Rows):
+        return _share_dataset(data, given)
+    windows = data.window(given)
+    batches = batch_rows(windows, batch_size, data.lengths(windows) if by_length else None)[0]
+    return _share_rows(data, batches)
+
+
+def batch_rows(windows, batch_size, lengths=None):
+    """Batches of rows of similar length, short rows first, or of rows in their own order.
+
+    Args:
+        windows: `Rows`.
+        batch_size: int, or None.
+        lengths: int (N,), how long each row is. None keeps the order of the rows.
+
+    Returns:
+        (`RowBatches`; int (N,), the rows in the order in which they are visited).
+    """
+    order = in_order(len(windows)) if lengths is None else longest_last(lengths)
+    return RowBatches(windows, choose_size(batch_size), order, trains=False), order(0)
+
+
+def choose_size(batch_size):
+    """int, the size of a batch of rows in memory."""
+    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
+
+
+def map_dataset(data, labelled=False, weigh=None):
+    """The function from an element of a user's dataset to a batch as Keras takes it."""
+    pack = map_rows(data, labelled, weigh)
+    return lambda element: pack(data.window(data.read_batch(*data.unpack(element), labelled)))
+
+
+def map_rows(data, labelled=False, weigh=None):
+    """The function from the `Rows` of a batch to a batch as Keras takes it.
+
+    Args:
+        data: the data of a task.
+        labelled: bool, whether the batch is for `fit` or `evaluate`.
+        weigh: function from encoded labels to the weights of their classes, or None. Weights beside
+            it are a ValueError.
+    """
+
+    def pack(rows):
+        x, y, weights = data.pack(rows, labelled)
+        if weigh is not None:
+            check_one_weight(rows.weights)
+            # Other weights can only say which tokens have a label.
+            weights = weigh(y) if weights is None else weigh(y) * weights
+        return keras.utils.pack_x_y_sample_weight(x, y, weights)
+
+    return pack
+
+
+def check_one_weight(weights):
+    """Raises a ValueError if rows have weights beside `class_weight`."""
+    if weights is not None:
+        raise ValueError("Pass class_weight or sample_weight, not both.")
+
+
+def check_dataset(dataset, task, **given):
+    """Checks that a dataset has batches, and comes without arguments that are for rows.
+
+    A dataset may have a method `check_task`, as `PretrainingBatches` has. All of `given` must be
+    None.
+    """
+    if not hasattr(dataset, "__iter__"):
+        raise ValueError(
+            f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
+            "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
+            "or a generator of batches."
+        )
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        raise ValueError(
+            f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
+            f"weights. Drop {', '.join(names)}."
+        )
+    for source in list_sources(dataset):
+        if hasattr(source, "check_task"):
+            source.check_task(task)
+
+
+def _share_dataset(data, dataset, weigh=None, lay_out=None, in_graph=None):
+    return Batches(
+        dataset,
+        map_dataset(data, labelled=True, weigh=weigh),
+        lay_out,
+        find_groups(),
+        data.takes_graphs if in_graph is None else in_graph,
+        data.labels.have_fixed_shape,
+        is_joint=True,
+    )
+
+
+def _share_rows(data, batches, weigh=None, lay_out=None):
+    return Batches(
+        batches,
+        map_rows(data, labelled=True, weigh=weigh),
+        lay_out,
+        find_groups(),
+        fixed_labels=data.labels.have_fixed_shape,
+        is_joint=True,
+    )

@@ -1,0 +1,114 @@
+"""A model as the trainer wants it: its replicas share each batch."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.replicas import (
+    count_replicas,
+    find_groups,
+    join_rows,
+    split_rows,
+    take_first_share,
+)
+from keras_bert_suite.replicas.processes import summed_variables
+
+
+class TrainedModel:
+    """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
+
+    Its steps take whole batches and split them among the devices of a `keras.distribution`; see
+    `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
+    comes before it.
+    """
+
+    #: The paths of weights that no output depends on, such as the pooler's. They have no gradient,
+    #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
+    #: not trained.
+    unused_paths: frozenset[str] = frozenset()
+
+    @property
+    def trainable_variables(self) -> list[keras.Variable]:
+        return [v for v in super().trainable_variables if v.path not in self.unused_paths]
+
+    @property
+    def trainable_weights(self) -> list[keras.Variable]:
+        return [v for v in super().trainable_weights if v.path not in self.unused_paths]
+
+    @property
+    def non_trainable_variables(self) -> list[keras.Variable]:
+        trainable = set(map(id, self.trainable_variables))
+        return [variable for variable in self.variables if id(variable) not in trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[keras.Variable]:
+        trainable = set(map(id, self.trainable_weights))
+        return [variable for variable in self.weights if id(variable) not in trainable]
+
+    def train_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.train_step`."""
+        *state, batch = arguments
+        return super().train_step(*state, split_rows(batch))
+
+    def test_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.test_step`."""
+        *state, batch = arguments
+        return super().test_step(*state, split_rows(batch))
+
+    def predict_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.predict_step`."""
+        *state, batch = arguments
+        result = super().predict_step(*state, split_rows(batch))
+        if not state:
+            return result
+        outputs, state = result
+        return join_rows(outputs), state
+
+    def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """Changes what the loss and the metrics get: (y, y_pred, sample_weight).
+
+        For models some of whose labels are made within the step.
+        """
+        return y, y_pred, sample_weight
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """See `keras.Model.compute_loss`."""
+        changed = self.relabel(x, y, y_pred, sample_weight)
+        return super().compute_loss(x, *changed, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """See `keras.Model.compute_metrics`."""
+        return super().compute_metrics(x, *self.relabel(x, y, y_pred, sample_weight))
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, over the rows of all replicas."""
+        with summed_variables(self.metrics_variables):
+            return super().get_metrics_result()
+
+    def _aggregate_additional_loss(self, loss):
+        """Each replica adds its part of what a layer adds to the loss of a batch."""
+        loss = super()._aggregate_additional_loss(loss)
+        # Keras does so under TensorFlow. Under JAX a step is one program.
+        return loss / count_replicas() if keras.config.backend() == "torch" else loss
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds losses and metrics under a strategy of TensorFlow, for shares of any sizes.
+
+        Keras would take the mean of the shares of all replicas as a batch.
+        """
+        if iterator is not None and len(find_groups()) > 1:
+            for _, _, batches in iterator:
+                data_batch = take_first_share(next(batches))
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)

@@ -1,0 +1,138 @@
+"""Trains and validates a task batch by batch, once the data of a `fit` are read."""
+
+import contextlib
+import dataclasses
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas.processes import run_on_leader
+from keras_bert_suite.runs.batches import Batches
+from keras_bert_suite.training import Progress, TrainingCheckpoint
+
+
+def find_progress(optimizer, checkpoint):
+    """The `Progress` of a run: its newest checkpoint, or its beginning."""
+    own = Progress(
+        first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
+        # `keras.utils.set_random_seed` sets this generator.
+        seed=int(np.random.randint(2**31)),
+    )
+    # All processes take the order of rows, and the place in the data, from the first process.
+    progress = run_on_leader(lambda: own)
+    return progress if checkpoint is None else checkpoint.find_progress(progress)
+
+
+@dataclasses.dataclass
+class TrainingRun:
+    """The batches of a run, of which earlier starts of the same `fit` may have done some.
+
+    Attributes:
+        training: `Batches`.
+        validation: `Batches`, or None.
+        progress: `Progress`, what is done.
+        epochs, initial_epoch: int, as for `Task.fit`.
+        steps_per_epoch, validation_steps: int. None becomes the number of the batches, and stays
+            None if the data do not know it.
+    """
+
+    training: Batches
+    validation: Batches | None
+    progress: Progress
+    epochs: int
+    initial_epoch: int
+    steps_per_epoch: int | None
+    validation_steps: int | None
+
+    def __post_init__(self):
+        self.steps_per_epoch = self.steps_per_epoch or self.training.num_batches
+        if self.validation is not None:
+            self.validation_steps = self.validation_steps or self.validation.num_batches
+
+    @property
+    def total(self):
+        """int, the batches of all epochs; None if their number is unknown."""
+        return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
+
+    def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
+        """Trains a compiled task, whose optimizer is built, on the batches that are left."""
+        batches = self.training.packed(self.total, self.progress.batches, shuffle)
+        verbose = verbose if find_group().leads else 0
+        resuming = contextlib.nullcontext()
+        if checkpoint is not None:
+            callbacks = WholeEpochs(
+                checkpoint,
+                callbacks,
+                add_history=True,
+                add_progbar=verbose != 0,
+                model=task,
+                epochs=self.epochs,
+                steps=self.steps_per_epoch,
+                verbose=verbose,
+            )
+            resuming = checkpoint.resume(
+                task, self.training.dataset, batches, self.steps_per_epoch, self.initial_epoch
+            )
+        with resuming:
+            return keras.Model.fit(
+                task,
+                x=batches,
+                validation_data=self._held_out_batches(),
+                validation_steps=self.validation_steps,
+                epochs=self.epochs,
+                steps_per_epoch=self.steps_per_epoch,
+                initial_epoch=self.initial_epoch + self.progress.epoch,
+                shuffle=False,  # The rows are shuffled.
+                callbacks=callbacks,
+                verbose=verbose,
+                **kwargs,
+            )
+
+    def _held_out_batches(self):
+        if self.validation is None:
+            return None
+        # Keras looks at the first batches of a validation before it takes them.
+        return self.validation.packed(self.validation_steps and self.validation_steps * self.epochs)
+
+
+class WholeEpochs(keras.callbacks.CallbackList):
+    """The callbacks of a `fit` that SIGTERM may cut short.
+
+    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short. A
+    log would then show means over some of the batches as if they were means over all batches. So
+    the list forwards `on_epoch_end` only for completed epochs.
+    """
+
+    def __init__(self, checkpoint: TrainingCheckpoint, callbacks: Any, **arguments: Any) -> None:
+        super().__init__(callbacks, **arguments)
+        self._checkpoint = checkpoint
+
+    @property
+    def terminated(self) -> bool:
+        """bool, whether SIGTERM has come."""
+        return self._checkpoint.terminated
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if not (self.terminated and self._checkpoint.within_epoch):
+            super().on_epoch_end(epoch, logs)
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        super().on_test_end({} if self.terminated else logs)
+
+
+def validate(task, callbacks, **arguments):
+    """Evaluates a task within a `fit`. `arguments` are what Keras' `fit` hands to `evaluate`.
+
+    The logs are empty if SIGTERM ends the `fit`, since they would be means over some of the
+    batches.
+    """
+
+    def is_terminated():
+        return isinstance(callbacks, WholeEpochs) and callbacks.terminated
+
+    if is_terminated():
+        return {}
+    logs = keras.Model.evaluate(task, callbacks=callbacks, **arguments)
+    return {} if is_terminated() else logs

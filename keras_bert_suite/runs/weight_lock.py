@@ -1,0 +1,45 @@
+"""Locks the weights of a task while it predicts or evaluates under JAX."""
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Iterator
+
+import keras
+
+#: For each backbone a lock. Tasks with one backbone share its weights, and so its lock.
+_LOCKS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+@contextlib.contextmanager
+def lock_weights(task: keras.Model) -> Iterator[None]:
+    """Lets one thread at a time into the block, and gives the task its weights back on an error.
+
+    Under JAX, Keras takes the weights out of a model while it predicts or evaluates. It puts them
+    back at the end, but not after an error. A second thread, or a callback in the same thread,
+    would find no weights. Under other backends this does nothing.
+
+    Args:
+        task: task with a `backbone`.
+    """
+    if keras.config.backend() != "jax":
+        yield
+        return
+    with _LOCKS.setdefault(task.backbone, threading.RLock()):
+        _put_back(task)  # A callback may be in the block already, or in a `fit`.
+        held = [(v, v.value) for v in (*task.variables, *task.metrics_variables)]
+        try:
+            yield
+        except BaseException:
+            _put_back(task)
+            # Of a first step that failed, Keras has no state. The compiled step deletes arrays that
+            # it has taken over.
+            for variable, value in held:
+                if variable._value is None and not value.is_deleted():
+                    variable.assign(value)
+            raise
+
+
+def _put_back(task):
+    task.jax_state_sync()
+    task._jax_state = None

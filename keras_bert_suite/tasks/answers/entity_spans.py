@@ -1,0 +1,60 @@
+"""Entities as spans, from scores of pairs of tokens."""
+
+import numpy as np
+
+from keras_bert_suite.tasks.answers.entities import make_entity
+from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.data.entity_windows import join_span_windows
+
+
+class EntitySpanAnswers(RowAnswers):
+    """The spans with a score above 0, from scores (C, L, L) of each window.
+
+    Args:
+        labels: `EntitySpans`.
+    """
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def decode(self, outputs, rows):
+        """list with a list of `Entity` for each row; the scores themselves for packed arrays.
+
+        `outputs` are the scores of windows, or what `condense` makes of them.
+        """
+        if rows.is_packed:
+            return outputs
+        found = [find_spans(window) if window.ndim == 3 else window for window in outputs]
+        words, characters = rows.tokenized.words, rows.tokenized.spans
+        return [
+            [
+                make_entity(
+                    rows.texts[number],
+                    words[number],
+                    characters[number],
+                    self.labels.names[int(kind)],
+                    int(first),
+                    int(last) + 1,
+                    float(1 / (1 + np.exp(-score))),
+                )
+                for first, last, kind, score in spans
+            ]
+            for number, spans in enumerate(join_span_windows(found, rows))
+        ]
+
+    def condense(self, outputs, rows):
+        """list of B arrays, the spans of a batch of windows. All scores would take the memory."""
+        return [find_spans(scores) for scores in outputs]
+
+    def serve(self, ops, outputs, packed):
+        """The answers for tokens: `scores` float32 (B, C, L, L)."""
+        return {"scores": outputs}
+
+
+def find_spans(scores):
+    """The spans with a score above 0, of scores (C, L, L).
+
+    It returns float64 (M, 4): the positions of the two tokens, the label id and the score.
+    """
+    kind, first, last = np.nonzero(scores > 0)
+    return np.stack([first, last, kind, scores[kind, first, last]], axis=-1).astype("float64")

@@ -1,0 +1,56 @@
+"""Guesses for masked tokens, from logits."""
+
+import numpy as np
+
+from keras_bert_suite.tasks.answers.probabilities import softmax
+from keras_bert_suite.tasks.answers.rows import RowAnswers
+
+
+class GuessAnswers(RowAnswers):
+    """For each mask of a text the most probable tokens.
+
+    Args:
+        data: the data of the task. Its tokenizer names the tokens.
+    """
+
+    def __init__(self, data):
+        self.data = data
+
+    def decode(self, outputs, rows):
+        """The guesses for texts, from `rank_tokens`; the logits themselves for packed arrays."""
+        if rows.is_packed:
+            return outputs
+        return name_guesses(self.data.packer.tokenizer, outputs, rows.inputs)
+
+    def serve(self, ops, outputs, packed):
+        """The answers for masks: `probabilities` float32 (B, P, V)."""
+        return {"probabilities": ops.softmax(ops.cast(outputs, "float32"))}
+
+
+def rank_tokens(logits, top_k, allowed=None):
+    """float64 (..., top_k, 2): the ids of the best tokens, and their probabilities.
+
+    Args:
+        logits: float (..., V).
+        top_k: int.
+        allowed: bool (V,), the tokens that may be guessed, or None for all tokens.
+    """
+    probabilities = softmax(np.asarray(logits, "float32"))
+    scores = probabilities if allowed is None else np.where(allowed, probabilities, -1)
+    best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]
+    return np.stack([best, np.take_along_axis(probabilities, best, axis=-1)], axis=-1)
+
+
+def name_guesses(tokenizer, ranked, segments):
+    """The guesses for each text: for each mask a list of pairs (token, probability).
+
+    `ranked` has an array (P, K, 2) for each text, from `rank_tokens`.
+    """
+    counts = [len(tokenizer.split_at_masks(text)) - 1 for text in segments[0]]
+    return [
+        [
+            [(tokenizer.id_to_token(int(token)), float(probability)) for token, probability in slot]
+            for slot in slots[:count]
+        ]
+        for slots, count in zip(ranked, counts, strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""An answer for each row: a class, a set of labels, or a number."""
+
+import numpy as np
+
+from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
+from keras_bert_suite.data.label_sets import choose_thresholds
+
+
+class RowAnswers:
+    """The outputs of the model themselves. The base of the other kinds of answers."""
+
+    def decode(self, outputs, rows):
+        """Turns outputs into what `predict` returns.
+
+        Args:
+            outputs: array, or structure of arrays, or list of arrays whose lengths differ. Element
+                i, of each array in a structure, is the output for entry i of `rows`.
+            rows: `Rows`, the windows that the model has seen; see `predict` in
+                `runs/prediction.py`.
+
+        Returns:
+            an answer for each row, in the order of the rows.
+        """
+        return np.stack(outputs) if isinstance(outputs, list) else outputs
+
+    #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
+    #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
+    #: graph or symbolic. `packed` is the dict of its inputs.
+    serve = None
+
+
+class ClassAnswers(RowAnswers):
+    """Classes, from logits or probabilities (N, C).
+
+    Args:
+        labels: `NamedLabels`.
+        are_logits: bool, whether outputs are logits, and not probabilities.
+    """
+
+    def __init__(self, labels, are_logits=True):
+        self.labels = labels
+        self.are_logits = are_logits
+
+    def name(self, outputs):
+        """list of N str, the most probable class of each row."""
+        return [self.labels.names[i] for i in outputs.argmax(axis=-1)]
+
+    def score(self, outputs, labels):
+        """dict of scores of outputs against encoded labels; see `score_classes`."""
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        return score_classes(labels, outputs.argmax(axis=-1), self.labels.names)
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
+        return {
+            "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
+            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+        }
+
+
+class LabelSetAnswers(ClassAnswers):
+    """Sets of labels: those whose probability is above their threshold.
+
+    Args:
+        labels, are_logits: as for `ClassAnswers`.
+        thresholds: list of C floats.
+    """
+
+    def __init__(self, labels, are_logits=True, thresholds=None):
+        super().__init__(labels, are_logits)
+        self.thresholds = thresholds or [0.5] * len(labels.names)
+
+    def name(self, outputs):
+        """list of N lists of str."""
+        return [
+            [self.labels.names[i] for i in np.flatnonzero(row)] for row in self._choose(outputs)
+        ]
+
+    def score(self, outputs, labels):
+        """dict of scores; see `score_label_sets`."""
+        return score_label_sets(labels > 0.5, self._choose(outputs), self.labels.names)
+
+    def tune_thresholds(self, outputs, labels):
+        """Sets the threshold of each label to that with the highest F1 on these rows."""
+        self.thresholds = choose_thresholds(labels, self._find_probabilities(outputs)).tolist()
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (B, C) and `is_label` bool (B, C)."""
+        probabilities = ops.sigmoid(outputs) if self.are_logits else outputs
+        thresholds = np.array(self.thresholds, "float32")
+        return {
+            "probabilities": probabilities,
+            "is_label": ops.greater(probabilities, thresholds),
+        }
+
+    def _choose(self, outputs):
+        """bool (N, C), whether a row has a label."""
+        return self._find_probabilities(outputs) > np.array(self.thresholds, "float32")
+
+    def _find_probabilities(self, outputs):
+        """float32 (N, C)."""
+        if not self.are_logits:
+            return outputs
+        # Neither form of the sigmoid overflows where it is used.
+        small = np.exp(-np.abs(outputs))
+        return np.where(outputs < 0, small, np.float32(1)) / (1 + small)
+
+
+class NumberAnswers(ClassAnswers):
+    """Numbers: float32 (N, T)."""
+
+    def name(self, outputs):
+        """float32 (N,), or (N, T) for several numbers in a row."""
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def score(self, outputs, labels):
+        """dict of scores; see `score_numbers`."""
+        return score_numbers(labels, outputs)
+
+    def serve(self, ops, outputs, packed):
+        """`scores` float32 (B, T)."""
+        return {"scores": outputs}

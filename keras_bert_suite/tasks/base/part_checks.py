@@ -1,0 +1,75 @@
+"""Checks that the preprocessor and the head of a task fit its backbone."""
+
+from keras_bert_suite.tasks.data.input_checks import HIDDEN_SECOND_TEXT
+
+
+def check_preprocessor(preprocessor, backbone):
+    """Checks that a preprocessor makes the inputs of a backbone, with ids that have a place."""
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    size = _vocabulary_size(tokenizer)
+    available = getattr(backbone, "vocabulary_size", None)
+    if size and available and size > available:
+        raise ValueError(
+            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
+            f"for {available} tokens. Use the vocabulary that the backbone was trained with."
+        )
+    if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
+        raise ValueError(
+            f"The backbone tells texts apart by segment_ids, which a {type(tokenizer).__name__} "
+            "does not make. Use the tokenizer that the backbone was trained with, or a backbone "
+            f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
+        )
+    check_separator(tokenizer, backbone)
+    length = getattr(preprocessor, "sequence_length", None)
+    positions = getattr(backbone, "max_sequence_length", None)
+    if length and positions and length > positions:
+        raise ValueError(
+            f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
+            f"positions for {positions}. Pass a sequence_length of at most {positions}."
+        )
+
+
+def check_separator(tokenizer, backbone):
+    """Checks that a Longformer knows the separator by which it finds the texts of a row."""
+    finds_texts = getattr(backbone, "global_tokens", None) in ("first_text", "later_texts")
+    separator_id = getattr(tokenizer, "end_token_id", None)
+    if separator_id is not None and finds_texts and backbone.separator_id != separator_id:
+        raise ValueError(
+            f"The backbone finds the texts of a row by separator_id={backbone.separator_id}, and "
+            f"the separator of the tokenizer has the id {separator_id}. Build the backbone with "
+            f"separator_id={separator_id}."
+        )
+
+
+def check_first_token(backbone):
+    """Checks that the first token of a row sees the others, before a task pools it."""
+    if getattr(backbone, "attention_pattern", None) == "left_to_right":
+        raise ValueError(
+            "The first token of a left_to_right backbone sees only itself, so its vector is the "
+            "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
+            "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+        )
+
+
+def hides_second_texts(backbone):
+    """Whether the first token of a pair does not see the second text."""
+    return getattr(backbone, "attention_pattern", None) == "seq2seq"
+
+
+def check_pairs(backbone):
+    """Checks that the first token of a pair sees the second text, before a task pools it."""
+    if hides_second_texts(backbone):
+        raise ValueError(HIDDEN_SECOND_TEXT)
+
+
+def find_direction(backbone):
+    """str, the attention pattern of a backbone that reads in one direction; otherwise None."""
+    pattern = getattr(backbone, "attention_pattern", None)
+    return pattern if pattern in ("left_to_right", "right_to_left") else None
+
+
+def _vocabulary_size(tokenizer):
+    try:
+        return tokenizer.vocabulary_size() if tokenizer is not None else None
+    except ValueError:
+        return None  # A tokenizer that is being loaded gets its vocabulary later.

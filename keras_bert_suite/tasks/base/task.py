@@ -1,0 +1,455 @@
+"""The common base of tasks: what they are trained with, and what users call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers import PackedSequences
+from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
+from keras_bert_suite.replicas import (
+    drop_copies,
+    has_joint_variables,
+    in_scope_of_model,
+    whole_batches,
+)
+from keras_bert_suite.replicas.process_watch import ProcessWatch
+from keras_bert_suite.runs import trainer
+from keras_bert_suite.runs.batches import check_dataset, map_dataset, map_rows
+from keras_bert_suite.runs.compiled_forward import compile_forward
+from keras_bert_suite.runs.joint_start import copy_weights, share_batch
+from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
+from keras_bert_suite.runs.prediction import predict, watch_prediction
+from keras_bert_suite.runs.trained_model import TrainedModel
+from keras_bert_suite.runs.training_run import validate
+from keras_bert_suite.runs.weight_lock import lock_weights
+from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.base.part_checks import check_preprocessor
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.base.preset_task import PresetTask
+from keras_bert_suite.tasks.data.input_checks import check_held_out
+from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.training import (
+    AdamW,
+    LinearWarmupDecay,
+    forget_metrics,
+    lay_schedule_without_end,
+    read_loss,
+    sum_before_clipping,
+    take_class_ids,
+    track_finite_losses,
+)
+
+
+class Task(TrainedModel, PackedSequences, PresetTask):
+    """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
+
+    A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
+    model. `answers` turns outputs of the model into what a person reads.
+
+    Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
+    lays a schedule of open length over its steps, see `LinearWarmupDecay`.
+
+    List `Task` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess each
+    batch a second time.
+    """
+
+    #: The class of `data`.
+    data_cls: type = TextData
+
+    data: Any
+    answers: Any = RowAnswers()
+    backbone: Any
+
+    #: The peak of the learning rate.
+    default_rate = 5e-5
+
+    #: The share of the steps in which the learning rate rises.
+    warmup_ratio = 0.1
+
+    #: Whether `train_on_batch` has given all processes the weights of the first.
+    _has_common_weights = False
+
+    @property
+    def preprocessor(self) -> Any:
+        """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
+
+        If the data of a task need a `SegmentPacker`, it replaces a preprocessor of KerasHub by a
+        `SegmentPacker` with the same tokens, if its tokenizer is WordPiece, RoBERTa's byte pairs,
+        or ALBERT's or XLM-RoBERTa's SentencePiece.
+        """
+        return super().preprocessor
+
+    @preprocessor.setter
+    def preprocessor(self, value: keras.layers.Layer | None) -> None:
+        check_preprocessor(value, self.backbone)
+        if self.needs_segment_packer:
+            value = find_segment_packer(value) or value
+        keras_hub.models.Task.preprocessor.fset(self, value)
+        if "data" in vars(self):  # A constructor makes the data later.
+            self.data.packer = value
+
+    @property
+    def needs_segment_packer(self) -> bool:
+        """bool, whether the task must know where in a text each token was."""
+        return self.data_cls.needs_segment_packer
+
+    #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
+    #: sets it.
+    input_names = part_attribute("data", "input_names")
+
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        """The optimizer that `compile` takes for "auto"."""
+        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+
+    def make_loss(self) -> Any:
+        """The loss that `compile` takes for "auto"."""
+        raise NotImplementedError
+
+    def make_metrics(self) -> dict[str, Any]:
+        """Further arguments that `compile` takes for "auto"."""
+        return {}
+
+    @property
+    def returns_logits(self) -> bool:
+        """bool, whether outputs are logits, and not probabilities."""
+        return True
+
+    def read_loss(self, loss: Any) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model."""
+        return take_class_ids(read_loss(loss, self.returns_logits))
+
+    @in_scope_of_model
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Configures training, by default as the source of the task trains it.
+
+        Logged losses are means over the batches whose loss is finite. A loss of Keras that is given
+        by its name, class or function takes logits if the outputs of the task are logits.
+
+        Args:
+            optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
+                `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is `make_loss()`.
+            **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
+                default, or for "auto".
+
+        Raises:
+            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
+        """
+        if is_auto(optimizer):
+            optimizer = self.make_optimizer()
+        if is_auto(loss):
+            loss = self.make_loss()
+        for name, value in self.make_metrics().items():
+            if is_auto(kwargs.get(name, "auto")):
+                kwargs[name] = value
+        loss = keras.tree.map_structure(self.read_loss, loss)
+        forget_metrics(self)
+        self._has_common_weights = False
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        if loss is not None:
+            track_finite_losses(self)
+        if self.optimizer is not None:
+            sum_before_clipping(self.optimizer)
+
+    def compile_from_config(self, config: Config) -> None:
+        """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        trainer.build_optimizer(self)
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
+        if keras.config.backend() != "torch" or not self.jit_compile:
+            return super().make_predict_function(force)
+        if self.predict_function is None or force:
+            self.predict_function: Any = compile_forward(self)
+        return self.predict_function
+
+    @whole_batches()
+    @in_scope_of_model
+    def fit(
+        self,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        *,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        validation_batch_size: int | None = None,
+        shuffle: bool = True,
+        sequence_packing: bool = False,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        initial_epoch: int = 0,
+        callbacks: keras.callbacks.Callback | Sequence[keras.callbacks.Callback] | None = None,
+        verbose: str | int = "auto",
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
+        """Trains the task; see `keras.Model.fit`.
+
+        Args:
+            x: texts (a list, an array or a pandas Series), a tuple of such columns for pairs, a
+                DataFrame or dict of text columns, packed arrays by name, or a dataset of
+                `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
+                `DataLoader` or a generator.
+            y: the labels of all rows, as the task takes them; None for a dataset.
+            batch_size: int, 32 by default; None for a dataset.
+            class_weight: dict of label or class id -> weight of its rows.
+            validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
+            validation_split: float, the share of the rows to validate on. They are the last rows.
+            validation_batch_size: int, `batch_size` by default.
+            shuffle: bool, whether rows in memory come in a fresh order each epoch.
+            sequence_packing: bool, whether the encoder works on the tokens of a batch, one row of
+                the batch after the other, hidden from each other. It then computes little on
+                padding. The loss and the gradients of a batch stay the same, except for
+                the dropout. With packing, shuffled rows in memory are not batched with rows of
+                similar length. So a training that resumes must keep this argument. Validation is
+                not packed.
+            callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, an
+                interrupted training resumes.
+            epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
+                **kwargs: as in Keras.
+
+        Returns:
+            `keras.callbacks.History`.
+
+        Raises:
+            ValueError: before any step is taken, if the rows are in memory and a text is missing
+                or a label is unknown; if the task cannot pack its rows; or if it was not compiled.
+        """
+        if not self.compiled:
+            raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
+        if sequence_packing:
+            check_can_pack_sequences(self)
+        weigh = self._weigh_classes(class_weight)
+        with ProcessWatch("fit").watch(callbacks) as callbacks:
+            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
+            given, held_out = self.hold_out(
+                given, validation_data, validation_split, validation_batch_size
+            )
+            return trainer.fit(
+                self,
+                self.data,
+                given,
+                held_out,
+                batch_size=batch_size,
+                validation_batch_size=validation_batch_size,
+                shuffle=shuffle,
+                weigh=weigh,
+                lay_out=choose_layout(self.backbone) if sequence_packing else None,
+                epochs=epochs,
+                initial_epoch=initial_epoch,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validation_steps,
+                callbacks=callbacks,
+                verbose=verbose,
+                **kwargs,
+            )
+
+    @whole_batches()
+    @in_scope_of_model
+    def evaluate(
+        self,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        sample_weight: Labels = None,
+        steps: int | None = None,
+        callbacks: keras.callbacks.Callback | Sequence[keras.callbacks.Callback] | None = None,
+        verbose: str | int = "auto",
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the loss and metrics; see `keras.Model.evaluate`.
+
+        Args:
+            x, y, batch_size, sample_weight: as for `fit`.
+            steps: int, batches to evaluate. None evaluates all.
+            callbacks, verbose, **kwargs: as in Keras.
+        """
+        if kwargs.get("_use_cached_eval_dataset"):
+            return validate(
+                self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
+            )
+        with ProcessWatch("evaluate").watch(callbacks) as callbacks:
+            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
+            return trainer.evaluate(
+                self, self.data, given, batch_size, steps, callbacks, verbose, **kwargs
+            )
+
+    @in_scope_of_model
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the answers in the order of the rows; see `keras.Model.predict`.
+
+        Each process of PyTorch answers all rows itself, and waits for no other process. Under a
+        `keras.distribution` of JAX all processes predict the same rows together.
+
+        Args:
+            x, batch_size: as for `fit`.
+            steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
+            **kwargs: `verbose` and `callbacks`, as in Keras.
+
+        Raises:
+            ValueError: in all processes of JAX, if they have different models, arguments or rows.
+        """
+        return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
+
+    @whole_batches()
+    def predict_with(
+        self,
+        decode: Callable[[Any, Any], Any],
+        x: Inputs,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        condense: Callable[[Any, Any], Any] | None = None,
+        callbacks: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Predicts with other answers than those of `predict`.
+
+        Args:
+            decode, condense: see `predict` in `runs/prediction.py`.
+            x, batch_size, steps, callbacks, **kwargs: as for `predict`.
+        """
+        with watch_prediction(callbacks) as callbacks:
+            given = self.read(x, batch_size=batch_size)
+            return predict(
+                self, self.data, given, batch_size, steps, decode, condense, callbacks, **kwargs
+            )
+
+    def read(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        *,
+        labelled: bool = False,
+        **given: Any,
+    ) -> Any:
+        """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
+
+        Args:
+            x, y, sample_weight: as for `fit`.
+            labelled: bool, whether they are for `fit` or `evaluate`.
+            **given: further arguments, which must be None for a dataset.
+
+        Returns:
+            `x` if it is a dataset, otherwise `Rows`.
+        """
+        check_preprocessor(self.preprocessor, self.backbone)
+        if is_dataset(x):
+            check_dataset(x, self, y=y, sample_weight=sample_weight, **given)
+            return x
+        return self.data.read(x, y, sample_weight, labelled)
+
+    def _weigh_classes(self, class_weight):
+        """The function from encoded labels to the weights of their classes, or None."""
+        if class_weight is None:
+            return None
+        return self.data.labels.class_weighting(class_weight, self.loss)
+
+    def hold_out(
+        self,
+        given: Any,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        batch_size: int | None = None,
+    ) -> tuple[Any, Any]:
+        """Sets apart what a `fit` validates on.
+
+        Args:
+            given: `Rows` or a dataset, from `read`.
+            validation_data, validation_split: as for `fit`.
+            batch_size: int, the size of the batches of `validation_data`, or None.
+
+        Returns:
+            (`Rows` or a dataset to train on; the same to validate on, or None).
+        """
+        if validation_split and not isinstance(given, Rows):
+            raise ValueError(
+                "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+            )
+        if validation_split and validation_data is None:
+            return given.split(validation_split)
+        if validation_data is None:
+            return given, None
+        if isinstance(validation_data, (tuple, list)):
+            check_held_out(validation_data, self.data.labels.are_needed)
+            return given, self.read(*validation_data, labelled=True)
+        return given, self.read(validation_data, labelled=True, validation_batch_size=batch_size)
+
+    def preprocess_samples(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        """Packs a batch of a dataset, for `dataset.map`; KerasHub's name for it."""
+        return map_dataset(self.data)((x, y, sample_weight))
+
+    @whole_batches()
+    @in_scope_of_model
+    def train_on_batch(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`.
+
+        Processes that share the batch all pass the whole batch. They begin with the weights of the
+        first process.
+
+        Raises:
+            ValueError: as for `fit`; and in all processes, if they have different batches.
+        """
+        weigh = self._weigh_classes(class_weight)
+        batch = self._pack_batch(x, y, sample_weight, labelled=True, weigh=weigh)
+        lay_schedule_without_end(self)
+        batch = share_batch("train_on_batch", batch)
+        if self.optimizer is not None:
+            trainer.build_optimizer(self)
+            if not self._has_common_weights:
+                copy_weights(self)
+                self._has_common_weights = True
+        return keras.Model.train_on_batch(self, *batch, **kwargs)
+
+    @whole_batches()
+    @in_scope_of_model
+    def test_on_batch(
+        self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
+    ) -> Any:
+        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`.
+
+        Processes share the batch as in `train_on_batch`.
+        """
+        batch = self._pack_batch(x, y, sample_weight, labelled=True)
+        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
+
+    @whole_batches()
+    def predict_on_batch(self, x: Inputs) -> Any:
+        """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
+        batch = self._pack_batch(x)
+        if has_joint_variables():
+            batch = share_batch("predict_on_batch", batch)
+        with lock_weights(self):
+            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
+
+    def _pack_batch(self, x, y=None, sample_weight=None, labelled=False, weigh=None):
+        rows = self.data.window(self.read(x, y, sample_weight, labelled=labelled))
+        return keras.utils.unpack_x_y_sample_weight(map_rows(self.data, labelled, weigh)(rows))

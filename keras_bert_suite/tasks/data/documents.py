@@ -1,0 +1,61 @@
+"""Documents of any length, cut into windows that share one answer."""
+
+from keras_bert_suite.preprocessing.document_windows import pack_documents
+from keras_bert_suite.tasks.data.input_checks import check_segments
+from keras_bert_suite.tasks.data.text_packing import check_can_pack
+from keras_bert_suite.tasks.data.texts import TextData
+
+
+class DocumentData(TextData):
+    """Rows of a document, or of other texts and then a document. A row has several windows.
+
+    Args:
+        packer, encoder, labels, input_names: as for `TextData`.
+        max_windows, stride, query_length: as for `DocumentClassifier`.
+    """
+
+    needs_segment_packer = True
+
+    def __init__(
+        self,
+        packer,
+        encoder,
+        labels,
+        input_names=None,
+        *,
+        max_windows=32,
+        stride=None,
+        query_length=None,
+    ):
+        super().__init__(packer, encoder, labels, input_names)
+        self.max_windows = max_windows
+        self.stride = stride
+        self.query_length = query_length
+
+    def pack_texts(self, texts):
+        """Packs documents without labels.
+
+        Args:
+            texts: as for `TextData.pack_texts`. The last text of a row is the document.
+
+        Returns:
+            dict of NumPy arrays (B, W, L), or of TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: if the preprocessor is no `SegmentPacker`, or the task was trained on
+                another number of texts in a row.
+        """
+        check_can_pack(self)
+        check_segments(len(texts), self.encoder, self.input_names)
+        return self.pack_with(self.packer, texts)
+
+    def pack_with(self, packer, texts):
+        """Does the same as `pack_texts` with another packer, whose padding may differ."""
+        packed = pack_documents(
+            packer,
+            tuple(texts),
+            max_windows=self.max_windows,
+            stride=self.stride,
+            query_length=self.query_length,
+        )
+        return self.encoder.select(packed)

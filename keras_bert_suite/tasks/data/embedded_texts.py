@@ -1,0 +1,115 @@
+"""Rows of texts whose vectors are compared, with a score for each row or none."""
+
+import numpy as np
+
+from keras_bert_suite.data.targets import encode_targets
+from keras_bert_suite.preprocessing.text_rows import (
+    interleave_packed,
+    interleave_texts,
+    number_texts,
+    split_packed,
+)
+from keras_bert_suite.tasks.data.input_checks import default_names, order_columns
+from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+
+class Scores(Labels):
+    """A score for each row, or none, as the loss takes it.
+
+    Attributes:
+        loss: `EmbeddingLoss` of a compiled task; None for a loss of the user.
+    """
+
+    loss = None
+
+    @property
+    def are_needed(self):
+        """bool, whether `fit` and `evaluate` need scores."""
+        return self.loss is not None and self.loss.takes_scores
+
+    def encode(self, labels):
+        """float32 (N,)."""
+        if is_tf_tensor(labels):
+            return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)
+        scores = np.asarray(labels)
+        if scores.dtype.kind not in "biuf":
+            return _refuse(labels)
+        scores = scores.astype("float32")
+        if scores.ndim == 2 and scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if scores.ndim != 1 or not np.isfinite(scores).all():
+            raise ValueError(
+                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
+                f"an array of shape {scores.shape}."
+            )
+        if self.loss is not None:
+            self.loss.check_scores(scores)
+        return scores
+
+
+class EmbeddingData(TextData):
+    """Rows of one or several texts. Training packs the texts of a row one after the other.
+
+    Args:
+        packer, encoder, input_names: as for `TextData`.
+        column_names: tuple of the names of the columns of training. None until the first rows of
+            several texts name them.
+    """
+
+    def __init__(self, packer, encoder, input_names=None, column_names=None):
+        super().__init__(packer, encoder, Scores(), input_names)
+        self.column_names = column_names
+
+    def order(self, inputs, names):
+        return order_columns(inputs, names, self.column_names)
+
+    def keep_names(self, inputs, names):
+        if len(inputs) > 1 and self.column_names is None:
+            self.column_names = names or default_names(len(inputs))
+
+    def pack(self, rows, labelled=False):
+        """Packs single texts for prediction, or the texts of rows one after the other.
+
+        Returns:
+            (packed arrays (B S, L), labels, weights). In training without scores, numbers of the
+            texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
+
+        Raises:
+            ValueError: if the loss does not take such rows.
+        """
+        if not labelled:
+            if not rows.is_packed and len(rows.inputs) > 1:
+                raise ValueError(
+                    f"predict takes single texts, got rows of {len(rows.inputs)} texts. Call it "
+                    "for each column, or compare columns with "
+                    "`similarity_pairwise(first_texts, second_texts)`."
+                )
+            return super().pack(rows)
+        columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
+        labels, loss = rows.labels, self.labels.loss
+        if loss is not None:
+            loss.check_rows(len(columns), labels is not None)
+            if len(columns) == 1:
+                columns = columns * 2  # The text and its positive.
+        if rows.is_packed:
+            packed = interleave_packed(columns)
+        else:
+            packed = self.pack_texts((interleave_texts(columns),))
+        if labels is None:
+            labels = number_texts(packed["token_ids"], len(columns))
+        return packed, labels, rows.weights
+
+
+def _holds_numbers(tensor):
+    return tensor.dtype.is_floating or tensor.dtype.is_integer
+
+
+def _refuse(labels):
+    raise ValueError(
+        "The labels of a TextEmbedder are scores, got labels of type "
+        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
+        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
+        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
+    )

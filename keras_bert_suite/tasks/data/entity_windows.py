@@ -1,0 +1,151 @@
+"""Cuts rows with spans into windows of tokens, and joins spans of windows to spans of rows.
+
+A span is stored as two tokens: the first token of its first word, and the first token of its last
+word. In a window both are positions in the packed row, where 0 is the start token.
+"""
+
+import dataclasses
+import warnings
+
+import numpy as np
+
+from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.tasks.data.word_windows import cut_windows
+
+
+def cut_span_windows(packer, rows):
+    """Cuts rows of words or texts, with spans, into windows.
+
+    A window has every span that it sees as a whole.
+
+    Args:
+        packer: `SegmentPacker`.
+        rows: `Rows` from `read_word_rows`, with labels from `encode_spans` or none.
+
+    Returns:
+        `WordWindows`, with int32 (M, 3) for each window: the positions of the two tokens, and the
+        label id.
+
+    Raises:
+        ValueError: if a span ends after the end of its row, or has no word, naming the row.
+    """
+    windows = cut_windows(packer, rows)
+    if rows.labels is None:
+        return windows
+    spans = _place_spans(windows, rows.labels)
+    (tokens,) = windows.inputs
+    ends = windows.starts + np.fromiter(map(len, tokens), "int32", len(tokens))
+    labels, seen = [], [np.zeros(len(row), bool) for row in spans]
+    for row, start, end in zip(windows.sources, windows.starts, ends, strict=True):
+        inside = (spans[row][:, 0] >= start) & (spans[row][:, 1] < end)
+        seen[row] |= inside
+        labels.append((spans[row][inside] - [start - 1, start - 1, 0]).astype("int32"))
+    unseen = [(row, spans[row][~mask][0]) for row, mask in enumerate(seen) if not mask.all()]
+    if unseen:
+        row, span = unseen[0]
+        warnings.warn(
+            f"{sum((~mask).sum() for mask in seen)} entities are in no window as a whole and are "
+            f"not learned, such as the entity of row {row} that is {span[1] - span[0] + 1} tokens "
+            f"long. A window has {packer.count_places()} tokens, and the next window begins half "
+            "of that later. Raise the preprocessor's sequence_length.",
+            stacklevel=2,
+        )
+    return dataclasses.replace(windows, labels=as_column(labels))
+
+
+def pad_spans(columns):
+    """int32 (B, M, 3), the spans of a batch, filled up with -1. M is a power of two."""
+    most = max([1, *map(len, columns)])
+    spans = np.full((len(columns), 1 << (most - 1).bit_length(), 3), -1, "int32")
+    for row, column in enumerate(columns):
+        spans[row, : len(column)] = column
+    return spans
+
+
+def join_span_windows(found, windows):
+    """Joins spans of windows to spans of rows.
+
+    A span comes from the window that answers for the token in the middle of the span.
+
+    Args:
+        found: list of N arrays (M, 4), from `find_spans`.
+        windows: `WordWindows`.
+
+    Returns:
+        list of B arrays float64 (M, 4): first word, last word, label id and score, sorted.
+    """
+    tokenized = windows.tokenized
+    # `word_of` has, for each token that begins a word, the number of this word in its row.
+    counts = np.fromiter(map(len, tokenized.words), "int64", len(tokenized.words))
+    numbers = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    word_of = np.full(len(tokenized.ids) + 1, -1)
+    known = tokenized.first_tokens >= 0
+    word_of[tokenized.first_tokens[known]] = numbers[known]
+
+    (tokens,) = windows.inputs
+    rows = [[np.zeros((0, 4))] for _ in tokenized.words]
+    for number, spans in enumerate(found):
+        first, last = spans[:, 0].astype("int64") - 1, spans[:, 1].astype("int64") - 1
+        middle = (first + last) // 2
+        own = (middle >= windows.own_starts[number]) & (middle < windows.own_ends[number])
+        own &= (first >= 0) & (last < len(tokens[number]))
+        begin = windows.starts[number]
+        words = np.stack([word_of[np.where(own, begin + p, -1)] for p in (first, last)], axis=-1)
+        own &= (words >= 0).all(axis=-1)
+        rows[windows.sources[number]].append(np.concatenate([words, spans[:, 2:]], axis=1)[own])
+    joined = [np.concatenate(row) for row in rows]
+    return [row[np.lexsort((row[:, 2], row[:, 1], row[:, 0]))] for row in joined]
+
+
+def _place_spans(windows, labels):
+    """list of B int64 (M, 3): the two tokens of each span, by their position in all tokens."""
+    tokenized = windows.tokenized
+    ends = np.cumsum([len(words) for words in tokenized.words])
+    placed, moved = [], []
+    for row, spans in enumerate(labels):
+        characters = tokenized.spans[row]
+        words = spans[:, :2]
+        if characters is not None:
+            words = _cover(characters, spans, row, len(windows.texts[row]))
+            edges = [(characters[first][0], characters[end - 1][1]) for first, end in words]
+            wrong = (np.reshape(edges, (-1, 2)) != spans[:, :2]).any(axis=1)
+            moved += [
+                (row, span, edge) for span, edge, w in zip(spans, edges, wrong, strict=True) if w
+            ]
+        elif len(spans) and words.max() > len(tokenized.words[row]):
+            raise ValueError(
+                f"A span of row {row} ends at word {words.max()}, and the row has "
+                f"{len(tokenized.words[row])} words. Correct the span."
+            )
+        begin = ends[row] - len(tokenized.words[row])
+        first_tokens = tokenized.first_tokens[begin : ends[row]]
+        places = []
+        for (first, end), kind in zip(words, spans[:, 2], strict=True):
+            tokens = first_tokens[first:end]
+            tokens = tokens[tokens >= 0]
+            if len(tokens):  # Words without a token cannot be found.
+                places.append((tokens[0], tokens[-1], kind))
+        placed.append(np.array(places, "int64").reshape(-1, 3))
+    if moved:
+        row, span, edge = moved[0]
+        warnings.warn(
+            f"{len(moved)} spans begin or end inside of a word of the tokenizer, and are learned "
+            f"as the whole words: in row {row} characters {span[0]} to {span[1]} as {edge[0]} to "
+            f"{edge[1]}.",
+            stacklevel=2,
+        )
+    return placed
+
+
+def _cover(characters, spans, row, length):
+    """int64 (M, 2), the words that each span of characters touches, first and end."""
+    starts, ends = np.reshape(characters, (-1, 2)).T
+    first = np.searchsorted(ends, spans[:, 0], side="right")
+    end = np.searchsorted(starts, spans[:, 1], side="left")
+    wrong = np.flatnonzero((spans[:, 1] > length) | (first >= end))
+    if len(wrong):
+        raise ValueError(
+            f"The span {spans[wrong[0], :2].tolist()} of row {row} has no word in it, or ends "
+            f"behind the text, which has {length} characters. Correct the span."
+        )
+    return np.stack([first, end], axis=-1)

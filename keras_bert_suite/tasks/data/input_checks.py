@@ -1,0 +1,157 @@
+"""Checks that the columns of rows, and packed arrays, fit the model."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.layers import GLOBAL_ARGUMENT
+from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
+
+HIDDEN_SECOND_TEXT = (
+    "The first token of a pair does not see the second text in a seq2seq backbone, so it is the "
+    "same for every second text. Build the task on "
+    "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderInputs:
+    """What an encoder takes: the names of its arrays, and the sizes of its embeddings.
+
+    Attributes:
+        names: tuple of str, such as ("token_ids", "segment_ids", "padding_mask").
+        vocabulary_size, num_segments: int, the rows of two embeddings, or None.
+        max_global_tokens: int, the global tokens that a row of a Longformer may have, or None.
+        hides_second_text: bool, whether the vector of a row does not depend on its second text.
+    """
+
+    names: tuple
+    vocabulary_size: int | None = None
+    num_segments: int | None = None
+    max_global_tokens: int | None = None
+    hides_second_text: bool = False
+
+    @classmethod
+    def of(cls, backbone, hides_second_text=False):
+        """The inputs of a `BertBackbone`, or of a text encoder of KerasHub."""
+        sizes = ("vocabulary_size", "num_segments", "max_global_tokens")
+        return cls(
+            tuple(backbone.input),
+            *(getattr(backbone, size, None) for size in sizes),
+            hides_second_text,
+        )
+
+    def select(self, arrays):
+        """dict of the arrays that the encoder takes."""
+        return {name: arrays[name] for name in self.names}
+
+
+def check_segments(num_segments, encoder, input_names):
+    """Checks the number of texts in a row. `input_names` are those of the task, or None."""
+    if input_names is not None and num_segments != len(input_names):
+        wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
+        raise ValueError(
+            f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
+            f"{num_segments}. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
+        )
+    available = encoder.num_segments
+    if available and num_segments > available and "segment_ids" in encoder.names:
+        raise ValueError(
+            f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
+            "texts. Join some texts, or build the backbone with more `num_segments`."
+        )
+    if num_segments > 1 and encoder.hides_second_text:
+        raise ValueError(HIDDEN_SECOND_TEXT)
+
+
+def check_packed(arrays, encoder):
+    """Checks that packed arrays have one shape, and ids with a row in the backbone's embeddings.
+
+    Tensors of TensorFlow are not checked, because they may be in a graph.
+    """
+    token_ids = arrays.get("token_ids")
+    for name in ("segment_ids", "padding_mask"):
+        array = arrays.get(name)
+        if (
+            isinstance(array, np.ndarray)
+            and isinstance(token_ids, np.ndarray)
+            and array.shape != token_ids.shape
+        ):  # A column (B, 1) would be taken for every token of its row.
+            raise ValueError(
+                f"{name} must have the shape of token_ids, {token_ids.shape}, got {array.shape}."
+            )
+    mask = arrays.get("padding_mask")
+    if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
+        raise ValueError(
+            f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. Give "
+            "each sequence a row of its own; fit(..., sequence_packing=True) packs the rows."
+        )
+    marked = arrays.get(GLOBAL_ARGUMENT)
+    if encoder.max_global_tokens is not None and isinstance(marked, np.ndarray):
+        check_global_tokens(marked, encoder.max_global_tokens)
+    for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
+        ids, size = arrays.get(name), getattr(encoder, attribute)
+        if (
+            size
+            and isinstance(ids, np.ndarray)
+            and ids.size
+            and not 0 <= ids.min() <= ids.max() < size
+        ):
+            raise ValueError(
+                f"{name} must be in [0, {size}), the backbone's {attribute}, got "
+                f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
+            )
+
+
+def check_input_names(input_names):
+    """The argument `input_names` as a tuple, or None."""
+    if input_names is None:
+        return None
+    return (input_names,) if isinstance(input_names, str) else tuple(input_names)
+
+
+def default_names(num_segments):
+    """Names for columns without names: ("text",), or ("text_a", "text_b") and so on."""
+    if num_segments == 1:
+        return ("text",)
+    return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
+def check_in_memory(x):
+    """Raises a ValueError if rows to score are a dataset."""
+    if is_dataset(x):
+        raise ValueError(
+            f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
+            "call `evaluate` for a dataset."
+        )
+
+
+def check_held_out(validation_data, needs_labels):
+    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`."""
+    sizes = (2, 3) if needs_labels else (1, 2, 3)
+    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
+        alone = "" if needs_labels else "(x,), "
+        raise ValueError(
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
+            f"{type(validation_data).__name__} of {len(validation_data)}."
+        )
+
+
+def order_columns(inputs, names, input_names):
+    """Puts a tuple of named text columns into the order of `input_names`.
+
+    It is `inputs` if the columns or the task have no names. Other names than `input_names` are an
+    error.
+    """
+    if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
+        return inputs
+    if set(names) != set(input_names):
+        if input_names == default_names(len(input_names)):
+            return inputs  # The task was trained on columns without names.
+        raise ValueError(
+            f"The columns are named {', '.join(names)}, and the task was trained on "
+            f"{', '.join(input_names)}. Rename the columns, or pass a tuple of columns in this "
+            "order."
+        )
+    return tuple(inputs[names.index(name)] for name in input_names)

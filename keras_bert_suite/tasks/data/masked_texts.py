@@ -1,0 +1,159 @@
+"""Texts whose tokens are masked, or that have masks already."""
+
+import zlib
+
+import numpy as np
+
+from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.preprocessing import TokenMasker
+from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+from keras_bert_suite.tasks.data.labels import NoLabels
+from keras_bert_suite.tasks.data.text_packing import check_can_pack
+from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+
+
+class MaskedTextData(TextData):
+    """Rows of texts. Training masks some of their tokens, and prediction reads their masks.
+
+    Args:
+        packer, encoder, input_names: as for `TextData`.
+        masking: dict of the arguments of `TokenMasker` other than the tokenizer.
+        direction: str, the attention pattern of a model that sees one side of a mask, or None.
+    """
+
+    takes_graphs = False  # The masker numbers the rows of a batch in Python.
+    needs_segment_packer = True
+
+    def __init__(self, packer, encoder, input_names=None, *, masking=None, direction=None):
+        super().__init__(packer, encoder, NoLabels(), input_names)
+        self.masking = masking or {}
+        self.direction = direction
+        self._masker = None
+        if packer is not None:
+            check_can_pack(self)
+            self._find_masker()  # A wrong argument is an error now.
+
+    def read_columns(self, x, y, sample_weight):
+        rows = super().read_columns(x, y, sample_weight)
+        return rows if rows.is_packed else _check_no_labels(rows)
+
+    def read_batch_columns(self, x, y, sample_weight):
+        rows = super().read_batch_columns(x, y, sample_weight)
+        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
+        if rows.is_packed:
+            return Rows(inputs, labels, weights)
+        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in inputs)
+        return _check_no_labels(Rows(texts, labels, weights, rows.input_names))
+
+    def pack(self, rows, labelled=False):
+        """Masks texts, with the masked tokens as labels, or finds the masks that they have.
+
+        The masks of a text in memory depend on the seed, the epoch and the number of its row. Those
+        of a text in a dataset depend on the seed and its tokens.
+
+        Args, Returns: as for `TextData.pack`. The inputs have `mask_positions` int32 (B, P).
+        """
+        if rows.is_packed:
+            return super().pack(rows)
+        if labelled:
+            return self._mask(rows)
+        self.check_masks()
+        return pack_masked_texts(self.packer, self.encoder, rows.inputs), None, None
+
+    def check_masks(self):
+        """Raises ValueError if the task cannot guess the masks of texts."""
+        check_can_pack(self)
+        if self.direction is not None:
+            raise ValueError(
+                f"The backbone reads in one direction (attention_pattern={self.direction!r}) and "
+                "guesses the token beside a mask, not the masked one. Ask a model that was trained "
+                "on masks."
+            )
+
+    def _mask(self, rows):
+        packed = self.pack_texts(rows.inputs)
+        if rows.epoch is None:
+            # Without the padding, whose length depends on the other rows of a batch.
+            tokens = zip(packed["token_ids"], packed["padding_mask"], strict=True)
+            numbers = np.array([zlib.crc32(ids[mask > 0].tobytes()) for ids, mask in tokens])
+        else:
+            numbers = rows.sources
+        masked = self._find_masker()(packed, numbers, rows.epoch or 0)
+        labels, weights = masked.pop("mask_ids"), masked.pop("mask_weights")
+        return masked, labels, weights
+
+    def _find_masker(self):
+        """The `TokenMasker` of the packer's tokenizer."""
+        tokenizer = self.packer.tokenizer
+        if self._masker is None or self._masker.tokenizer is not tokenizer:
+            self._masker = TokenMasker(tokenizer, **self.masking)
+        return self._masker
+
+
+def pack_masked_texts(packer, encoder, segments):
+    """Packs texts that have the tokenizer's mask token instead of some tokens.
+
+    Args:
+        packer: `SegmentPacker`.
+        encoder: `EncoderInputs`.
+        segments: tuple of one column of B texts.
+
+    Returns:
+        dict of the inputs of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P), 0
+        after the last mask of a text.
+
+    Raises:
+        ValueError: if there are several columns, a text has no mask, or a mask is beyond
+            `sequence_length`.
+    """
+    if len(segments) != 1:
+        raise ValueError(
+            f"Masks are guessed in single texts, got rows of {len(segments)} texts. Join the texts "
+            "of a row."
+        )
+    tokenizer = packer.tokenizer
+    texts = list(segments[0])
+    rows = [_tokenize(tokenizer, text) for text in texts]
+    for text, row in zip(texts, rows, strict=True):
+        positions = 1 + np.flatnonzero(row == tokenizer.mask_token_id)
+        if not len(positions):
+            raise ValueError(
+                f"{text!r} has no {tokenizer.mask_token}. Put one where a token is to be guessed."
+            )
+        if positions[-1] > packer.sequence_length - 2:
+            raise ValueError(
+                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {positions[-1]}, "
+                f"beyond sequence_length={packer.sequence_length}. Shorten the text."
+            )
+    lengths = np.array([len(row) for row in rows])
+    packed = pack_segments(
+        NUMPY,
+        [(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)],
+        sequence_length=packer.sequence_length,
+        **tokenizer.packing_arguments,
+        allowed_lengths=packer.allowed_lengths(),
+    )
+    masked = packed["token_ids"] == tokenizer.mask_token_id
+    slots = np.arange(masked.sum(axis=1).max()) < masked.sum(axis=1)[:, None]
+    positions = np.zeros(slots.shape, "int32")
+    positions[slots] = np.nonzero(masked)[1]
+    return {**encoder.select(packed), "mask_positions": positions}
+
+
+def _check_no_labels(rows):
+    if rows.labels is not None or rows.weights is not None:
+        raise ValueError(
+            "A MaskedLM makes labels from its texts, and takes no labels and no sample weights "
+            "with texts. Pass the texts alone."
+        )
+    return rows
+
+
+def _tokenize(tokenizer, text):
+    """int32 (n,), the ids of a text. Masks get their id; the tokenizer would split them."""
+    parts = [tokenizer.tokenize(part) for part in tokenizer.split_at_masks(text)]
+    ids = parts[0]
+    for part in parts[1:]:
+        ids = [*ids, tokenizer.mask_token_id, *part]
+    return np.array(ids, "int32")

@@ -1,0 +1,40 @@
+"""Batches that are packed and masked already."""
+
+import numpy as np
+
+from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.texts import TextData
+
+
+class PretrainingData(TextData):
+    """Packed and masked batches, as `PretrainingBatches` makes them. Texts are an error.
+
+    Args:
+        packer, encoder: as for `TextData`. The packer is not used here.
+        num_relations: int, the relations between two texts that the head for pairs knows; None
+            without such a head.
+    """
+
+    def __init__(self, packer, encoder, num_relations=None):
+        super().__init__(packer, encoder, Labels())
+        self.num_relations = num_relations
+
+    def pack(self, rows, labelled=False):
+        labels = rows.labels
+        relations = labels.get("nsp") if isinstance(labels, dict) else None
+        if (
+            self.num_relations is not None
+            and isinstance(relations, np.ndarray)
+            and relations.max(initial=0) >= self.num_relations
+        ):
+            raise ValueError(
+                f"A pair has the relation {relations.max()}, and this Pretrainer has "
+                f"sentence_relations={self.num_relations}. For mode='relations' pass 3."
+            )
+        return super().pack(rows, labelled)
+
+    def pack_texts(self, texts):
+        raise ValueError(
+            "A pretraining task takes packed and masked batches, got texts. Make the batches with "
+            "PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
+        )

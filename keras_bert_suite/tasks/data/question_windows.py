@@ -1,0 +1,167 @@
+"""Cuts contexts into windows, each with its question before it, and places answers in them."""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.preprocessing.packing import NUMPY
+from keras_bert_suite.preprocessing.windows import (
+    plan_windows,
+    share_strided_windows,
+    slide_windows,
+)
+from keras_bert_suite.tokenizers.text_inputs import decode_text
+
+
+@dataclasses.dataclass(frozen=True)
+class ContextTokens:
+    """A context and its T tokens.
+
+    Attributes:
+        text: str.
+        ids: int32 (T,).
+        starts, ends: int32 (T,), the characters that each token was made from.
+        is_blank: bool (T,), whether a token is white space. No answer begins or ends with it.
+    """
+
+    text: str
+    ids: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    is_blank: np.ndarray
+
+    def find_tokens(self, span):
+        """The (first, last) token of a span of characters, or None if it has no token."""
+        inside = (self.starts < span[1]) & (self.ends > span[0]) & ~self.is_blank
+        tokens = np.flatnonzero(inside)
+        return (tokens[0], tokens[-1]) if len(tokens) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionWindows(Rows):
+    """N windows over the contexts of B questions.
+
+    `inputs` are two object arrays (N,) of int32 arrays, the tokens of the question and of the
+    window. `labels` int32 (N, 2) are the first and the last token of the answer in the packed row.
+    They are 0, the position of [CLS], if the answer is not in the window.
+
+    Attributes:
+        contexts: list of B `ContextTokens`.
+        begins: int32 (N,), the index of the window's first token in its context.
+        first_places: int32 (N,), the position of the window's first token in the packed row.
+        own_starts, own_ends: int32 (N,), the range of the window's tokens at which its answers may
+            begin.
+    """
+
+    contexts: list | None = None
+    begins: np.ndarray | None = None
+    first_places: np.ndarray | None = None
+    own_starts: np.ndarray | None = None
+    own_ends: np.ndarray | None = None
+
+
+def cut_question_windows(packer, rows, stride, query_length):
+    """Cuts the contexts of rows into windows that the packer has room for.
+
+    Args:
+        packer: `SegmentPacker`.
+        rows: `Rows` of questions and contexts, with spans of characters as labels, or without.
+        stride, query_length: as for `SegmentPacker.pack_windows`.
+
+    Returns:
+        `QuestionWindows`.
+
+    Raises:
+        ValueError: if an answer has no token, naming the row; if `stride` and `query_length` leave
+            no room for a context.
+    """
+    questions, texts = rows.inputs
+    stride, query_length, budget = find_room(packer, stride, query_length)
+    tokenize = _ContextTokenizer(packer.tokenizer)
+    contexts = [tokenize(decode_text(text)) for text in texts]
+    ids, lengths = packer.tokenizer.tokenize_flat(list(questions))
+    lengths = NUMPY.cast(lengths)
+    question = (None, np.cumsum(lengths, dtype="int32") - lengths, lengths)
+    context_lengths = np.array([len(context.ids) for context in contexts], "int32")
+    (question, window), row_ids = slide_windows(
+        NUMPY,
+        [question, (None, np.zeros_like(context_lengths), context_lengths)],
+        budget,
+        stride,
+        query_length,
+    )
+    _, question_starts, question_lengths = question
+    _, begins, window_lengths = window
+    own_starts, own_ends = share_strided_windows(NUMPY, begins, window_lengths, row_ids)
+    inputs = (
+        as_column(
+            ids[start : start + n]
+            for start, n in zip(question_starts, question_lengths, strict=True)
+        ),
+        as_column(
+            contexts[row].ids[begin : begin + n]
+            for row, begin, n in zip(row_ids, begins, window_lengths, strict=True)
+        ),
+    )
+    windows = QuestionWindows(
+        inputs,
+        weights=None if rows.weights is None else np.asarray(rows.weights)[row_ids],
+        contexts=contexts,
+        sources=row_ids,
+        begins=begins,
+        first_places=1 + question_lengths + packer.tokenizer.num_separators,
+        own_starts=own_starts,
+        own_ends=own_ends,
+    )
+    if rows.labels is None:
+        return windows
+    labels = _place_answers(windows, window_lengths, rows.labels)
+    return dataclasses.replace(windows, labels=labels)
+
+
+def find_room(packer, stride, query_length):
+    """(stride; query_length; the places of a row for a question and a window of its context)."""
+    budget = packer.count_places(2)
+    return *plan_windows(packer.sequence_length, budget, 1, stride, query_length), budget
+
+
+class _ContextTokenizer:
+    """Tokenizes each context once. The questions of a paragraph share one context."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        blank_words = tokenizer.blank_words  # "" for tokens without a character
+        self._blank = re.compile("(?!)" if blank_words is None else blank_words)
+        self._known = {}
+
+    def __call__(self, text):
+        if text not in self._known:
+            ids, offsets, _ = self._tokenizer.tokenize_with_offsets(text)
+            starts, ends = np.array(offsets, "int32").reshape(-1, 2).T
+            is_blank = [bool(self._blank.fullmatch(text, *place)) for place in offsets]
+            self._known[text] = ContextTokens(
+                text, np.array(ids, "int32"), starts, ends, np.array(is_blank, bool)
+            )
+        return self._known[text]
+
+
+def _place_answers(windows, window_lengths, spans):
+    """int32 (N, 2), the first and last token of the answers in the packed rows of the windows."""
+    tokens = np.full((len(spans), 2), -1, "int32")
+    for row, (span, context) in enumerate(zip(spans, windows.contexts, strict=True)):
+        if span[0] < 0:
+            continue
+        found = context.find_tokens(span)
+        if found is None:
+            raise ValueError(
+                f"The answer of row {row}, {context.text[slice(*span)][:40]!r}, has no token: the "
+                "tokenizer drops its characters. Leave the row out."
+            )
+        tokens[row] = found
+    first, last = tokens[windows.sources].T - windows.begins
+    is_inside = (first >= 0) & (last < window_lengths)
+    places = np.stack([first, last], axis=1) + windows.first_places[:, None]
+    return np.where(is_inside[:, None], places, 0).astype("int32")

@@ -1,0 +1,92 @@
+"""Rows of a question and a context, with the place of the answer; long contexts become windows."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert_suite.data.answer_spans import check_token_spans, read_answer_spans
+from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.tasks.data.input_checks import order_columns
+from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.question_windows import cut_question_windows
+from keras_bert_suite.tasks.data.text_packing import check_can_pack
+from keras_bert_suite.tasks.data.texts import TextData
+
+
+class QuestionData(TextData):
+    """Rows of a question and a context. The label of a row is the span of its answer.
+
+    Args:
+        packer, encoder, input_names: as for `TextData`.
+        stride, query_length: as for `QuestionAnswerer`.
+        answers: `QuestionAnswers`, which say whether a question may have no answer.
+    """
+
+    takes_graphs = False  # Contexts are cut into windows in Python.
+    needs_segment_packer = True
+
+    def __init__(self, packer, encoder, input_names, *, stride, query_length, answers):
+        super().__init__(packer, encoder, Labels(), input_names)
+        self.stride = stride
+        self.query_length = query_length
+        self.answers = answers
+
+    def read_columns(self, x, y, sample_weight):
+        if isinstance(x, list) and not x:
+            x = ([], [])
+        return dataclasses.replace(Rows.read(x, None, sample_weight), labels=y)
+
+    def read_batch_columns(self, x, y, sample_weight):
+        rows = Rows.read_batch(x, None, sample_weight)
+        inputs = leave_tensorflow(rows.inputs)
+        return Rows(inputs, y, rows.weights, rows.input_names)
+
+    def window(self, rows):
+        """`QuestionWindows` over rows; see `cut_question_windows`."""
+        if rows.is_packed:
+            return rows
+        check_can_pack(self)
+        return cut_question_windows(self.packer, rows, self.stride, self.query_length)
+
+    def pack(self, rows, labelled=False):
+        inputs = rows.inputs
+        if not rows.is_packed:
+            questions, windows = map(_join, inputs)
+            packed = self.packer.pack_tokens(*windows, queries=[questions])
+            inputs = self.encoder.select(packed)
+        weights = rows.weights
+        if weights is not None:
+            weights = np.reshape(weights, (-1, 1))  # for the start and the end
+        return inputs, rows.labels, weights
+
+    def order(self, inputs, names):
+        if len(inputs) != 2:
+            raise ValueError(
+                "A row is a question and a context, got rows of "
+                f"{len(inputs)} texts. Pass a tuple of two columns, (questions, contexts)."
+            )
+        return order_columns(inputs, names, self.input_names)
+
+    def encode(self, labels, inputs):
+        """int32 (N, 2): characters of contexts, or tokens of packed arrays."""
+        if isinstance(inputs, dict):
+            return check_token_spans(labels, np.shape(next(iter(inputs.values()))))
+        spans = read_answer_spans(labels, inputs[1])
+        unanswerable = np.flatnonzero(spans[:, 0] < 0)
+        if len(unanswerable) and self.answers.no_answer_threshold is None:
+            raise ValueError(
+                f"Row {unanswerable[0]} has no answer, and this task answers every question. Set "
+                "its no_answer_threshold to 0.0, or pass it to `from_preset`. After training, "
+                "`tune_threshold` finds a better value."
+            )
+        return spans
+
+
+def _join(column):
+    """(ids int32 (T,), starts int32 (N,), lengths int32 (N,)) of N arrays of ids."""
+    lengths = np.array([len(row) for row in column], "int32")
+    return (
+        np.concatenate([np.zeros(0, "int32"), *column]),
+        np.cumsum(lengths, dtype="int32") - lengths,
+        lengths,
+    )

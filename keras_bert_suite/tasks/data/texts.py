@@ -1,0 +1,170 @@
+"""Rows of one or several texts, with a label for each row."""
+
+import dataclasses
+
+from keras_bert_suite.data.input_dataset import unpack_batch
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.tasks.data.input_checks import (
+    check_packed,
+    check_segments,
+    default_names,
+    order_columns,
+)
+from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows, pack_texts
+
+
+class TextData:
+    """Reads what users pass to a task, and packs batches of it. The base of the other kinds.
+
+    Data flows one way: `read` or `read_batch`, then `window`, then `pack`.
+
+    Args:
+        packer: `SegmentPacker`, a preprocessor of KerasHub, or None for packed arrays only.
+        encoder: `EncoderInputs` of the backbone.
+        labels: `Labels`.
+        input_names: tuple of the names of the texts of a row. None until the first rows for
+            training name them.
+    """
+
+    #: Whether `window` and `pack` take tensors in graphs of TensorFlow.
+    takes_graphs = True
+
+    #: The ranks of the text columns of a batch, if they are not all 1.
+    text_ranks: tuple[int, ...] | None = None
+
+    #: Whether texts are packed by the tokens that a `SegmentPacker` finds.
+    needs_segment_packer = False
+
+    def __init__(self, packer, encoder, labels, input_names=None):
+        self.packer = packer
+        self.encoder = encoder
+        self.labels = labels
+        self.input_names = input_names
+
+    def read(self, x, y=None, sample_weight=None, labelled=False):
+        """Reads rows in memory, as `fit` takes them, and checks them.
+
+        Args:
+            x: texts, columns of texts, or packed arrays, see `Rows.read`.
+            y, sample_weight: labels and weights of the rows, or None.
+            labelled: bool, whether the rows are for `fit` or `evaluate`. The first such rows set
+                `input_names`.
+
+        Returns:
+            `Rows` with encoded labels.
+
+        Raises:
+            ValueError: if a text is missing or a label is unknown, naming its row; or if there are
+                no rows or no labels to train on.
+        """
+        rows = self.read_columns(x, y, sample_weight)
+        if labelled and not len(rows):
+            raise ValueError("A task needs at least one row, got none.")
+        if labelled and rows.labels is None and self.labels.are_needed:
+            raise ValueError(
+                f"A task needs a label for each row, got {len(rows)} rows and no labels. Pass the "
+                "labels as `y`."
+            )
+        return self._complete(rows, labelled)
+
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
+        """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
+
+        Args, Returns: as for `read`.
+        """
+        rows = self.read_batch_columns(x, y, sample_weight)
+        return self._complete(rows, labelled)
+
+    def unpack(self, element):
+        """The (x, y, sample_weight) of an element of a dataset."""
+        return unpack_batch(element)
+
+    def read_columns(self, x, y, sample_weight):
+        """`Rows` of arrays with the same number of rows, whose labels are not encoded."""
+        return Rows.read(x, self.labels.read(y), sample_weight)
+
+    def read_batch_columns(self, x, y, sample_weight):
+        """`Rows` of a batch, whose labels are not encoded."""
+        return Rows.read_batch(x, self.labels.read_batch(y), sample_weight)
+
+    def order(self, inputs, names):
+        """Checks the text columns of rows, and puts them into the order of `input_names`.
+
+        Args:
+            inputs: tuple of text columns, arrays or tensors.
+            names: tuple of their names, or None.
+
+        Returns:
+            tuple of text columns.
+        """
+        check_segments(len(inputs), self.encoder, self.input_names)
+        return order_columns(inputs, names, self.input_names)
+
+    def keep_names(self, inputs, names):
+        """Stores the names of the text columns of the first rows for training."""
+        if self.input_names is None:
+            self.input_names = names or default_names(len(inputs))
+
+    def encode(self, labels, inputs):
+        """Turns a column of labels into labels for the loss.
+
+        Args:
+            labels: the labels of rows.
+            inputs: the inputs of these rows, as `Rows` has them.
+        """
+        return self.labels.encode(labels)
+
+    def window(self, rows):
+        """Cuts rows into what the model sees, one entry for each window.
+
+        Returns:
+            `Rows` with `sources`. Texts are cut by the packer, so here they are the rows.
+        """
+        return rows
+
+    def lengths(self, rows):
+        """int64 (N,), by which entries of similar length share a batch; None for packed arrays."""
+        return measure_rows(self.packer, rows)
+
+    def pack(self, rows, labelled=False):
+        """Packs a batch of entries for the model.
+
+        Args:
+            rows: `Rows` from `window`, or some of its entries.
+            labelled: bool, whether the batch is for `fit` or `evaluate`.
+
+        Returns:
+            (dict of arrays (B, L) or of tensors, labels or None, weights or None).
+        """
+        inputs = rows.inputs if rows.is_packed else self.pack_texts(rows.inputs)
+        return inputs, rows.labels, rows.weights
+
+    def pack_texts(self, texts):
+        """Packs texts without labels.
+
+        Args:
+            texts: tuple with one entry for each segment: B strings as a list or an array, or a
+                TensorFlow string tensor (B,), also in a graph.
+
+        Returns:
+            dict of NumPy arrays (B, L), or of TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: if there is no preprocessor, or the task was trained on another number of
+                texts in a row.
+        """
+        check_can_pack(self)
+        check_segments(len(texts), self.encoder, self.input_names)
+        return self.encoder.select(pack_texts(self.packer, texts))
+
+    def _complete(self, rows, labelled):
+        if rows.is_packed:
+            check_packed(rows.inputs, self.encoder)
+            inputs = rows.inputs
+        else:
+            inputs = self.order(rows.inputs, rows.input_names)
+        labels = None if rows.labels is None else self.encode(rows.labels, inputs)
+        # A wrong label is an error before the names are stored.
+        if labelled and not rows.is_packed:
+            self.keep_names(inputs, rows.input_names)
+        return dataclasses.replace(rows, inputs=inputs, labels=labels)

@@ -1,0 +1,209 @@
+"""Cuts rows of words into windows of tokens, and joins the outputs for windows to words."""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.layers.heads.crf import CONTINUED, NO_LABEL
+from keras_bert_suite.preprocessing.packing import NUMPY
+from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.tokenizers.text_inputs import decode_text
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizedWords:
+    """B rows of words and their tokens, one row after the other.
+
+    Attributes:
+        words: list of B lists of str.
+        spans: list of B lists of `(start, end)`, the characters of each word in its text. For a row
+            that is a list of words, there is None instead of the list.
+        ids: int32 (T,), the tokens of all rows.
+        lengths: int32 (B,), how many tokens each row has.
+        first_tokens: int64 (W,), for each word the position of its first token in `ids`; -1 for a
+            word without a token, such as a control character.
+    """
+
+    words: list
+    spans: list
+    ids: np.ndarray
+    lengths: np.ndarray
+    first_tokens: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordWindows(Rows):
+    """N windows over rows of words. `inputs` and `labels` have an array for each window.
+
+    Attributes:
+        texts: list of B rows, each a str or a list of str.
+        tokenized: `TokenizedWords` of the rows.
+        starts: int32 (N,), where the tokens of each window begin in `tokenized.ids`.
+        own_starts, own_ends: int32 (N,), the range of the window's tokens for which it answers.
+    """
+
+    texts: list
+    tokenized: TokenizedWords
+    starts: np.ndarray
+    own_starts: np.ndarray
+    own_ends: np.ndarray
+
+
+def tokenize_rows(tokenizer, rows):
+    """Tokenizes rows of words, or texts. The tokenizer finds the words of a text.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`, or another tokenizer with `tokenize_words` and
+            `tokenize_with_offsets`.
+        rows: object array (B,) of lists of str, or of str.
+
+    Returns:
+        `TokenizedWords`.
+    """
+    lists = [row if isinstance(row, list) else [] for row in rows]
+    flat_ids, piece_counts = tokenizer.tokenize_words([word for row in lists for word in row])
+    bounds = np.cumsum([0, *piece_counts])
+    words, spans, ids, first_tokens = [], [], [], []
+    word_number, num_tokens = 0, 0
+    for row in rows:
+        if isinstance(row, list):
+            last = word_number + len(row)
+            row_ids = flat_ids[bounds[word_number] : bounds[last]]
+            starts = bounds[word_number:last] - bounds[word_number]
+            starts = np.where(piece_counts[word_number:last] > 0, starts, -1)
+            words.append([decode_text(word) for word in row])
+            spans.append(None)
+            word_number = last
+        else:
+            row_ids, starts, row_spans = _split_text(tokenizer, row)
+            words.append([decode_text(row)[start:end] for start, end in row_spans])
+            spans.append(row_spans)
+        first_tokens.append(np.where(starts >= 0, starts + num_tokens, -1))
+        ids.append(np.asarray(row_ids, "int32"))
+        num_tokens += len(row_ids)
+    return TokenizedWords(
+        words,
+        spans,
+        np.concatenate([np.zeros(0, "int32"), *ids]),
+        np.array([len(row_ids) for row_ids in ids], "int32"),
+        np.concatenate([np.zeros(0, "int64"), *first_tokens]),
+    )
+
+
+def cut_windows(packer, rows):
+    """Cuts `Rows` from `read_word_rows` into `WordWindows` that the packer has room for.
+
+    The windows have no labels. The weight of a window is the weight of its row.
+    """
+    (column,) = rows.inputs
+    tokenized = tokenize_rows(packer.tokenizer, column)
+    starts = np.cumsum(tokenized.lengths, dtype="int32") - tokenized.lengths
+    starts, lengths, row_ids, own_starts, own_ends = share_windows(
+        NUMPY, starts, tokenized.lengths, packer.count_places()
+    )
+    rows_and_spans = zip(column, tokenized.spans, strict=True)
+    return WordWindows(
+        (_cut(tokenized.ids, starts, lengths),),
+        weights=None if rows.weights is None else rows.weights[row_ids],
+        texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
+        tokenized=tokenized,
+        sources=row_ids,
+        starts=starts,
+        own_starts=own_starts,
+        own_ends=own_ends,
+    )
+
+
+def cut_tag_windows(packer, rows):
+    """Cuts rows of words, with a label for each word, into windows.
+
+    The first token of a word has the label of the word, in the window that answers for this token.
+    The other tokens for which a window answers have the label `NO_LABEL`. A token for which another
+    window answers has the label `CONTINUED`.
+
+    Args:
+        packer: `SegmentPacker`.
+        rows: `Rows` from `read_word_rows`, with encoded labels or none.
+
+    Returns:
+        `WordWindows`.
+
+    Raises:
+        ValueError: if a row has more or fewer labels than words, or is a text with labels, naming
+            the row.
+    """
+    windows = cut_windows(packer, rows)
+    if rows.labels is None:
+        return windows
+    (tokens,) = windows.inputs
+    lengths = np.fromiter(map(len, tokens), "int32", len(tokens))
+    labels = _cut(_label_tokens(windows.tokenized, rows.labels), windows.starts, lengths)
+    for window, first, end in zip(labels, windows.own_starts, windows.own_ends, strict=True):
+        window[:first] = window[end:] = CONTINUED
+    return dataclasses.replace(windows, labels=labels)
+
+
+def join_windows(outputs, windows, missing):
+    """Takes the outputs for words from the outputs for the tokens of windows.
+
+    Args:
+        outputs: list of N arrays (L, C), whose lengths differ. The first token is the start token.
+        windows: `WordWindows`.
+        missing: float32 (C,), the output for a word without a token.
+
+    Returns:
+        float32 (W, C), for the words of all rows.
+    """
+    own = [
+        output[1 + first : 1 + end]
+        for output, first, end in zip(outputs, windows.own_starts, windows.own_ends, strict=True)
+    ]
+    # A word without a token has the position -1, so it takes `missing`, which is at the end.
+    tokens = np.concatenate([*own, missing[None]]).astype("float32")
+    return tokens[windows.tokenized.first_tokens]
+
+
+def _cut(column, starts, lengths):
+    """Object array (N,) of copies of the parts of a column."""
+    parts = zip(starts, lengths, strict=True)
+    return as_column(column[start : start + length].copy() for start, length in parts)
+
+
+def _label_tokens(tokenized, labels):
+    """int32 (T,), the labels of the tokens of rows."""
+    word_labels = [np.zeros(0, "int32")]
+    for number, (words, row_labels) in enumerate(zip(tokenized.words, labels, strict=True)):
+        if tokenized.spans[number] is not None:
+            raise ValueError(
+                f"Row {number} is a text, and labels belong to words. Split it into a list of "
+                "words, with a label for each word."
+            )
+        if len(words) != len(row_labels):
+            raise ValueError(
+                f"Row {number} has {len(words)} words, which begin with {words[:3]}, and "
+                f"{len(row_labels)} labels. Wanted a label for each word."
+            )
+        word_labels.append(row_labels)
+    token_labels = np.full(len(tokenized.ids), NO_LABEL, "int32")
+    known = tokenized.first_tokens >= 0
+    token_labels[tokenized.first_tokens[known]] = np.concatenate(word_labels)[known]
+    return token_labels
+
+
+def _split_text(tokenizer, text):
+    """(ids, positions of the words' first tokens, spans of the words) of a text."""
+    ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
+    starts = [place for place, begins in enumerate(word_starts) if begins]
+    ends = [*starts[1:], len(ids)][: len(starts)]  # A text may have no word.
+    words = [
+        (first, (offsets[first][0], offsets[end - 1][1]))
+        for first, end in zip(starts, ends, strict=True)
+    ]
+    if tokenizer.blank_words is not None:
+        blank = re.compile(tokenizer.blank_words)
+        characters = decode_text(text)
+        words = [word for word in words if not blank.fullmatch(characters, *word[1])]
+    return ids, np.array([first for first, _ in words], "int64"), [span for _, span in words]
