@@ -226,7 +226,7 @@ class Classify(Kind):
 
         texts = self.order_texts(self.classifier.input_names, columns)
         predicted = self.classifier.predict(texts, batch_size=batch_size, verbose=0)
-        answers = self.classifier.serving_outputs(ops.convert_to_tensor(predicted), None)
+        answers = self.classifier.answers.serve(ops, ops.convert_to_tensor(predicted), None)
         answers = {name: ops.convert_to_numpy(answer) for name, answer in answers.items()}
         if "label_ids" in answers:
             answers["labels"] = [self.label_names[i] for i in answers["label_ids"]]

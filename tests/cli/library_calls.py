@@ -122,6 +122,7 @@ class Task:
         self.preprocessor = SimpleNamespace(tokenizer=tokenizer, sequence_length=16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names = LABEL_NAMES, ("text",)
+        self.answers = SimpleNamespace(serve=self._serve)
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)
 
@@ -136,6 +137,12 @@ class Task:
 
         return note
 
+    def _serve(self, ops, outputs, packed):
+        rows = len(outputs)
+        served = {"label_ids": (rows,), "scores": (rows, 1)}
+        served |= dict.fromkeys(("probabilities", "is_label"), (rows, len(self.label_names)))
+        return {name: np.zeros(shape, "int32") for name, shape in served.items()}
+
     def _answer(self, name, texts=None, *args):
         if name in ("save", "save_to_preset"):
             return make_model(texts)
@@ -148,11 +155,6 @@ class Task:
             return np.array(answers) if isinstance(answer, np.ndarray) else answers
         if name == "search":
             return [[] for _ in texts]
-        if name == "serving_outputs":
-            rows = len(texts)
-            outputs = {"label_ids": (rows,), "scores": (rows, 1)}
-            outputs |= dict.fromkeys(("probabilities", "is_label"), (rows, len(self.label_names)))
-            return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}
         return {"count_params": 0, "tune_threshold": 0.0, "make_masked_lm": self}.get(name)
 
 
