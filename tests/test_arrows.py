@@ -28,7 +28,7 @@ ALLOWED = {
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
-    "runs": {"preprocessing", "layers", "data", "training", "replicas"},
+    "runs": {"preprocessing", "layers", "data", "training", "replicas", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks"),

@@ -29,7 +29,6 @@ from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
     find_unused,
 )
-from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
@@ -134,7 +133,7 @@ class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
         self.max_target_length = max_target_length
         self.input_names = input_names and tuple(input_names)
         if preprocessor is not None:
-            check_can_pack(self.data)
+            self.data.check_can_pack()
             self._count_room(preprocessor, max_target_length)
 
     def _count_room(self, packer, max_target_length):
@@ -266,7 +265,7 @@ class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, tuple):
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        check_can_pack(self.data)
+        self.data.check_can_pack()
         packed = self.preprocessor.pack(*x, list(y))
         positions, labels, weights = find_predictions(
             packed, self.preprocessor.allowed_lengths() is not None
@@ -315,7 +314,7 @@ class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
         if steps is not None:
             rows = rows.take(slice(steps * size))
         # Sources of similar length share a batch.
-        order = np.argsort(-measure_rows(self.preprocessor, rows), kind="stable")
+        order = np.argsort(-self.data.lengths(rows), kind="stable")
         targets = [""] * len(rows)
         for start in range(0, len(rows), size):
             places = order[start : start + size]
@@ -353,7 +352,7 @@ class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
         return [tokenizer.detokenize(row) for row in kept]
 
     def _pack_sources(self, sources, max_target_length):
-        check_can_pack(self.data)
+        self.data.check_can_pack()
         ids, lengths = self.preprocessor.tokenizer.tokenize_flat(list(sources))
         lengths = lengths.astype("int32")
         return self.pack_sources(

@@ -117,15 +117,22 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
         open_checkpoint(tmp_path)
 
 
-def test_weights_in_another_file_are_refused(keras_hub_backbone, tmp_path):
+@pytest.mark.parametrize("kind", ["external", "virtual"])
+def test_weights_in_another_file_are_refused(keras_hub_backbone, tmp_path, kind):
     import h5py
 
     keras_hub_backbone.save_to_preset(str(tmp_path))
-    (tmp_path / "secret").write_bytes(b"0" * 96)
+    secret = str(tmp_path / "secret")
+    with h5py.File(secret, "w") as file:
+        file["0"] = np.zeros((3, 8), "float32")
     with h5py.File(tmp_path / "model.weights.h5", "a") as file:
         del file["layers/embedding/vars/0"]
-        file["layers/embedding/vars"].create_dataset(
-            "0", (3, 8), "float32", external=[(str(tmp_path / "secret"), 0, 96)]
-        )
+        variables = file["layers/embedding/vars"]
+        if kind == "external":
+            variables.create_dataset("0", (3, 8), "float32", external=[(secret, 0, 96)])
+        else:
+            layout = h5py.VirtualLayout((3, 8), "float32")
+            layout[:] = h5py.VirtualSource(secret, "0", (3, 8))
+            variables.create_virtual_dataset("0", layout)
     with pytest.raises(ValueError, match="embedding/vars/0 lies in another file"):
         open_checkpoint(tmp_path)

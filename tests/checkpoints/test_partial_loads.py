@@ -142,8 +142,11 @@ def test_copy_is_understood(save_peer, inputs):
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
 
 
-def test_missing_is_refused(save_peer):
+def test_missing_is_refused(save_peer, inputs):
     _, path = save_untied(save_peer)
     edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))
     with pytest.raises(ValueError, match="'tie_word_embeddings' .* is False, but"):
         open_checkpoint(path)
+    # An encoder without the head misses nothing.
+    peer, path = save_peer(config={"tie_word_embeddings": False})
+    check_encoder(BertBackbone.from_preset(path), peer, inputs)

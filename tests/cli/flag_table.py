@@ -67,7 +67,7 @@ EVALUATE = [
         "--text_pair_column=second --model=pairs --text_column=text",
         {"predict.x": [["text0", "text1", "text2"], ["second0", "second1", "second2"]]},
     ),
-    ("--label_column=opposite", {"read_table.columns": ["text", "opposite"]}),
+    ("--label_column=opposite", {"read_table.label_column": "opposite"}),
     (
         "--noheader --text_column=2 --label_column=4 --input=no_header.tsv",
         {"read_table.header": False},
@@ -92,7 +92,7 @@ EVALUATE = [
         },
         PAIRS,
     ),
-    ("--target_column=sentence", {"read_table.columns": ["text", "sentence"]}, "--model=seq2seq"),
+    ("--target_column=sentence", {"read_table.label_column": "sentence"}, "--model=seq2seq"),
     ("--json=scores.json", {"put_in_place.path": "scores.json", "put_in_place.begins": b"{\n "}),
     ("--png=scores.png", {"put_in_place.path": "scores.png", "put_in_place.begins": b"\x89PN"}),
     (*OVERWRITE, "--json=scores.json"),
@@ -114,10 +114,10 @@ EVALUATE = [
 
 #: Flags of a table of texts.
 TABLE = {
-    "--text_column=sentence": {"read_table.columns": ["sentence"]},
-    "--noheader --text_column=2": {"read_table.header": False},
-    "--delimiter=tab": {"read_table.delimiter": "\t"},
-    "--encoding=cp1252": {"read_table.encoding": "cp1252"},
+    "--text_column=sentence": {"read_columns.columns": ["sentence"]},
+    "--noheader --text_column=2": {"read_columns.header": False},
+    "--delimiter=tab": {"read_columns.delimiter": "\t"},
+    "--encoding=cp1252": {"read_columns.encoding": "cp1252"},
 }
 
 #: Texts for a model of each kind.
@@ -154,7 +154,7 @@ PREDICT = [
     ),
     (
         "--text_pair_column=sentence --text_column=text --model=pairs",
-        {"read_table.columns": ["text", "sentence"]},
+        {"read_columns.columns": ["text", "sentence"]},
         "--input=train.tsv",
     ),
     *read_table_by("--input=train.tsv"),
@@ -232,7 +232,7 @@ EXPORT = [
     ),
     (
         "--text_pair_column=sentence --text_column=second",
-        {"read_table.columns": ["second", "sentence"]},
+        {"read_columns.columns": ["second", "sentence"]},
         ONNX + "train.tsv",
     ),
     *read_table_by(ONNX + "train.tsv"),

@@ -12,13 +12,14 @@ import torch.distributed.run
 from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
-from keras_bert_cli import kinds, plots
+from keras_bert_cli import kinds, plots, predict, search, table_flags
+from keras_bert_cli.kinds import choice, ner, qa
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, instances, models, serving
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import conll, label_scores, squad, tables, tag_schemes
+from keras_bert_suite.data import label_scores, tag_schemes
 from keras_bert_suite.files import atomic_directory
-from keras_bert_suite.tasks.answers import Answer
+from keras_bert_suite.tasks.answers.questions import Answer
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
 ABSENT = "absent"
@@ -27,8 +28,10 @@ LABEL_NAMES = ["no", "yes"]
 #: Functions that do their work. Their arguments are noted.
 SPIED = (
     *((keras.utils, "set_random_seed"), (label_scores, "score_label_sets")),
-    *((tables, "read_table"), (tables, "read_lines"), (conll, "read_conll")),
-    *((squad, "read_squad"), (tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
+    *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
+    *((search, "read_lines"), (predict, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
+    *((qa, "read_squad"), (predict, "read_squad")),
+    *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
     *((kbs, "TokenMasker"), (kbs, "rarity_weights"), (instances, "share_rows")),
@@ -122,7 +125,7 @@ class Task:
         self.preprocessor = SimpleNamespace(tokenizer=tokenizer, sequence_length=16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names = LABEL_NAMES, ("text",)
-        self.answers = SimpleNamespace(serve=self._serve)
+        self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)
 
@@ -137,12 +140,6 @@ class Task:
 
         return note
 
-    def _serve(self, ops, outputs, packed):
-        rows = len(outputs)
-        served = {"label_ids": (rows,), "scores": (rows, 1)}
-        served |= dict.fromkeys(("probabilities", "is_label"), (rows, len(self.label_names)))
-        return {name: np.zeros(shape, "int32") for name, shape in served.items()}
-
     def _answer(self, name, texts=None, *args):
         if name in ("save", "save_to_preset"):
             return make_model(texts)
@@ -155,6 +152,11 @@ class Task:
             return np.array(answers) if isinstance(answer, np.ndarray) else answers
         if name == "search":
             return [[] for _ in texts]
+        if name == "serve":
+            rows = len(args[0])
+            outputs = {"label_ids": (rows,), "scores": (rows, 1)}
+            outputs |= dict.fromkeys(("probabilities", "is_label"), (rows, len(self.label_names)))
+            return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}
         return {"count_params": 0, "tune_threshold": 0.0, "make_masked_lm": self}.get(name)
 
 

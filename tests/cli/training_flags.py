@@ -194,9 +194,9 @@ FINETUNE = [
     ("--noheader --text_column=2 --label_column=4", {"read_table.header": False}),
     ("--delimiter=; --train=semicolons.txt", {"read_table.delimiter": ";"}),
     ("--delimiter=tab --train=tabs.txt", {"read_table.delimiter": "\t"}),
-    ("--delimiter=,", {"read_table.delimiter": ","}, CHOICE),
+    ("--delimiter=,", {"read_swag.delimiter": ","}, CHOICE),
     ("--encoding=cp1252", {"read_table.encoding": "cp1252"}),
-    ("--encoding=cp1252", {"read_table.encoding": "cp1252"}, CHOICE),
+    ("--encoding=cp1252", {"read_swag.encoding": "cp1252"}, CHOICE),
     ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, WORDS),
     (
         "--label_separator=;",

@@ -81,6 +81,14 @@ def test_it_finds_nested_entities(finder):
     assert finder.predict([], verbose=0) == []
 
 
+def test_a_new_head_for_other_types(finder, tmp_path):
+    finder.save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="left out"):
+        other = EntitySpanClassifier.from_preset(tmp_path / "preset", num_classes=3)
+    assert type(other.head) is type(finder.head) and other.head.num_classes == 3
+    assert other.label_names == ["0", "1", "2"]
+
+
 def test_what_it_predicts_is_a_label(finder):
     """Also spans of characters, ids of labels, and arrays."""
     texts = [" ".join(row) for row in ROWS[:3]]

@@ -8,7 +8,6 @@ from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.preprocessing import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.data.labels import NoLabels
-from keras_bert_suite.tasks.data.text_packing import check_can_pack
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
@@ -31,7 +30,7 @@ class MaskedTextData(TextData):
         self.direction = direction
         self._masker = None
         if packer is not None:
-            check_can_pack(self)
+            self.check_can_pack()
             self._find_masker()  # A wrong argument is an error now.
 
     def read_columns(self, x, y, sample_weight):
@@ -63,7 +62,7 @@ class MaskedTextData(TextData):
 
     def check_masks(self):
         """Raises ValueError if the task cannot guess the masks of texts."""
-        check_can_pack(self)
+        self.check_can_pack()
         if self.direction is not None:
             raise ValueError(
                 f"The backbone reads in one direction (attention_pattern={self.direction!r}) and "
