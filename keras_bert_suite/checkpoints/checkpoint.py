@@ -1,6 +1,6 @@
 """What the readers of all formats have."""
 
-from keras_bert_suite.checkpoints.head_types.table import HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER, TEXTS
 
 
 class Checkpoint:

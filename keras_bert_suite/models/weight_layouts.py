@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import keras
 
-from keras_bert_suite.checkpoints.head_types.table import HEAD_LAYERS
+from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS
 
 #: The names of mesh axes along the axes of a weight. None is for an axis that is not split.
 Axes: TypeAlias = tuple[str | None, ...]

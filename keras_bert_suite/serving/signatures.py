@@ -13,7 +13,7 @@ def make_signatures(served, input_names):
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
     | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
 
-    Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
+    Classes are what the task's `answers` serve, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
     Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and

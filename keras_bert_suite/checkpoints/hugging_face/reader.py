@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
-from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
 from keras_bert_suite.checkpoints.hugging_face.config import find_model_type, has_architecture
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.head_types.table import TEXTS, find_head
+from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
