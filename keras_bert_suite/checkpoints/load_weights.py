@@ -4,7 +4,12 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, MASKED_TOKENS, VECTORS
+from keras_bert_suite.checkpoints.head_types.records import (
+    FINE_TUNED,
+    MASKED_TOKENS,
+    TARGETS,
+    VECTORS,
+)
 from keras_bert_suite.checkpoints.name_tables.bert import is_of_head, matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
 
@@ -118,6 +123,8 @@ def find_task(checkpoint):
     """
     if checkpoint.has_modules:
         return VECTORS.task
+    if checkpoint.model_type.name == "encoder-decoder":
+        return TARGETS.task
     for head in FINE_TUNED:
         # The weights of a head with labels do not say whether it is ours.
         if head.layer in checkpoint.heads or not head.labels and has_part(checkpoint, head.layer):
