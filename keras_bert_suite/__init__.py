@@ -75,6 +75,7 @@ from keras_bert_suite.tokenizers import (
     train_vocabulary,
 )
 from keras_bert_suite.training import (
+    FGM,
     AdamW,
     CoSENT,
     CosineRegression,
@@ -83,6 +84,7 @@ from keras_bert_suite.training import (
     Lamb,
     LinearWarmupDecay,
     MaskedLMLoss,
+    Technique,
     TrainingCheckpoint,
     Triplet,
 )
@@ -90,6 +92,7 @@ from keras_bert_suite.training import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "FGM",
     "AdamW",
     "AlbertBackbone",
     "AlbertTokenizer",
@@ -141,6 +144,7 @@ __all__ = [
     "SelfAttention",
     "SentencePieceTokenizer",
     "Seq2Seq",
+    "Technique",
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",

@@ -13,6 +13,7 @@ from keras_bert_suite.replicas import (
     take_first_share,
 )
 from keras_bert_suite.replicas.processes import summed_variables
+from keras_bert_suite.runs.technique_step import take_step
 
 
 class SharedSteps:
@@ -23,10 +24,16 @@ class SharedSteps:
     comes before it.
     """
 
+    #: The `Technique` of `compile`, or None.
+    technique: Any = None
+
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""
         *state, batch = arguments
-        return super().train_step(*state, split_rows(batch))
+        batch = split_rows(batch)
+        if self.technique is None:
+            return super().train_step(*state, batch)
+        return take_step(self, *state, batch)
 
     def test_step(self, *arguments: Any) -> Any:
         """See `keras.Model.test_step`."""
