@@ -16,6 +16,7 @@ pytestmark = pytest.mark.backend("torch")
 CHOSEN = (
     *("pretraining", "weighted rows", "clipping", "accumulation", "ranks", "optimizer of Keras"),
     *("cached and one row left", "a step that is not finite", "packed"),
+    *("moved embeddings", "moved with one row left"),
 )
 
 
