@@ -83,10 +83,11 @@ def make_backbone(values, objective, tokenizer):
             f"{', '.join({**BERT_SIZES, **cls.sizes})}"
         )
     size = cls.sizes.get(values.size) or BertBackbone.sizes[values.size]
+    longest = find_default(cls, "max_sequence_length")
     return cls(
         vocabulary_size=tokenizer.vocabulary_size(),
         **size,
-        max_sequence_length=max(find_default(cls, "max_sequence_length"), values.sequence_length),
+        max_sequence_length=longest and max(longest, values.sequence_length),
         **choose_arguments(cls, values, tokenizer),
         initializer_range=values.initializer_range,
         dtype=values.dtype,

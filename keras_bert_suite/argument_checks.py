@@ -44,8 +44,15 @@ def check_dropouts(**rates: float) -> None:
             raise ValueError(f"{name} must be a number of at least 0 and below 1, got {rate!r}.")
 
 
-def check_sizes(num_heads: int, hidden_dim: int, **sizes: int) -> None:
-    """Raises ValueError if the sizes of a backbone are not positive, or its heads do not divide."""
+def check_sizes(
+    num_heads: int, hidden_dim: int, max_sequence_length: int | None, **sizes: int
+) -> None:
+    """Raises ValueError if the sizes of a backbone are not positive, or its heads do not divide.
+
+    `max_sequence_length` may be None, for any length.
+    """
+    if max_sequence_length is not None:
+        check_integer("max_sequence_length", max_sequence_length, at_least=1)
     for name, size in {"num_heads": num_heads, "hidden_dim": hidden_dim, **sizes}.items():
         check_integer(name, size, at_least=1)
     if hidden_dim % num_heads:

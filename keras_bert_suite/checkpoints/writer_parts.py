@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert_suite.checkpoints.hugging_face.config import SINGLE_LABEL
+from keras_bert_suite.checkpoints.head_types.config_fields import SINGLE_LABEL
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.files.messages import list_names
 
@@ -35,7 +35,8 @@ def find_length(model, sequence_length):
             preprocessor. Without one it is the number of positions.
 
     Returns:
-        int, at most the number of positions.
+        int, at most the number of positions. None if the model takes rows of any length, and no
+        length was given.
 
     Raises:
         ValueError: if the length that was given is not from 4 to the number of positions.
@@ -43,12 +44,10 @@ def find_length(model, sequence_length):
     positions = getattr(model, "backbone", model).max_sequence_length
     if sequence_length is None:
         own = getattr(getattr(model, "preprocessor", None), "sequence_length", positions)
-        return min(own, positions)
-    if not 4 <= sequence_length <= positions:
-        raise ValueError(
-            f"sequence_length must be from 4 to {positions}, the number of positions of the model, "
-            f"got {sequence_length}."
-        )
+        return own if positions is None else min(own, positions)
+    if sequence_length < 4 or (positions is not None and sequence_length > positions):
+        most = "" if positions is None else f" to {positions}, the number of positions of the model"
+        raise ValueError(f"sequence_length must be from 4{most}, got {sequence_length}.")
     return sequence_length
 
 

@@ -70,7 +70,8 @@ class BertBackbone(TextEncoder):
         dropout: float, dropout rate of embeddings and sublayer outputs.
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
-        max_sequence_length: int, the maximum sequence length.
+        max_sequence_length: int, the maximum sequence length. None, for rows of any length, in
+            models without a table of positions: RoFormer, NEZHA and ModernBERT.
         num_segments: int, rows of the segment embedding; 0 for no such table.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.
@@ -138,7 +139,7 @@ class BertBackbone(TextEncoder):
         activation: Activation = "gelu_tanh",
         dropout: float = 0.1,
         attention_dropout: float | None = None,
-        max_sequence_length: int = 512,
+        max_sequence_length: int | None = 512,
         num_segments: int = 2,
         embedding_dim: int | None = None,
         layer_norm_epsilon: float = 1e-12,

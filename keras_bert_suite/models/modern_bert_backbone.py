@@ -66,7 +66,7 @@ class ModernBertBackbone(TextEncoder):
         local_attention: int, the width of the window of "sliding_attention". A token attends to
             `local_attention // 2` tokens to each side.
         global_rotary_base, local_rotary_base: float, see `rotate_positions`.
-        max_sequence_length: int, the maximum sequence length.
+        max_sequence_length: int, the maximum sequence length; None for rows of any length.
         embedding_dropout: float, dropout rate of the embeddings.
         attention_dropout: float, dropout rate of the attention probabilities, and of what the
             attention adds to the hidden states.
@@ -129,7 +129,7 @@ class ModernBertBackbone(TextEncoder):
         local_attention: int = 128,
         global_rotary_base: float = 160000.0,
         local_rotary_base: float = 10000.0,
-        max_sequence_length: int = 8192,
+        max_sequence_length: int | None = 8192,
         embedding_dropout: float = 0.0,
         attention_dropout: float = 0.0,
         mlp_dropout: float = 0.0,

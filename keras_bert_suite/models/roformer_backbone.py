@@ -25,7 +25,7 @@ class RoFormerBackbone(BertBackbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
             `BertBackbone`. The width of a head must be even.
         activation: as for `BertBackbone`.
-        max_sequence_length: int, the maximum sequence length.
+        max_sequence_length: int, the maximum sequence length; None for rows of any length.
         rotary_value: bool, whether the values are rotated, too.
         use_bias: bool, whether the layers of the blocks have biases. The projection of embeddings
             and the pooler always have.
@@ -48,7 +48,7 @@ class RoFormerBackbone(BertBackbone):
         self,
         *sizes: int,
         activation: Activation = "gelu_erf",
-        max_sequence_length: int = 1536,
+        max_sequence_length: int | None = 1536,
         rotary_value: bool = False,
         use_bias: bool = True,
         norm_type: str = "layer_norm",

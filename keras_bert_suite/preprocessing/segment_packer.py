@@ -42,6 +42,9 @@ from keras_bert_suite.tokenizers import (
 )
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
+#: The maximum sequence length of a packer if nothing names one.
+DEFAULT_LENGTH = 512
+
 #: Special token ids for packing the numbers of tokens instead of their ids.
 _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
@@ -93,7 +96,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     def __init__(
         self,
         tokenizer: keras_hub.tokenizers.Tokenizer,
-        sequence_length: int = 512,
+        sequence_length: int = DEFAULT_LENGTH,
         truncation: str = "longest_first",
         head_length: int | None = None,
         padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
@@ -318,7 +321,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         Args:
             preset: as for `TextClassifier.from_preset`.
             sequence_length: int. None takes the length that the checkpoint names, or the number of
-                its positions if the checkpoint names no length.
+                its positions if the checkpoint names no length, or 512 if it has neither.
             lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 
@@ -369,8 +372,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             sizes["vocabulary_size"],
             f"The tokenizer in {checkpoint.path}",
         )
-        length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
-        return cls(tokenizer, sequence_length=length, **kwargs)
+        length = sequence_length or checkpoint.sequence_length or sizes.get("max_sequence_length")
+        return cls(tokenizer, sequence_length=length or DEFAULT_LENGTH, **kwargs)
 
     def get_config(self) -> Config:
         config = super().get_config()

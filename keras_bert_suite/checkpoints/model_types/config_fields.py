@@ -178,6 +178,11 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         if field.kind == "activation":
             value = find_theirs(value, activations, owner)
         elif field.kind == "positions":
+            if value is None:
+                raise ValueError(
+                    f"{owner} has a number of positions, got {field.argument}=None. Build the "
+                    f"backbone with a number, as `from_preset(..., {field.argument}=512)` does."
+                )
             value += position_offset
         if field.switch:
             written[field.switch] = value > 0

@@ -22,7 +22,8 @@ class BertEmbeddings(ConfiguredLayer):
     Args:
         vocabulary_size: int V, rows of the token embedding.
         hidden_dim: int H, width of the output.
-        max_sequence_length: int, the maximum sequence length.
+        max_sequence_length: int, the maximum sequence length. Embeddings without a table of
+            positions may have None, for rows of any length.
         num_segments: int, rows of the segment embedding; 0 for no such table, as in DistilBERT.
         embedding_dim: int, width of the tables. If it is not `hidden_dim`, a
             linear projection follows the dropout, as in ALBERT and ELECTRA.
@@ -40,7 +41,7 @@ class BertEmbeddings(ConfiguredLayer):
         self,
         vocabulary_size: int,
         hidden_dim: int,
-        max_sequence_length: int = 512,
+        max_sequence_length: int | None = 512,
         num_segments: int = 2,
         embedding_dim: int | None = None,
         dropout: float = 0.1,
@@ -99,6 +100,11 @@ class BertEmbeddings(ConfiguredLayer):
 
     def make_position_embedding(self) -> keras.layers.Embedding | None:
         """Makes the table of positions; None for embeddings without positions."""
+        if self.max_sequence_length is None:
+            raise ValueError(
+                "A table of positions has a row for each position, got max_sequence_length=None. "
+                "Pass an int. Only models without such a table take None."
+            )
         num_rows = self.max_sequence_length + self.position_offset
         return self.make_table(num_rows, "position_embedding")
 
@@ -173,12 +179,12 @@ class BertEmbeddings(ConfiguredLayer):
 
         Args, Raises: as for `call`.
         """
-        static_length = token_ids.shape[1]
-        if static_length is not None and static_length > self.max_sequence_length:
+        static_length, longest = token_ids.shape[1], self.max_sequence_length
+        if None not in (static_length, longest) and static_length > longest:
             raise ValueError(
                 f"token_ids has length {static_length}, but this model has positions "
-                f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
-                f"of the SegmentPacker to at most {self.max_sequence_length}."
+                f"for {longest} tokens. Shorten the input: set `sequence_length` of the "
+                f"SegmentPacker to at most {longest}."
             )
         if embedding_shift is not None:  # Windows of documents are rows here.
             shape = (*ops.shape(token_ids), self.embedding_dim)

@@ -21,7 +21,7 @@ class TokenEmbeddings(BertEmbeddings):
         self,
         vocabulary_size: int,
         hidden_dim: int,
-        max_sequence_length: int = 8192,
+        max_sequence_length: int | None = 8192,
         dropout: float = 0.0,
         layer_norm_epsilon: float = 1e-5,
         norm_bias: bool = False,

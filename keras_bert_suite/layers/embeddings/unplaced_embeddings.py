@@ -16,7 +16,7 @@ class UnplacedEmbeddings(BertEmbeddings):
         vocabulary_size, hidden_dim: as for `BertEmbeddings`.
         norm_type: str, a key of `NORM_TYPES`.
         **kwargs: other arguments of `BertEmbeddings`. Rows may still have no more than
-            `max_sequence_length` tokens.
+            `max_sequence_length` tokens, unless it is None.
     """
 
     def __init__(
