@@ -84,6 +84,7 @@ from keras_bert_suite.tokenizers import (
     train_vocabulary,
 )
 from keras_bert_suite.training import (
+    FGM,
     AdamW,
     CoSENT,
     CosineRegression,
@@ -92,6 +93,7 @@ from keras_bert_suite.training import (
     Lamb,
     LinearWarmupDecay,
     MaskedLMLoss,
+    Technique,
     TrainingCheckpoint,
     Triplet,
 )
@@ -99,6 +101,7 @@ from keras_bert_suite.training import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "FGM",
     "AdamW",
     "AlbertBackbone",
     "AlbertTokenizer",
@@ -152,6 +155,7 @@ __all__ = [
     "SelfAttention",
     "SentencePieceTokenizer",
     "Seq2Seq",
+    "Technique",
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",

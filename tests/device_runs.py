@@ -21,6 +21,7 @@ import numpy as np
 from small_tasks import make_task
 
 from keras_bert_suite import (
+    FGM,
     AdamW,
     AlbertBackbone,
     BertBackbone,
@@ -55,6 +56,8 @@ RUNS = {
     "packed alone": (None, STEPS, {"num_layers": 1, "dropout": 0.0}),
     "packed 4 devices": (4, STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
     "packed 2x2": ((2, 2), STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
+    "moved alone": (None, STEPS, {"num_layers": 1, "technique": FGM(0.5)}),
+    "moved 2x2": ((2, 2), STEPS, {"num_layers": 1, "technique": FGM(0.5)}),
     "modern alone": (None, STEPS, {"model": ModernBertBackbone}),
     "modern 1x4": ((1, 4), STEPS, {"model": ModernBertBackbone}),
 }
@@ -84,7 +87,7 @@ class Batches(grain.MapDataset):
         return x, {"mlm": rng.integers(5, V, (rows, P)).astype("int32")}, {"mlm": weights}
 
 
-def build(model=BertBackbone, lora=False, num_layers=2, dropout=0.1, **arguments):
+def build(model=BertBackbone, lora=False, num_layers=2, dropout=0.1, technique=None, **arguments):
     """A pretrainer, by default with dropout."""
     keras.utils.set_random_seed(0)
     name = "attention_dropout" if model is ModernBertBackbone else "dropout"
@@ -104,7 +107,7 @@ def build(model=BertBackbone, lora=False, num_layers=2, dropout=0.1, **arguments
             block.self_attention.query.enable_lora(4)
             block.feedforward_output.enable_lora(4)
         backbone.token_embedding.enable_lora(4)
-    task.compile(AdamW(1e-2))
+    task.compile(AdamW(1e-2), technique=technique)
     return task
 
 

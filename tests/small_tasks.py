@@ -205,10 +205,10 @@ def to_pretraining_batch(masker, packed):
     return masked, labels, weights
 
 
-def compile_model(model):
+def compile_model(model, technique=None):
     # A schedule of open length would have each `fit` compiled again.
     losses = {"loss": CosineRegression()} if isinstance(model, TextEmbedder) else {}
-    model.compile(AdamW(1e-3), **losses)
+    model.compile(AdamW(1e-3), technique=technique, **losses)
 
 
 def predicted_columns(model, x):

@@ -54,6 +54,7 @@ TENSORFLOW = {
     "layers/recompute.py": "calls TensorFlow's own recomputation under that backend",
     "replicas/": "sums over the devices of a strategy, under that backend",
     "training/cross_entropy.py": "writes a gradient of its own under that backend",
+    "training/techniques/differentiation.py": "records a gradient under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }
 

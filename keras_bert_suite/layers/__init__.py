@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.attention.sequence_layout import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
+    SHIFT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
     SequenceNumbers,
@@ -52,6 +53,7 @@ from keras_bert_suite.layers.transformer_block import TransformerBlock
 __all__ = [
     "GLOBAL_ARGUMENT",
     "LAYOUT_ARGUMENT",
+    "SHIFT_ARGUMENT",
     "AttentionPooling",
     "BertEmbeddings",
     "BiLSTMPooling",

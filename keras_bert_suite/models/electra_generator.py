@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.layers.attention.sequence_layout import Layout
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
@@ -24,7 +24,7 @@ class SharedEmbeddings(keras.layers.Layer):
 
     def __init__(self, embeddings: BertEmbeddings, hidden_dim: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
+        self._register_call_context_args(LAYOUT_ARGUMENT, SHIFT_ARGUMENT)
         self.embeddings = embeddings
         self.hidden_dim = hidden_dim
         self.projection: keras.layers.Dense | None = None
@@ -53,10 +53,15 @@ class SharedEmbeddings(keras.layers.Layer):
         segment_ids: Tensor | None = None,
         training: bool | None = None,
         sequence_layout: Layout | None = None,
+        embedding_shift: Tensor | None = None,
     ) -> Tensor:
         """Embeds a batch; see `BertEmbeddings.call`."""
         x = self.embeddings.embed_tokens(
-            token_ids, segment_ids, training=training, sequence_layout=sequence_layout
+            token_ids,
+            segment_ids,
+            training=training,
+            sequence_layout=sequence_layout,
+            embedding_shift=embedding_shift,
         )
         return x if self.projection is None else self.projection(x)
 

@@ -65,6 +65,7 @@ def start_jointly(task, run):
         task,
         {"data": run.training, "validation data": run.validation},
         optimizer={**optimizer, "name": None},  # Keras numbers the optimizers of a process.
+        technique=keras.saving.serialize_keras_object(getattr(task, "technique", None)),
         epochs=run.epochs,
         initial_epoch=run.initial_epoch,
         steps_per_epoch=run.steps_per_epoch,

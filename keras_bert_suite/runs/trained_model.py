@@ -13,6 +13,7 @@ from keras_bert_suite.replicas import (
     take_first_share,
 )
 from keras_bert_suite.replicas.processes import summed_variables
+from keras_bert_suite.runs.technique_step import take_step
 
 
 class TrainedModel:
@@ -22,6 +23,9 @@ class TrainedModel:
     `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
     comes before it.
     """
+
+    #: The `Technique` of `compile`, or None.
+    technique: Any = None
 
     #: The paths of weights that no output depends on, such as the pooler's. They have no gradient,
     #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
@@ -49,7 +53,10 @@ class TrainedModel:
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""
         *state, batch = arguments
-        return super().train_step(*state, split_rows(batch))
+        batch = split_rows(batch)
+        if self.technique is None:
+            return super().train_step(*state, batch)
+        return take_step(self, *state, batch)
 
     def test_step(self, *arguments: Any) -> Any:
         """See `keras.Model.test_step`."""

@@ -34,6 +34,8 @@ from keras_bert_suite.training.metrics import (
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.techniques.fgm import FGM
+from keras_bert_suite.training.techniques.technique import Technique
 from keras_bert_suite.training.torch_generators import separate_generators
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
@@ -47,6 +49,7 @@ __all__ = [
     "CoSENT",
     "CosineRegression",
     "EmbeddingLoss",
+    "FGM",
     "FiniteMean",
     "InBatchNegatives",
     "LabelSetF1",
@@ -63,6 +66,7 @@ __all__ = [
     "ReplacedTokenRecall",
     "TokenAccuracy",
     "TrainingCheckpoint",
+    "Technique",
     "Triplet",
     "encode_in_parts",
     "find_training_checkpoint",

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from small_tasks import make_task, predict, predicted_columns
 
-from keras_bert_suite import AdamW, CoSENT, InBatchNegatives
+from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives
 
 #: Of 11 rows in batches of 4, the last batch of each epoch has 3 rows.
 NUM_ROWS, BATCH_SIZE, EPOCHS = 11, 4, 2
@@ -38,11 +38,13 @@ CASES = {
     ),
     "a step that is not finite": ("texts", {}, {"weighted": True, "bad_row": 5}),
     "optimizer of Keras": ("texts", {"keras": True}, {}),
+    "moved embeddings": ("pretraining", {}, {"technique": FGM(0.5)}),
+    "moved with one row left": ("texts", {}, {"technique": FGM(0.5), "rows": 9}),
 }
 
 
 #: The settings that `compile` takes.
-COMPILED = {"loss", "metrics", "cache_batch_size"}
+COMPILED = {"loss", "metrics", "cache_batch_size", "technique"}
 
 
 def run_case(name, seed=0, scope=contextlib.nullcontext):

@@ -24,6 +24,7 @@ CHOSEN = (
         "optimizer of Keras",
     ),
     *("cached and one row left", "a step that is not finite", "packed"),
+    *("moved embeddings", "moved with one row left"),
 )
 
 

@@ -24,6 +24,7 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepi
 #: the inputs of a model, and need not be there.
 LAYOUT_ARGUMENT = "sequence_layout"
 GLOBAL_ARGUMENT = "global_attention_mask"
+SHIFT_ARGUMENT = "embedding_shift"
 
 
 class SequenceLayout(NamedTuple):
@@ -247,7 +248,8 @@ class PackedSequences:
     states of padding are 0.
 
     A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
-    see `GlobalTokens`. Other models leave it out.
+    see `GlobalTokens`. Other models leave it out. An `embedding_shift`, float (..., L, E), is added
+    to the embeddings of the tokens, see `BertEmbeddings`.
 
     List it before `keras.Model` in the bases.
     """
@@ -268,9 +270,9 @@ class PackedSequences:
     ) -> Any:
         """The outputs for packed arrays by name.
 
-        `sequence_layout` and `global_attention_mask` may be among them. Other arrays that the model
-        does not take, such as `segment_ids` of a packer, are left out. Keras would take them for
-        others of the same shape.
+        `sequence_layout`, `global_attention_mask` and `embedding_shift` may be among them. Other
+        arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
+        would take them for others of the same shape.
         """
         inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
         layout = companions.pop(LAYOUT_ARGUMENT, None)
@@ -289,5 +291,6 @@ def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str
     """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
     if not isinstance(inputs, dict):
         return inputs, {}
-    handed_on = {n: inputs[n] for n in (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT) if n in inputs}
+    companions = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+    handed_on = {name: inputs[name] for name in companions if name in inputs}
     return {name: array for name, array in inputs.items() if name in names}, handed_on

@@ -6,7 +6,11 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.attention.sequence_layout import LAYOUT_ARGUMENT, Layout
+from keras_bert_suite.layers.attention.sequence_layout import (
+    LAYOUT_ARGUMENT,
+    SHIFT_ARGUMENT,
+    Layout,
+)
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
 
@@ -47,7 +51,7 @@ class BertEmbeddings(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
+        self._register_call_context_args(LAYOUT_ARGUMENT, SHIFT_ARGUMENT)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length
@@ -136,6 +140,7 @@ class BertEmbeddings(ConfiguredLayer):
         positions: Tensor | None = None,
         training: bool | None = None,
         sequence_layout: Layout | None = None,
+        embedding_shift: Tensor | None = None,
     ) -> Tensor:
         """Embeds a batch of packed token ids.
 
@@ -147,6 +152,8 @@ class BertEmbeddings(ConfiguredLayer):
                 from `position_offset` on.
             training: bool, whether dropout is active.
             sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            embedding_shift: float (..., L, E) for B rows, added to the rows of the token embedding,
+                before the norm. Techniques such as `FGM` take gradients by it. None for 0.
 
         Returns:
             float (B, L, H) in the compute dtype; with a layout (R, W, H), with groups (1, N, H).
@@ -154,7 +161,9 @@ class BertEmbeddings(ConfiguredLayer):
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.
         """
-        x = self.embed_tokens(token_ids, segment_ids, positions, training, sequence_layout)
+        x = self.embed_tokens(
+            token_ids, segment_ids, positions, training, sequence_layout, embedding_shift
+        )
         return x if self.projection is None else self.projection(x)
 
     def embed_tokens(
@@ -164,6 +173,7 @@ class BertEmbeddings(ConfiguredLayer):
         positions: Tensor | None = None,
         training: bool | None = None,
         sequence_layout: Layout | None = None,
+        embedding_shift: Tensor | None = None,
     ) -> Tensor:
         """The embeddings before the projection, float (B, L, E); with a layout (R, W, E).
 
@@ -176,6 +186,9 @@ class BertEmbeddings(ConfiguredLayer):
                 f"for {longest} tokens. Shorten the input: set `sequence_length` of the "
                 f"SegmentPacker to at most {longest}."
             )
+        if embedding_shift is not None:  # Windows of documents are rows here.
+            shape = (*ops.shape(token_ids), self.embedding_dim)
+            embedding_shift = ops.reshape(embedding_shift, shape)
         if sequence_layout is not None:
             if positions is None:
                 positions = sequence_layout.positions + self.position_offset
@@ -184,11 +197,15 @@ class BertEmbeddings(ConfiguredLayer):
             token_ids = sequence_layout.pack(token_ids)
             if segment_ids is not None:
                 segment_ids = sequence_layout.pack(segment_ids)
+            if embedding_shift is not None:
+                embedding_shift = sequence_layout.pack(embedding_shift)
         elif positions is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32") + self.position_offset
         if segment_ids is None:
             segment_ids = ops.zeros((1, 1), "int32")
         x = self.sum_tables(token_ids, segment_ids, positions)
+        if embedding_shift is not None:
+            x = x + ops.cast(embedding_shift, x.dtype)
         return self.embeddings_dropout(self.layer_norm(x), training=training)
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:

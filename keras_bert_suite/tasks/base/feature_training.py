@@ -65,9 +65,14 @@ def fit_on_features(
         `keras.callbacks.History`.
 
     Raises:
-        ValueError: as `fit`; or if `x` is a dataset; or if the `pooling` of a
-            `DocumentClassifier` has weights to train.
+        ValueError: as `fit`; or if `x` is a dataset; or if the task was compiled with a technique;
+            or if the `pooling` of a `DocumentClassifier` has weights to train.
     """
+    if task.technique is not None:
+        raise ValueError(
+            f"fit_on_features takes no technique, got {type(task.technique).__name__}. Call `fit`, "
+            "or compile without `technique`."
+        )
     pooling = _find_learned_pooling(task)
     batch_size = choose_size(batch_size)
     rows = task.read(x, y, sample_weight, labelled=True)

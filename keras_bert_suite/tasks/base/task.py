@@ -25,6 +25,7 @@ from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import predict, watch_prediction
+from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.runs.weight_lock import lock_weights
@@ -37,6 +38,7 @@ from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,
+    Technique,
     forget_metrics,
     lay_schedule_without_end,
     read_loss,
@@ -129,6 +131,8 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         self,
         optimizer: str | keras.optimizers.Optimizer = "auto",
         loss: Any = "auto",
+        *,
+        technique: Technique | None = None,
         **kwargs: Any,
     ) -> None:
         """Configures training, by default as the source of the task trains it.
@@ -140,12 +144,17 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
                 `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is `make_loss()`.
+            technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
+                forward and one backward pass.
             **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
                 default, or for "auto".
 
         Raises:
-            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
+            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse;
+                or if the task cannot be trained by `technique`.
         """
+        if technique is not None:
+            check_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
         if is_auto(loss):
@@ -156,11 +165,19 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         loss = keras.tree.map_structure(self.read_loss, loss)
         forget_metrics(self)
         self._has_common_weights = False
+        self.technique = technique
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
         if self.optimizer is not None:
             sum_before_clipping(self.optimizer)
+
+    def get_compile_config(self) -> Config:
+        config = super().get_compile_config()
+        if not config or self.technique is None:
+            return config
+        technique = keras.saving.serialize_keras_object(self.technique)
+        return {**config, "technique": technique}
 
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""

@@ -1,0 +1,1 @@
+"""How the gradients of a batch are made, beside one plain forward and backward pass."""

@@ -1,0 +1,78 @@
+"""The gradient of a function and the update of weights, on three backends."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Tensor
+
+
+def differentiate(
+    function: Callable[[list[Tensor]], tuple[Tensor, Any]], values: Sequence[Tensor]
+) -> tuple[list[Any], Any]:
+    """The gradients of a function by its arguments.
+
+    Args:
+        function: takes a list of tensors like `values`, and returns (float scalar, any further
+            results).
+        values: list of float tensors.
+
+    Returns:
+        (a gradient for each tensor, or None if the scalar does not depend on it; the further
+        results).
+    """
+    return _DIFFERENTIATORS[keras.config.backend()](function, values)
+
+
+def _differentiate_jax(function: Any, values: Any) -> Any:
+    import jax
+
+    (_, results), gradients = jax.value_and_grad(function, has_aux=True)(values)
+    return gradients, results
+
+
+def _differentiate_tensorflow(function: Any, values: Any) -> Any:
+    import tensorflow as tf
+
+    values = [tf.convert_to_tensor(value) for value in values]
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        scalar, results = function(values)
+    # The gradient of an embedding matrix is a `tf.IndexedSlices`, which cannot be added.
+    return [
+        None if gradient is None else tf.convert_to_tensor(gradient)
+        for gradient in tape.gradient(scalar, values)
+    ], results
+
+
+def _differentiate_torch(function: Any, values: Any) -> Any:
+    import torch
+
+    values = [v if v.requires_grad else v.detach().requires_grad_() for v in values]
+    scalar, results = function(values)
+    gradients = list(torch.autograd.grad(scalar, values, allow_unused=True))
+    # Otherwise the graph of this pass would stay in memory during the next pass.
+    return gradients, keras.tree.map_structure(
+        lambda x: x.detach() if torch.is_tensor(x) else x, results
+    )
+
+
+_DIFFERENTIATORS = {
+    "jax": _differentiate_jax,
+    "tensorflow": _differentiate_tensorflow,
+    "torch": _differentiate_torch,
+}
+
+
+def apply_gradients(
+    optimizer: keras.optimizers.Optimizer, gradients: list[Any], variables: list[keras.Variable]
+) -> None:
+    """Updates variables. PyTorch must not record it. Under JAX see `stateless_apply` of Keras."""
+    if keras.config.backend() != "torch":
+        optimizer.apply(gradients, variables)
+        return
+    import torch
+
+    with torch.no_grad():
+        optimizer.apply(gradients, variables)
