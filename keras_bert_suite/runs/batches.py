@@ -197,13 +197,13 @@ def choose_size(batch_size):
     return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
 
 
-def map_dataset(data, labelled=False, weigh=None):
+def pack_elements(data, labelled=False, weigh=None):
     """The function from an element of a user's dataset to a batch as Keras takes it."""
-    pack = map_rows(data, labelled, weigh)
+    pack = pack_rows(data, labelled, weigh)
     return lambda element: pack(data.window(data.read_batch(*data.unpack(element), labelled)))
 
 
-def map_rows(data, labelled=False, weigh=None):
+def pack_rows(data, labelled=False, weigh=None):
     """The function from the `Rows` of a batch to a batch as Keras takes it.
 
     Args:
@@ -256,7 +256,7 @@ def check_dataset(dataset, task, **given):
 def _share_dataset(data, dataset, weigh=None, lay_out=None, in_graph=None):
     return Batches(
         dataset,
-        map_dataset(data, labelled=True, weigh=weigh),
+        pack_elements(data, labelled=True, weigh=weigh),
         lay_out,
         find_groups(),
         data.takes_graphs if in_graph is None else in_graph,
@@ -268,7 +268,7 @@ def _share_dataset(data, dataset, weigh=None, lay_out=None, in_graph=None):
 def _share_rows(data, batches, weigh=None, lay_out=None):
     return Batches(
         batches,
-        map_rows(data, labelled=True, weigh=weigh),
+        pack_rows(data, labelled=True, weigh=weigh),
         lay_out,
         find_groups(),
         fixed_labels=data.labels.have_fixed_shape,

@@ -16,8 +16,8 @@ from keras_bert_suite.runs.batches import (
     Batches,
     batch_rows,
     choose_size,
-    map_dataset,
-    map_rows,
+    pack_elements,
+    pack_rows,
 )
 from keras_bert_suite.runs.joint_start import check_shared
 from keras_bert_suite.runs.weight_lock import lock_weights
@@ -78,7 +78,7 @@ def _predict_rows(model, data, rows, batch_size, decode, condense, **kwargs):
         _check_shared(model, None, 0)
         return decode(_no_outputs(model), windows)
     batches, visited = batch_rows(windows, batch_size, data.lengths(windows))
-    source = Batches(batches, map_rows(data), is_joint=has_joint_variables())
+    source = Batches(batches, pack_rows(data), is_joint=has_joint_variables())
     _check_shared(model, source, source.num_batches)
     order = np.argsort(visited)
     # The outputs for packed arrays have one length, the length of the arrays.
@@ -98,7 +98,7 @@ def _predict_dataset(model, data, dataset, steps, decode, condense, **kwargs):
     if not _has_open_outputs(model):
         source = Batches(
             dataset,
-            map_dataset(data),
+            pack_elements(data),
             in_graph=data.takes_graphs,
             is_joint=has_joint_variables(),
         )
@@ -109,7 +109,7 @@ def _predict_dataset(model, data, dataset, steps, decode, condense, **kwargs):
     read = []
 
     def pack_batches():
-        pack = map_rows(data)
+        pack = pack_rows(data)
         for element in read_batches(dataset):
             windows = data.window(data.read_batch(data.unpack(element)[0]))
             if len(windows):

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.runs.batches import (
     check_one_weight,
@@ -50,8 +51,8 @@ def fit(
     checkpoint, callbacks = find_training_checkpoint(callbacks)
     progress = find_progress(model.optimizer, checkpoint)
     check_shares(model.optimizer, given, choose_size(batch_size))
-    if weigh is not None:
-        check_one_weight(getattr(given, "weights", None))
+    if weigh is not None and isinstance(given, Rows):
+        check_one_weight(given.weights)
     training = training_batches(data, given, batch_size, shuffle, progress.seed, weigh, lay_out)
     validation = None
     if held_out is not None:

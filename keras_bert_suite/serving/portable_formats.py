@@ -187,7 +187,7 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 
 
 def _make_served_model(task):
-    """The functional model from a task's inputs to those `serving_outputs` that are scores.
+    """The functional model from a task's inputs to those answers that are scores.
 
     ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
     """

@@ -82,6 +82,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
 
     backbone_cls = ElectraBackbone
     preprocessor_cls = SegmentPacker
+    data_cls = PretrainingData
     default_rate = 5e-4  # Of the small model.
     warmup_ratio = 0.01
 
@@ -126,7 +127,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         self.unused_paths = find_unused(backbone) | find_unused(self.generator)
 
         # === Data ===
-        self.data = PretrainingData(self.preprocessor, EncoderInputs.of(backbone))
+        self.data = self.data_cls(self.preprocessor, EncoderInputs.of(backbone))
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

@@ -8,7 +8,6 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.data.entity_scores import score_spans
-from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -24,7 +23,8 @@ from keras_bert_suite.tasks.data.input_checks import (
     check_in_memory,
     check_input_names,
 )
-from keras_bert_suite.tasks.data.words import EntitySpanData, EntitySpans
+from keras_bert_suite.tasks.data.labels import EntitySpans
+from keras_bert_suite.tasks.data.words import EntitySpanData
 from keras_bert_suite.training import SpanLoss, is_loss_of_keras
 
 
@@ -121,7 +121,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         # === Data and Answers ===
         labels = EntitySpans(label_names)
         names = check_input_names(input_names)
-        self.data = EntitySpanData(self.preprocessor, EncoderInputs.of(backbone), labels, names)
+        self.data = self.data_cls(self.preprocessor, EncoderInputs.of(backbone), labels, names)
         self.answers = EntitySpanAnswers(labels)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
@@ -193,10 +193,8 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         steps: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        # The scores of all windows would not fit into memory. Batches of a dataset are decoded one
-        # by one.
-        condense = None if is_dataset(x) else self.answers.condense
-        return self.predict_with(self.answers.decode, x, batch_size, steps, condense, **kwargs)
+        answers = self.answers
+        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}

@@ -104,13 +104,15 @@ class MaskedLM(Task, keras_hub.models.Task):
             name: sorted(value) if isinstance(value, set | frozenset) else value
             for name, value in (masking or {}).items()
         }
-        self.data = MaskedTextData(
+        self.data = self.data_cls(
             self.preprocessor,
             EncoderInputs.of(backbone),
             input_names and tuple(input_names),
             masking=masking,
             direction=find_direction(backbone),
         )
+        if preprocessor is not None:
+            self.data.find_masker()  # A wrong argument is an error now.
         self.answers = GuessAnswers(self.data)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 

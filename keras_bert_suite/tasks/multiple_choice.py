@@ -91,7 +91,7 @@ class MultipleChoice(Task, keras_hub.models.Task):
 
         # === Data and Answers ===
         encoder = EncoderInputs.of(backbone)
-        self.data = ChoiceData(self.preprocessor, encoder, tuple(input_names))
+        self.data = self.data_cls(self.preprocessor, encoder, tuple(input_names))
         self.answers = ChoiceAnswers()
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 

@@ -77,6 +77,7 @@ class Pretrainer(Task, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    data_cls = PretrainingData
     global_tokens = "none"
     default_rate = 1e-4
     warmup_ratio = 0.01
@@ -123,7 +124,7 @@ class Pretrainer(Task, keras_hub.models.Task):
         # === Data ===
         num_relations = sentence_relations if next_sentence else None
         encoder = EncoderInputs.of(backbone)
-        self.data = PretrainingData(self.preprocessor, encoder, num_relations)
+        self.data = self.data_cls(self.preprocessor, encoder, num_relations)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

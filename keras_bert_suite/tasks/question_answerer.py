@@ -128,7 +128,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
 
         # === Data and Answers ===
         self.answers = QuestionAnswers(max_answer_length, no_answer_threshold)
-        self.data = QuestionData(
+        self.data = self.data_cls(
             self.preprocessor,
             EncoderInputs.of(backbone),
             tuple(input_names),

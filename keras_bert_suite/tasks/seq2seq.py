@@ -125,7 +125,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         inputs, logits = self.decoder.connect()
 
         # === Data and Answers ===
-        self.data = TargetData(
+        self.data = self.data_cls(
             self.preprocessor,
             EncoderInputs.of(self.decoder.encoder),
             input_names and tuple(input_names),

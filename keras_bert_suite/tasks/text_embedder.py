@@ -75,6 +75,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    data_cls = EmbeddingData
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
@@ -113,7 +114,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===
-        self.data = EmbeddingData(
+        self.data = self.data_cls(
             self.preprocessor,
             EncoderInputs.of(backbone),
             check_input_names(input_names),

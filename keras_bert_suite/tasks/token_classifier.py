@@ -28,7 +28,8 @@ from keras_bert_suite.tasks.data.input_checks import (
     check_in_memory,
     check_input_names,
 )
-from keras_bert_suite.tasks.data.words import Tags, WordData
+from keras_bert_suite.tasks.data.labels import Tags
+from keras_bert_suite.tasks.data.words import WordData
 from keras_bert_suite.training import TokenAccuracy
 
 

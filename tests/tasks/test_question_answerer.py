@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 
 import keras
@@ -454,3 +455,10 @@ def test_losses_by_name(answerer):
     for loss in ("sparse_categorical_crossentropy", "categorical_crossentropy"):
         other.compile("sgd", loss=loss, metrics=None)
         assert other.evaluate(PAIRS, SPANS, verbose=0) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_backbone_with_one_segment_is_refused():
+    answerer = make_answerer()
+    answerer.data.encoder = dataclasses.replace(answerer.data.encoder, num_segments=1)
+    with pytest.raises(ValueError, match="embeddings for 1 segments, got rows of 2 texts"):
+        answerer.predict((["it"], ["the film"]), verbose=0)

@@ -44,6 +44,8 @@ class EntitySpanAnswers(RowAnswers):
 
     def condense(self, outputs, rows):
         """list of B arrays, the spans of a batch of windows. All scores would take the memory."""
+        if rows.is_packed:
+            return outputs
         return [find_spans(scores) for scores in outputs]
 
     def serve(self, ops, outputs, packed):

@@ -98,7 +98,7 @@ class LabelSetAnswers(ClassAnswers):
         return self._find_probabilities(outputs) > np.array(self.thresholds, "float32")
 
     def _find_probabilities(self, outputs):
-        """float32 (N, C)."""
+        """float32 (N, C). The sigmoid of a served model may differ in the last bit."""
         if not self.are_logits:
             return outputs
         # Neither form of the sigmoid overflows where it is used.

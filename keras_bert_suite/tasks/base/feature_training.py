@@ -18,7 +18,7 @@ from keras_bert_suite.runs.batches import (
     batch_rows,
     check_one_weight,
     choose_size,
-    map_rows,
+    pack_rows,
 )
 from keras_bert_suite.training import lay_schedule
 
@@ -77,7 +77,7 @@ def fit_on_features(
     batch_size = choose_size(batch_size)
     rows = task.read(x, y, sample_weight, labelled=True)
     _check_rows(rows)
-    rows, held_out = task.hold_out(rows, validation_data, validation_split)
+    rows, held_out = task._hold_out(rows, validation_data, validation_split)
     if class_weight is not None:
         check_one_weight(rows.weights)
         weigh = task.data.labels.class_weighting(class_weight, task.loss)
@@ -161,7 +161,7 @@ def _compile_head(head, task, optimizer):
 def _encode_rows(task, encoder, rows, batch_size, verbose):
     """(float32 (N, P), labels, weights or None) of `Rows`, for the `fit` of Keras."""
     batches, visited = _batch_rows(task, rows, batch_size)
-    source = Batches(batches, map_rows(task.data))
+    source = Batches(batches, pack_rows(task.data))
     features = encoder.predict(source.packed(), steps=source.num_batches, verbose=verbose)
     return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, rows.weights
 
@@ -178,7 +178,7 @@ class EncodedBatches(keras.utils.PyDataset):
         self._batches = []
         progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
         for i in range(len(batches)):
-            packed, *targets = map_rows(task.data)(batches[i])
+            packed, *targets = pack_rows(task.data)(batches[i])
             *states, mask = encoder.predict_on_batch(packed)
             states = tuple(np.asarray(array, "float32") for array in states)
             self._batches.append(((*states, np.asarray(mask)), *targets))

@@ -20,7 +20,7 @@ from keras_bert_suite.replicas import (
 )
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.runs import trainer
-from keras_bert_suite.runs.batches import check_dataset, map_dataset, map_rows
+from keras_bert_suite.runs.batches import check_dataset, pack_elements, pack_rows
 from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
@@ -61,10 +61,11 @@ class Task(TrainedModel, PackedSequences, PresetTask):
     batch a second time.
     """
 
-    #: The class of `data`.
+    #: The class that reads and packs what users pass.
     data_cls: type = TextData
 
-    data: Any
+    #: None while a constructor makes the layers.
+    data: Any = None
     answers: Any = RowAnswers()
     backbone: Any
 
@@ -93,7 +94,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         if self.needs_segment_packer:
             value = find_segment_packer(value) or value
         keras_hub.models.Task.preprocessor.fset(self, value)
-        if "data" in vars(self):  # A constructor makes the data later.
+        if self.data is not None:
             self.data.packer = value
 
     @property
@@ -251,10 +252,10 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         if sequence_packing:
             check_can_pack_sequences(self)
-        weigh = self._weigh_classes(class_weight)
         with ProcessWatch("fit").watch(callbacks) as callbacks:
+            weigh = self._weigh_classes(class_weight)
             given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
-            given, held_out = self.hold_out(
+            given, held_out = self._hold_out(
                 given, validation_data, validation_split, validation_batch_size
             )
             return trainer.fit(
@@ -343,7 +344,11 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         """Predicts with other answers than those of `predict`.
 
         Args:
-            decode, condense: see `predict` in `runs/prediction.py`.
+            decode: function(outputs, rows) that returns the answers. `rows` are the `Rows` that the
+                model has seen, and output i belongs to entry i of them. For a dataset that is not
+                read row by row they have no columns.
+            condense: function(outputs, rows) that reduces the outputs for a batch to what `decode`
+                needs, for outputs that are too large to be kept; None keeps them.
             x, batch_size, steps, callbacks, **kwargs: as for `predict`.
         """
         with watch_prediction(callbacks) as callbacks:
@@ -366,7 +371,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         Args:
             x, y, sample_weight: as for `fit`.
             labelled: bool, whether they are for `fit` or `evaluate`.
-            **given: further arguments, which must be None for a dataset.
+            **given: arguments that are for rows, such as `batch_size`, and None for a dataset.
 
         Returns:
             `x` if it is a dataset, otherwise `Rows`.
@@ -383,13 +388,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             return None
         return self.data.labels.class_weighting(class_weight, self.loss)
 
-    def hold_out(
-        self,
-        given: Any,
-        validation_data: Any = None,
-        validation_split: float | None = None,
-        batch_size: int | None = None,
-    ) -> tuple[Any, Any]:
+    def _hold_out(self, given, validation_data=None, validation_split=None, batch_size=None):
         """Sets apart what a `fit` validates on.
 
         Args:
@@ -413,9 +412,29 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             return given, self.read(*validation_data, labelled=True)
         return given, self.read(validation_data, labelled=True, validation_batch_size=batch_size)
 
-    def preprocess_samples(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """Packs a batch of a dataset, for `dataset.map`; KerasHub's name for it."""
-        return map_dataset(self.data)((x, y, sample_weight))
+    def preprocess_samples(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        *,
+        labelled: bool = False,
+    ) -> Any:
+        """Packs a batch of a dataset, for a training loop of one's own: `dataset.map(...)`.
+
+        `fit`, `evaluate` and `predict` do so themselves. The name is KerasHub's.
+
+        Args:
+            x, y, sample_weight: a batch of rows, as for `fit`, also in a graph of TensorFlow.
+            labelled: bool, whether it is for training. Only tasks that make labels of texts
+                differ: `MaskedLM`, `TextEmbedder` and `Seq2Seq`.
+
+        Returns:
+            the inputs of the model; with labels a tuple (inputs, labels), with weights
+            (inputs, labels, weights).
+        """
+        check_preprocessor(self.preprocessor, self.backbone)
+        return pack_elements(self.data, labelled)((x, y, sample_weight))
 
     @whole_batches()
     @in_scope_of_model
@@ -469,4 +488,4 @@ class Task(TrainedModel, PackedSequences, PresetTask):
 
     def _pack_batch(self, x, y=None, sample_weight=None, labelled=False, weigh=None):
         rows = self.data.window(self.read(x, y, sample_weight, labelled=labelled))
-        return keras.utils.unpack_x_y_sample_weight(map_rows(self.data, labelled, weigh)(rows))
+        return keras.utils.unpack_x_y_sample_weight(pack_rows(self.data, labelled, weigh)(rows))

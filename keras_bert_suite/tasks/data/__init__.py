@@ -1,1 +1,1 @@
-"""From what users pass to what a model sees. No Keras: NumPy and a packer of texts."""
+"""From what users pass to what a model sees. NumPy and a packer of texts: no model, no step."""

@@ -3,7 +3,8 @@
 import numpy as np
 
 from keras_bert_suite.layers.heads.crf import NO_LABEL
-from keras_bert_suite.tasks.data.words import Tags, WordData
+from keras_bert_suite.tasks.data.labels import Tags
+from keras_bert_suite.tasks.data.words import WordData
 
 
 class ChainTags(Tags):

@@ -1,13 +1,22 @@
 """Labels of rows: how users write them, and how a loss takes them."""
 
+import numpy as np
+
 from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
-from keras_bert_suite.data.label_encoding import encode_labels, order_label_columns
+from keras_bert_suite.data.label_encoding import (
+    check_token_labels,
+    encode_labels,
+    encode_tags,
+    order_label_columns,
+)
 from keras_bert_suite.data.label_sets import (
     encode_label_sets,
     read_batch_of_label_sets,
     read_label_sets,
 )
+from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
 from keras_bert_suite.data.targets import encode_targets
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 class Labels:
@@ -16,7 +25,8 @@ class Labels:
     #: Whether `fit` and `evaluate` need labels.
     are_needed = True
 
-    #: Whether the labels of two batches differ only in the number of rows.
+    #: Whether the labels of two batches differ only in the number of rows. Metrics of Keras such as
+    #: F1Score ask for the number of labels.
     have_fixed_shape = False
 
     def read(self, labels):
@@ -58,9 +68,6 @@ class NamedLabels(Labels):
         names: list of C str.
     """
 
-    # Metrics of Keras such as F1Score ask for the number of labels.
-    have_fixed_shape = True
-
     def __init__(self, names):
         self.names = list(names)
 
@@ -74,6 +81,8 @@ class NamedLabels(Labels):
 class Classes(NamedLabels):
     """One class for each row: a name, a class id, or one-hot or soft labels (N, C)."""
 
+    have_fixed_shape = True
+
     def encode(self, labels):
         """int32 (N,), or float32 (N, C) for a matrix; see `encode_labels`."""
         return encode_labels(labels, self.names)
@@ -85,6 +94,8 @@ class Classes(NamedLabels):
 
 class LabelSets(NamedLabels):
     """A set of labels for each row, which may be empty: names or ids, or a 0/1 matrix (N, C)."""
+
+    have_fixed_shape = True
 
     def read(self, labels):
         return read_label_sets(super().read(labels))
@@ -111,6 +122,8 @@ class LabelSets(NamedLabels):
 class Numbers(NamedLabels):
     """A number for each row, floats (N,), or T numbers (N, T)."""
 
+    have_fixed_shape = True
+
     def encode(self, labels):
         """float32 (N, T); see `encode_targets`."""
         return encode_targets(labels, len(self.names))
@@ -120,3 +133,74 @@ class Numbers(NamedLabels):
             "A regression has no classes, so class_weight must be None. Pass `sample_weight`, a "
             "weight for each row."
         )
+
+
+class Tags(NamedLabels):
+    """A label for each word: a name or an id. Packed arrays have label ids (B, L)."""
+
+    def encode(self, labels):
+        """Object array (N,) of int32 arrays, or int32 (N, L) for packed arrays."""
+        if labels.dtype == object:
+            return encode_tags(labels, self.names)
+        return check_token_labels(labels, self.names)
+
+    def class_weighting(self, class_weight, loss):
+        weights = read_class_weights(class_weight, self.names)
+        return lambda labels: weights[np.asarray(labels)]
+
+
+class EntitySpans(NamedLabels):
+    """Spans `(start, end, type)` of a row. Packed arrays have integers (B, M, 3)."""
+
+    def encode(self, labels):
+        """Object array (N,) of int32 arrays (M, 3), or int32 (N, M, 3) for packed arrays."""
+        if labels.dtype == object:
+            return encode_spans(labels, self.names)
+        return check_span_arrays(labels, self.names)
+
+
+class Scores(Labels):
+    """A score for each row, or none, as the loss takes it.
+
+    Attributes:
+        loss: `EmbeddingLoss` of a compiled task; None for a loss of the user.
+    """
+
+    loss = None
+
+    @property
+    def are_needed(self):
+        """bool, whether `fit` and `evaluate` need scores."""
+        return self.loss is not None and self.loss.takes_scores
+
+    def encode(self, labels):
+        """float32 (N,)."""
+        if is_tf_tensor(labels):
+            return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)
+        scores = np.asarray(labels)
+        if scores.dtype.kind not in "biuf":
+            return _refuse(labels)
+        scores = scores.astype("float32")
+        if scores.ndim == 2 and scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if scores.ndim != 1 or not np.isfinite(scores).all():
+            raise ValueError(
+                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
+                f"an array of shape {scores.shape}."
+            )
+        if self.loss is not None:
+            self.loss.check_scores(scores)
+        return scores
+
+
+def _holds_numbers(tensor):
+    return tensor.dtype.is_floating or tensor.dtype.is_integer
+
+
+def _refuse(labels):
+    raise ValueError(
+        "The labels of a TextEmbedder are scores, got labels of type "
+        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
+        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
+        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
+    )

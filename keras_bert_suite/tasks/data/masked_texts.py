@@ -28,10 +28,9 @@ class MaskedTextData(TextData):
         super().__init__(packer, encoder, NoLabels(), input_names)
         self.masking = masking or {}
         self.direction = direction
-        self._masker = None
+        self._masker = self._masker_arguments = None
         if packer is not None:
             self.check_can_pack()
-            self._find_masker()  # A wrong argument is an error now.
 
     def read_columns(self, x, y, sample_weight):
         rows = super().read_columns(x, y, sample_weight)
@@ -49,7 +48,7 @@ class MaskedTextData(TextData):
         """Masks texts, with the masked tokens as labels, or finds the masks that they have.
 
         The masks of a text in memory depend on the seed, the epoch and the number of its row. Those
-        of a text in a dataset depend on the seed and its tokens.
+        of a text in a dataset, or in `train_on_batch`, depend on the seed and its tokens.
 
         Args, Returns: as for `TextData.pack`. The inputs have `mask_positions` int32 (B, P).
         """
@@ -78,15 +77,17 @@ class MaskedTextData(TextData):
             numbers = np.array([zlib.crc32(ids[mask > 0].tobytes()) for ids, mask in tokens])
         else:
             numbers = rows.sources
-        masked = self._find_masker()(packed, numbers, rows.epoch or 0)
+        masked = self.find_masker()(packed, numbers, rows.epoch or 0)
         labels, weights = masked.pop("mask_ids"), masked.pop("mask_weights")
         return masked, labels, weights
 
-    def _find_masker(self):
+    def find_masker(self):
         """The `TokenMasker` of the packer's tokenizer."""
-        tokenizer = self.packer.tokenizer
-        if self._masker is None or self._masker.tokenizer is not tokenizer:
-            self._masker = TokenMasker(tokenizer, **self.masking)
+        tokenizer, masking = self.packer.tokenizer, self.masking
+        is_known = self._masker is not None and self._masker.tokenizer is tokenizer
+        if not is_known or self._masker_arguments is not masking:
+            self._masker = TokenMasker(tokenizer, **masking)
+            self._masker_arguments = masking
         return self._masker
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from keras_bert_suite.data.answer_spans import check_token_spans, read_answer_spans
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
-from keras_bert_suite.tasks.data.input_checks import order_columns
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.question_windows import cut_question_windows
 from keras_bert_suite.tasks.data.texts import TextData
@@ -64,7 +63,7 @@ class QuestionData(TextData):
                 "A row is a question and a context, got rows of "
                 f"{len(inputs)} texts. Pass a tuple of two columns, (questions, contexts)."
             )
-        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
+        return super().order(inputs, names)
 
     def encode(self, labels, inputs):
         """int32 (N, 2): characters of contexts, or tokens of packed arrays."""

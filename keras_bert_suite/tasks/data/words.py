@@ -2,43 +2,12 @@
 
 import numpy as np
 
-from keras_bert_suite.data.class_weights import read_class_weights
-from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
-from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
+from keras_bert_suite.data.label_encoding import weigh_token_labels
 from keras_bert_suite.data.word_rows import check_span_shapes, check_token_shapes, read_word_rows
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.data.entity_windows import cut_span_windows, pad_spans
-from keras_bert_suite.tasks.data.labels import NamedLabels
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tasks.data.word_windows import cut_tag_windows
-
-
-class Tags(NamedLabels):
-    """A label for each word: a name or an id. Packed arrays have label ids (B, L)."""
-
-    have_fixed_shape = False
-
-    def encode(self, labels):
-        """Object array (N,) of int32 arrays, or int32 (N, L) for packed arrays."""
-        if labels.dtype == object:
-            return encode_tags(labels, self.names)
-        return check_token_labels(labels, self.names)
-
-    def class_weighting(self, class_weight, loss):
-        weights = read_class_weights(class_weight, self.names)
-        return lambda labels: weights[np.asarray(labels)]
-
-
-class EntitySpans(NamedLabels):
-    """Spans `(start, end, type)` of a row. Packed arrays have integers (B, M, 3)."""
-
-    have_fixed_shape = False
-
-    def encode(self, labels):
-        """Object array (N,) of int32 arrays (M, 3), or int32 (N, M, 3) for packed arrays."""
-        if labels.dtype == object:
-            return encode_spans(labels, self.names)
-        return check_span_arrays(labels, self.names)
 
 
 class WordData(TextData):
