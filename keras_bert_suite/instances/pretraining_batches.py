@@ -104,7 +104,7 @@ class PretrainingBatches(grain.MapDataset):
         self._masker = masker
         self._batch_size = batch_size
         self._packing: dict[str, Any] = {
-            **tokenizer.packing_arguments,
+            "template": tokenizer.row_template,
             "sequence_length": sequence_length,
             "allowed_lengths": (sequence_length,),
         }

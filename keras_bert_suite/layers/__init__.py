@@ -42,6 +42,7 @@ from keras_bert_suite.layers.poolings.learned_pooling import (
 from keras_bert_suite.layers.poolings.pooling import (
     FirstLastPooling,
     FirstTokenPooling,
+    LastTokenPooling,
     MaxPooling,
     MeanPooling,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "GlobalPointer",
     "GlobalTokens",
     "LastLayers",
+    "LastTokenPooling",
     "LongformerAttention",
     "LongformerBlock",
     "MaskedLMHead",

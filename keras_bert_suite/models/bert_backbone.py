@@ -21,6 +21,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
 )
 from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ, check_segments
+from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
@@ -231,7 +232,8 @@ class BertBackbone(TextEncoder):
         hidden_states = self.encode(self.embed(inputs), **attention)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
-        outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
+        summary = take_summary(x, padding_mask, self.summary_place)
+        outputs = {"sequence_output": x, "pooled_output": self.pooler(summary)}
         if output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]

@@ -95,6 +95,6 @@ class ServedMasks(ServedTask):
             tensorflow_namespace(),
             [(rows.flat_values, tf.cumsum(lengths) - lengths, lengths)],
             sequence_length=self.task.preprocessor.sequence_length,
-            **tokenizer.packing_arguments,
+            template=tokenizer.row_template,
         )
         return {name: packed[name] for name in self.task.backbone.input}

@@ -392,7 +392,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
             xp,
             [(ids, xp.cumsum(lengths) - lengths, lengths)],
             sequence_length=room,
-            **packer.tokenizer.packing_arguments,
+            template=packer.tokenizer.row_template,
             truncation=packer.truncation,
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,
