@@ -87,8 +87,9 @@ test-long: install-test $(PART:%=test-long-%)
 test-long-backends: install-test
 	$(call run_passes,backends,--every-test,tensorflow jax)
 
+# With a space instead of `=`, pytest reads `examples` as the folder that it shall look into.
 $(filter-out test-long-backends,$(LONG_PARTS:%=test-long-%)): test-long-%: install-test
-	$(call run_passes,$*,--long $*,$(BACKENDS))
+	$(call run_passes,$*,--long=$*,$(BACKENDS))
 
 $(BACKENDS:%=test-%): test-%: install-test
 	$(call run_passes,tests,,$*)

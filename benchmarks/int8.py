@@ -153,15 +153,11 @@ def prepare_reviews(data):
 
 def prepare_stsb(data):
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
 
-    stsb = GLUE_TASKS["stsb"]
-    rows, dev = (read_glue(stsb, data / "glue", file) for file in ("train.tsv", stsb.dev["dev"]))
-    task = kbs.TextClassifier.from_preset(
-        find_minilm(), num_classes=1, problem_type=stsb.problem_type
-    )
-    train(task, rows.x, rows.labels)
-    labels = np.array(dev.labels, "float64")
+    rows, dev = (kbs.read_glue(data / "glue", "stsb", file) for file in ("train.tsv", "dev.tsv"))
+    task = kbs.TextClassifier.from_preset(find_minilm(), num_classes=1, problem_type="regression")
+    train(task, rows.x, rows.y)
+    labels = np.array(dev.y, "float64")
 
     def score(run):
         return np.corrcoef(answer(task, run, dev.x)[:, 0], labels)[0, 1]
@@ -173,22 +169,21 @@ def prepare_entities(data):
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.conll import list_tags, read_conll
 
     folder = data / "ner" / "conll2003_en"
-    words, tags = (column[:2000] for column in read_conll(folder / "eng.train"))
-    dev_words, dev_tags = (column[:1000] for column in read_conll(folder / "eng.testa"))
-    task = kbs.TokenClassifier.from_preset(find_minilm(), label_names=list_tags(tags))
-    train(task, words, tags, learning_rate=2e-4)
+    rows = kbs.read_conll(folder / "eng.train").take(2000)
+    dev = kbs.read_conll(folder / "eng.testa").take(1000)
+    task = kbs.TokenClassifier.from_preset(find_minilm(), label_names=rows.label_names)
+    train(task, rows.x, rows.y, learning_rate=2e-4)
 
     def score(run):
         def predict_on_batch(_, inputs):
             return np.log(run(inputs))
 
         with mock.patch.object(keras.Model, "predict_on_batch", predict_on_batch):
-            return task.score(dev_words, dev_tags)["f1"]
+            return task.score(dev.x, dev.y)["f1"]
 
-    return "CoNLL-2003, entity F1", task, [" ".join(row) for row in words], score
+    return "CoNLL-2003, entity F1", task, [" ".join(row) for row in rows.x], score
 
 
 def answer(task, run, columns, batch_size=32):

@@ -177,8 +177,7 @@ def probe(backbone, corpus, data, num_rows, seed):
 
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import read_tokenizer
-    from keras_bert_suite.data.conll import list_tags, read_conll
-    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+    from keras_bert_suite.data.readers.glue import GLUE_TASKS
 
     packer = kbs.SegmentPacker(read_tokenizer(corpus), LENGTH)
     weights = backbone.get_weights()
@@ -194,24 +193,25 @@ def probe(backbone, corpus, data, num_rows, seed):
 
     scores = {}
     for name, metric in (("sst2", "accuracy"), ("stsb", "pearson")):
-        task = GLUE_TASKS[name]
-        training, dev = (read_glue(task, data / "glue", f"{part}.tsv") for part in ("train", "dev"))
+        training, dev = (
+            kbs.read_glue(data / "glue", name, f"{part}.tsv") for part in ("train", "dev")
+        )
         training = training.take(num_rows)
         classifier = train(
             kbs.TextClassifier,
             training.x,
-            training.labels,
-            label_names=list(task.label_names),
-            problem_type=task.problem_type,
+            training.y,
+            label_names=training.label_names,
+            problem_type=GLUE_TASKS[name].problem_type,
             pooling=kbs.MeanPooling(),
         )
-        scores[name] = classifier.score(dev.x, dev.labels)[metric]
-    words, tags = read_conll(data / "ner" / "conll2003_en" / "eng.train")
-    dev_words, dev_tags = read_conll(data / "ner" / "conll2003_en" / "eng.testa")
-    names = list_tags(tags)
-    rows = words[:num_rows], tags[:num_rows]
-    tagger = train(kbs.TokenClassifier, *rows, label_names=names)
-    scores["conll2003"] = tagger.score(dev_words, dev_tags)["f1"]
+        scores[name] = classifier.score(dev.x, dev.y)[metric]
+    folder = data / "ner" / "conll2003_en"
+    training, dev = (kbs.read_conll(folder / file) for file in ("eng.train", "eng.testa"))
+    training = training.take(num_rows)
+    names = {"label_names": training.label_names}
+    tagger = train(kbs.TokenClassifier, training.x, training.y, **names)
+    scores["conll2003"] = tagger.score(dev.x, dev.y)["f1"]
     return {name: float(score) for name, score in scores.items()}
 
 

@@ -47,14 +47,14 @@ def run_ours(train, dev, epochs, learning_rate, seed):
     answerer.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
     begin = time.perf_counter()
     answerer.fit(
-        (train.questions, train.contexts),
-        train.answers,
+        train.x,
+        train.y,
         batch_size=BATCH_SIZE,
         epochs=epochs,
         verbose=0,
     )
     seconds = time.perf_counter() - begin
-    answers = answerer.predict((dev.questions, dev.contexts), batch_size=BATCH_SIZE, verbose=0)
+    answers = answerer.predict(dev.x, batch_size=BATCH_SIZE, verbose=0)
     return seconds, [answer.text for answer in answers]
 
 
@@ -72,8 +72,7 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     def cut_windows(rows):
         """The windows of rows, and the row of each."""
         encoded = tokenizer(
-            rows.questions,
-            rows.contexts,
+            *rows.x,
             truncation="only_second",
             max_length=SEQUENCE_LENGTH,
             stride=STRIDE,
@@ -106,7 +105,7 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
 
     begin = time.perf_counter()
     encoded, rows = cut_windows(train)
-    labels = [place_answer(encoded, w, train.answers[row]) for w, row in enumerate(rows)]
+    labels = [place_answer(encoded, w, train.y[row]) for w, row in enumerate(rows)]
     lengths = [len(ids) for ids in encoded["input_ids"]]
     adamw = make_adamw(model, learning_rate, -(-len(lengths) // BATCH_SIZE) * epochs)
     # Rows of similar length share a batch, as on our side.
@@ -138,7 +137,7 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
                             continue
                         if segments[first] != 1 or segments[last] != 1:
                             continue
-                        text = dev.contexts[rows[place]][offsets[first][0] : offsets[last][1]]
+                        text = dev.x[1][rows[place]][offsets[first][0] : offsets[last][1]]
                         found = (scores[0][first] + scores[1][last], text)
                         best[rows[place]] = max(best[rows[place]], found, key=lambda x: x[0])
     return seconds, [text for _, text in best]
@@ -149,14 +148,14 @@ SIDES = {"ours": run_ours, "transformers": run_transformers}
 
 def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
-    from keras_bert_suite.data.squad import read_squad
+    import keras_bert_suite as kbs
     from keras_bert_suite.data.squad_scores import score_answers
 
     folder = Path(options.data)
-    train = read_squad(folder / "train_partial_combined.json", limit=options.num_rows)
-    dev = read_squad(folder / "squad_v1.1" / "dev-v1.1.json", limit=options.dev_rows)
+    train = kbs.read_squad(folder / "train_partial_combined.json").take(options.num_rows)
+    dev = kbs.read_squad(folder / "squad_v1.1" / "dev-v1.1.json").take(options.dev_rows)
     seconds, answers = SIDES[side](train, dev, options.epochs, options.learning_rate, options.seed)
-    scores = score_answers([row["text"] for row in dev.answers], answers)
+    scores = score_answers([row["text"] for row in dev.y], answers)
     figures = {name: scores[name] for name in ("exact_match", "f1")}
     report({"seconds": seconds, **figures})
 

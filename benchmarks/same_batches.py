@@ -31,34 +31,34 @@ def read_pairs(options):
     """(rows to train on, labels, function from a task to its Pearson correlation)."""
     import numpy as np
 
-    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+    import keras_bert_suite as kbs
 
-    task, folder = GLUE_TASKS["stsb"], Path(options.data) / "glue"
-    train = read_glue(task, folder).take(options.num_rows)
-    dev = read_glue(task, folder, task.dev["dev"]).take(options.dev_rows)
+    folder = Path(options.data) / "glue"
+    train = kbs.read_glue(folder, "stsb").take(options.num_rows)
+    dev = kbs.read_glue(folder, "stsb", "dev.tsv").take(options.dev_rows)
 
     def score(classifier):
         answers = classifier.predict(dev.x, verbose=0)[:, 0]
-        return float(np.corrcoef(answers, np.array(dev.labels, "float64"))[0, 1])
+        return float(np.corrcoef(answers, np.array(dev.y, "float64"))[0, 1])
 
-    return train.x, train.labels, score
+    return train.x, train.y, score
 
 
 def read_questions(options):
     """(rows to train on, labels, function from a task to its F1)."""
-    from keras_bert_suite.data.squad import read_squad
+    import keras_bert_suite as kbs
     from keras_bert_suite.data.squad_scores import score_answers
 
     folder = Path(options.data) / "qa"
-    train = read_squad(folder / "train_partial_combined.json", limit=options.num_rows)
-    dev = read_squad(folder / "squad_v1.1" / "dev-v1.1.json", limit=options.dev_rows)
+    train = kbs.read_squad(folder / "train_partial_combined.json").take(options.num_rows)
+    dev = kbs.read_squad(folder / "squad_v1.1" / "dev-v1.1.json").take(options.dev_rows)
 
     def score(answerer):
-        answers = answerer.predict((dev.questions, dev.contexts), batch_size=12, verbose=0)
+        answers = answerer.predict(dev.x, batch_size=12, verbose=0)
         texts = [answer.text for answer in answers]
-        return score_answers([row["text"] for row in dev.answers], texts)["f1"]
+        return score_answers([row["text"] for row in dev.y], texts)["f1"]
 
-    return (train.questions, train.contexts), train.answers, score
+    return train.x, train.y, score
 
 
 def make_peer(options, folder):

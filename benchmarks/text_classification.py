@@ -50,7 +50,7 @@ class Task:
     Attributes:
         label_names: list of C names; for numbers the name of the target.
         problem_type: str, as for `TextClassifier`.
-        train, dev: `GlueRows`.
+        train, dev: `Examples`.
         score: function(labels, answers) to a dict of the metrics. Answers are what
             `predict_labels` returns, but logits (N, C) for sets of labels.
     """
@@ -68,15 +68,16 @@ def read_task(name, data):
         return read_emotions(data / "multilabel" / "GoEmotions")
     if name == "chnsenticorp":
         return read_reviews(data / "zh" / "ChnSentiCorp")
-    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+    import keras_bert_suite as kbs
     from keras_bert_suite.data.glue_scores import score_glue
+    from keras_bert_suite.data.readers.glue import GLUE_TASKS
 
     task = GLUE_TASKS[name]
     return Task(
         list(task.label_names),
         task.problem_type,
-        read_glue(task, data / "glue"),
-        read_glue(task, data / "glue", task.dev["dev"]),
+        kbs.read_glue(data / "glue", name),
+        kbs.read_glue(data / "glue", name, task.dev["dev"]),
         lambda labels, answers: score_glue(task, labels, answers),
     )
 
@@ -110,14 +111,12 @@ def read_reviews(folder):
 
 
 def read_rows(path, read_label):
-    """`GlueRows` of a file with a text, a tab and a label in each line."""
-    from keras_bert_suite.data.glue import GlueRows
+    """`Examples` of a file with a text, a tab and a label in each line."""
+    from keras_bert_suite import Examples
 
     lines = path.read_text(encoding="utf-8").split("\n")
     fields = [line.split("\t") for line in lines if line]
-    return GlueRows(
-        str(path), ([row[0] for row in fields],), [read_label(row[1]) for row in fields]
-    )
+    return Examples(str(path), [row[0] for row in fields], [read_label(row[1]) for row in fields])
 
 
 def run_ours(task, train, dev, options):
@@ -136,7 +135,7 @@ def run_ours(task, train, dev, options):
     classifier.compile(kbs.AdamW(schedule, bias_correction=True))
     begin = time.perf_counter()
     classifier.fit(
-        train.x, train.labels, batch_size=options.batch_size, epochs=options.epochs, verbose=0
+        train.x, train.y, batch_size=options.batch_size, epochs=options.epochs, verbose=0
     )
     seconds = time.perf_counter() - begin
     if task.problem_type == "multi_label_classification":
@@ -160,7 +159,7 @@ def run_transformers(task, train, dev, options):
     adamw = make_adamw(model, options.learning_rate, steps)
 
     def pack(rows, numbers):
-        columns = [[column[number] for number in numbers] for column in rows.texts]
+        columns = [[column[number] for number in numbers] for column in rows.columns]
         return tokenizer(
             *columns, truncation=True, max_length=SEQUENCE_LENGTH, padding=True, return_tensors="pt"
         )
@@ -180,14 +179,14 @@ def run_transformers(task, train, dev, options):
         return task.label_names[row.argmax()]
 
     def lengths(rows):
-        return [sum(map(len, texts)) for texts in zip(*rows.texts, strict=True)]
+        return [sum(map(len, texts)) for texts in zip(*rows.columns, strict=True)]
 
     order = shuffled_by_length(lengths(train), size, seed=options.seed)
     begin = time.perf_counter()
     model.train()
     for epoch in range(options.epochs):
         for batch in np.array_split(order(epoch), range(size, len(train), size)):
-            labels = encode([train.labels[number] for number in batch])
+            labels = encode([train.y[number] for number in batch])
             take_step(model, model(**pack(train, batch), labels=labels).loss, *adamw)
     seconds = time.perf_counter() - begin
 
@@ -210,7 +209,7 @@ def run_side(side, options):
     task = read_task(options.task, Path(options.data))
     train, dev = task.train.take(options.num_rows), task.dev.take(options.dev_rows)
     seconds, answers = SIDES[side](task, train, dev, options)
-    report({"seconds": seconds, "scores": task.score(dev.labels, answers)})
+    report({"seconds": seconds, "scores": task.score(dev.y, answers)})
 
 
 def main():

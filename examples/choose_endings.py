@@ -8,7 +8,7 @@
 An example is a sentence from an address of a president, and four endings. One ending is the next
 sentence, and three are from other addresses. The script fine-tunes MiniLM on 400 examples. The
 accuracy on examples from 12 other addresses is 0.487 (chance: 0.25). A run takes 5 minutes of CPU
-time with TensorFlow. `keras_bert_suite.data.swag.read_swag` reads the files of SWAG.
+time with TensorFlow. `kbs.read_swag` reads the files of SWAG.
 """
 
 # %%

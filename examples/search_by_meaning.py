@@ -19,7 +19,7 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_cli.text_plots import plot_heat_map
+from keras_bert_cli.plots import plot_heat_map
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
 
 keras.utils.set_random_seed(0)

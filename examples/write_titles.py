@@ -23,7 +23,6 @@ import keras
 import keras_hub
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.tables import read_table
 from keras_bert_suite.data.target_scores import score_targets
 
 keras.utils.set_random_seed(0)
@@ -35,8 +34,8 @@ for part in ("train", "test"):
 parser.add_argument("--checkpoint", default=minilm, help="a BERT")
 parser.add_argument("--length", type=int, default=80, help="tokens of a text and its title")
 settings = parser.parse_known_args()[0]  # a notebook has arguments of its own
-(titles, texts), (test_titles, test_texts) = (
-    read_table(path, ["1", "2"], header=False).columns.values()
+train, test = (
+    kbs.read_table(path, "2", "1", problem_type=None, header=False)
     for path in (settings.train, settings.test)
 )
 
@@ -45,12 +44,12 @@ writer = kbs.Seq2Seq.from_preset(
     settings.checkpoint, sequence_length=settings.length, max_target_length=16
 )
 writer.compile(kbs.AdamW(kbs.LinearWarmupDecay(3e-4), bias_correction=True))
-writer.fit(texts, titles, batch_size=16, epochs=6, verbose=2)
+writer.fit(train.x, train.y, batch_size=16, epochs=6, verbose=2)
 
 # %%
 writer.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=3))
-written = writer.predict(test_texts)
-scores = score_targets([title.lower() for title in test_titles], written)
+written = writer.predict(test.x)
+scores = score_targets([title.lower() for title in test.y], written)
 print(f"ROUGE-L {scores['rouge_l']:.1f}, exact match {scores['exact_match']:.1f}")
-for text, title, ours in list(zip(test_texts, test_titles, written, strict=True))[:8]:
+for text, title, ours in list(zip(test.x, test.y, written, strict=True))[:8]:
     print(f"{title}  <-  {ours}\n    {text[:90]}")

@@ -19,17 +19,12 @@ Example:
 
 from absl import flags
 
+from keras_bert_suite.checkpoints.head_types.table import heads_of_task
+
 from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import TASKS, find_task, open_task
-
-#: The heads that each task keeps.
-KEPT_HEADS = {
-    **TASKS,
-    "Pretrainer": ("masked_lm", "next_sentence"),
-    None: (),
-}
+from .saved_tasks import find_task, open_task
 
 REQUIRED = ("input", "output", "to")
 
@@ -141,7 +136,7 @@ def open_model(path, to):
             )
         model = kbs.ElectraPretrainer.from_preset(path)
         return model, model.preprocessor
-    check_heads(path, KEPT_HEADS[task])
+    check_heads(path, [head.layer for head in heads_of_task(task)])
     if task is None:
         return open_encoder(path)
     model = kbs.Pretrainer.from_preset(path) if task == "Pretrainer" else open_task(path)

@@ -270,9 +270,10 @@ def train_task(values, data, train, dev, arguments, state):
         )
         callbacks.append(checkpoints)
     task.fit(
-        *data.columns_of(train),
+        train.x,
+        train.y,
         **(data.balance(train) if values.class_weight == "balanced" else {}),
-        validation_data=data.columns_of(dev) if dev is not None else None,
+        validation_data=(dev.x, dev.y) if dev is not None else None,
         batch_size=values.batch_size,
         epochs=values.epochs,
         sequence_packing=values.sequence_packing,

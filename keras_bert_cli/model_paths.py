@@ -6,18 +6,11 @@ import json
 import zipfile
 from pathlib import Path
 
+from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, VECTORS
 from keras_bert_suite.files import messages
 
 #: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
 MODEL_FILES = ("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index")
-
-#: The endings of the architectures of Hugging Face, and the classes of ours that open them.
-ARCHITECTURES = {
-    "ForSequenceClassification": "TextClassifier",
-    "ForTokenClassification": "TokenClassifier",
-    "ForQuestionAnswering": "QuestionAnswerer",
-    "ForMultipleChoice": "MultipleChoice",
-}
 
 
 def check_model(path):
@@ -116,12 +109,12 @@ def _read_saved_task(path):
     if content is not None:
         return SavedTask(content.get("class_name"), content.get("config") or {})
     if (Path(path) / "modules.json").is_file():  # of sentence-transformers
-        return SavedTask("TextEmbedder", {})
+        return SavedTask(VECTORS.task, {})
     config = _read_json(Path(path) / "config.json") or {}
     for name in config.get("architectures") or ():
-        for ending, class_name in ARCHITECTURES.items():
-            if str(name).endswith(ending):
-                return SavedTask(class_name, config)
+        for head in FINE_TUNED:
+            if str(name).endswith(head.ending):
+                return SavedTask(head.task, config)
     return None
 
 

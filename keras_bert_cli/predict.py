@@ -24,7 +24,8 @@ import sys
 
 from absl import flags
 
-from keras_bert_suite.data import squad, tables
+from keras_bert_suite.data.readers import read_squad
+from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError, define_path
 from .kinds import define_task_flag, find_kind
@@ -90,9 +91,10 @@ def read_texts(values, input_names):
     if values.question is not None:
         if is_table(values, "input"):
             raise UsageError("--question is about one text, and the --input is a table")
-        text = "\n".join(tables.read_lines(values.input, values.encoding))
+        text = "\n".join(read_lines(values.input, values.encoding))
         return {"question": [values.question], "context": [text]}
     if values.input.lower().endswith(".json"):
-        read = squad.read_squad(values.input, labelled=False)
-        return {"id": read.ids, "question": read.questions, "context": read.contexts}
+        read = read_squad(values.input, labelled=False)
+        questions, contexts = read.x
+        return {"id": read.ids, "question": questions, "context": contexts}
     return read_text_columns(values, "input", input_names)

@@ -4,29 +4,18 @@ import os
 import zipfile
 from pathlib import Path
 
+from keras_bert_suite.checkpoints.head_types.table import HEAD_TYPES
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
 
 from .model_paths import find_class
 from .outputs import write_output
 
-#: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
-#: that each of them keeps.
-TASKS = {
-    "TextClassifier": ("classifier",),
-    "DocumentClassifier": ("classifier",),
-    "TokenClassifier": ("token_classifier",),
-    "CrfTokenClassifier": ("token_classifier",),
-    "EntitySpanClassifier": (),
-    "QuestionAnswerer": ("span_labeler",),
-    "MultipleChoice": ("choice_scorer",),
-    "TextEmbedder": (),
-    "MaskedLM": ("masked_lm",),
-    "Seq2Seq": ("masked_lm",),
-}
-
 #: The tasks that `keras-bert pretrain` trains.
 PRETRAINERS = ("Pretrainer", "ElectraPretrainer")
+
+#: The tasks that can be opened to be evaluated, exported or asked.
+TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}
 
 
 def open_task(path, wanted=None):
@@ -123,7 +112,7 @@ def find_task(path):
         FileNotFoundError: if there is nothing at `path`.
         ValueError: if it is a `.keras` file of a task that pretrains.
     """
-    from keras_bert_suite.checkpoints import find_heads, has_part, open_checkpoint
+    from keras_bert_suite import checkpoints
 
     if path.endswith(".keras"):
         if not os.path.isfile(path):
@@ -135,19 +124,9 @@ def find_task(path):
                 "`save_to_preset` writes one, and a run of keras-bert pretrain has one in `model`."
             )
         return found if found in TASKS else "TextClassifier"
-    checkpoint = open_checkpoint(path)
+    checkpoint = checkpoints.open_checkpoint(path)
     if checkpoint is not None:
-        if checkpoint.has_modules:
-            return "TextEmbedder"
-        if checkpoint.label_names is not None:
-            return "TextClassifier"
-        if checkpoint.token_classifier_config is not None:
-            return "TokenClassifier"
-        if has_part(checkpoint, "span_labeler"):
-            return "QuestionAnswerer"
-        if checkpoint.multiple_choice_config is not None:
-            return "MultipleChoice"
-        return "Pretrainer" if "masked_lm" in find_heads(checkpoint) else None
+        return checkpoints.find_task(checkpoint)
     file = Path(path) / "task.json"
     if file.is_file():
         # KerasHub's classifiers are read as ours.

@@ -16,7 +16,7 @@ import sys
 
 from absl import flags
 
-from keras_bert_suite.data import tables
+from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError, define_path
 from .model_paths import check_model
@@ -48,7 +48,7 @@ def run(values):
         raise UsageError("pass --query, or a file of queries with --queries, and not both")
     check_model(values.model)
     texts = read_texts(values, "corpus")
-    queries = values.query or tables.read_lines(values.queries, values.encoding)
+    queries = values.query or read_lines(values.queries, values.encoding)
     vectors = _read_vectors(values, len(texts)) if values.vectors else texts
     embedder = open_embedder(values.model)
     found = embedder.search(queries, vectors, values.top_k, values.batch_size)

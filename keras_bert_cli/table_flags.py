@@ -2,7 +2,9 @@
 
 from absl import flags
 
-from keras_bert_suite.data import tables
+from keras_bert_suite.data.readers import read_table
+from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
@@ -64,16 +66,35 @@ def choose_text_columns(values, input_names=None):
     return {flag: name for flag, name in zip(flags_of_texts, names, strict=False) if name}
 
 
-def read_columns(values, path, columns):
-    """Reads the columns of a table, as the flags say.
+def read_examples(values, path, text_columns, label_flag=None, **arguments):
+    """Reads a labelled table, as the flags say.
 
     Args:
         values: the flags.
         path: str.
-        columns: dict, name of a flag -> the column, a name or a number.
+        text_columns: dict, name of a flag -> the column of texts, a name or a number.
+        label_flag: str, the flag with the column of labels, or None for a table without labels.
+        **arguments: of `read_table`, about the labels.
 
     Returns:
-        `Table`.
+        `Examples`.
+
+    Raises:
+        UsageError: as `table_arguments`.
+        ValueError: as `read_table`.
+    """
+    label_column = values[label_flag].value if label_flag else None
+    columns = {**text_columns, **({label_flag: label_column} if label_flag else {})}
+    arguments = {**arguments, **table_arguments(values, columns)}
+    return read_table(path, list(text_columns.values()), label_column, **arguments)
+
+
+def table_arguments(values, columns):
+    """dict of the arguments of `read_table` and `read_columns` that flags set.
+
+    Args:
+        values: the flags.
+        columns: dict, name of a flag -> the column that will be read, a name or a number.
 
     Raises:
         UsageError: if two flags name the same column, or with --noheader a flag does not name a
@@ -85,12 +106,19 @@ def read_columns(values, path, columns):
                 f"with --noheader a column is named by its number, 1 for the first, got "
                 f"--{flag}={column}"
             )
-    names = list(columns.values())
-    if len(set(names)) != len(names):
+    if len(set(columns.values())) != len(columns):
         flags_given = " and ".join(f"--{flag}={column}" for flag, column in columns.items())
         raise UsageError(f"wanted different columns, got {flags_given}")
-    delimiter = DELIMITERS.get(values.delimiter, values.delimiter)
-    return tables.read_table(path, names, values.encoding, delimiter, values.header)
+    return {
+        "encoding": values.encoding,
+        "delimiter": find_delimiter(values),
+        "header": values.header,
+    }
+
+
+def find_delimiter(values):
+    """The character that --delimiter names, or None."""
+    return DELIMITERS.get(values.delimiter, values.delimiter)
 
 
 def is_table(values, flag):
@@ -128,8 +156,10 @@ def read_text_columns(values, flag, input_names=None):
     check_table_flags(values, flag)
     if is_table(values, flag):
         columns = choose_text_columns(values, input_names)
-        return read_columns(values, values[flag].value, columns).columns
-    return {"text": tables.read_lines(values[flag].value, values.encoding)}
+        names, arguments = list(columns.values()), table_arguments(values, columns)
+        read = read_columns(values[flag].value, names, **arguments)
+        return dict(zip(names, read.columns, strict=True))
+    return {"text": read_lines(values[flag].value, values.encoding)}
 
 
 def read_texts(values, flag):

@@ -9,7 +9,12 @@ import importlib.util
 import sys
 import types
 
-PACKAGES = ("keras_bert_suite", "keras_bert_suite.data", "keras_bert_suite.serving")
+PACKAGES = (
+    "keras_bert_suite",
+    "keras_bert_suite.checkpoints",
+    "keras_bert_suite.data",
+    "keras_bert_suite.serving",
+)
 
 
 class Unopened(types.ModuleType):

@@ -1,5 +1,13 @@
 """Pretrain, fine-tune and serve BERT and its family with Keras 3."""
 
+from keras_bert_suite.data.readers import (
+    Examples,
+    read_conll,
+    read_glue,
+    read_squad,
+    read_swag,
+    read_table,
+)
 from keras_bert_suite.layers import (
     AttentionPooling,
     BertEmbeddings,
@@ -113,6 +121,7 @@ __all__ = [
     "EntityF1",
     "EntitySpanClassifier",
     "ErnieBackbone",
+    "Examples",
     "FirstTokenPooling",
     "GlobalPointer",
     "InBatchNegatives",
@@ -163,5 +172,10 @@ __all__ = [
     "find_similar_words",
     "open_tokenizer",
     "rarity_weights",
+    "read_conll",
+    "read_glue",
+    "read_squad",
+    "read_swag",
+    "read_table",
     "train_vocabulary",
 ]

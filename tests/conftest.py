@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
     A test without a mark runs under PyTorch. One that is marked `every_backend` runs under each,
     and one that is marked `backend("jax")` under that one. A test that is marked `long("serving")`
-    is left out, except by `--long serving`.
+    is left out, except by `--long=serving`.
     """
     part, every_test = config.getoption("--long"), config.getoption("--every-test")
     chosen, others = [], []

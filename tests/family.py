@@ -15,6 +15,7 @@ import transformers
 from peer_weights import transformers_peer
 from small_byte_pairs import MERGES, make_vocabulary
 
+import keras_bert_suite
 from keras_bert_suite import (
     AlbertBackbone,
     BertBackbone,
@@ -25,25 +26,18 @@ from keras_bert_suite import (
     LongformerBackbone,
     ModernBertBackbone,
     ModernBertTokenizer,
-    MultipleChoice,
     NezhaBackbone,
-    Pretrainer,
-    QuestionAnswerer,
     RobertaBackbone,
     RoFormerBackbone,
-    TextClassifier,
-    TokenClassifier,
 )
+from keras_bert_suite.checkpoints.head_types.table import HEAD_TYPES
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 
-#: The end of the name of a class of transformers -> our task with this head.
+#: The end of the name of a class of transformers -> our task with this head, the first one.
 TASKS = {
-    "ForSequenceClassification": TextClassifier,
-    "ForTokenClassification": TokenClassifier,
-    "ForQuestionAnswering": QuestionAnswerer,
-    "ForMultipleChoice": MultipleChoice,
-    "ForMaskedLM": Pretrainer,
-    "ForPreTraining": Pretrainer,
+    head.ending: getattr(keras_bert_suite, head.task)
+    for head in reversed(HEAD_TYPES)
+    if head.ending
 }
 
 #: The heads of a model that was not pretrained on pairs of texts.
@@ -309,7 +303,7 @@ MEMBERS = {
             "pad_token_id": 0,
         },
         write_tokenizer=write_modern_bert,
-        heads=tuple(head for head in TASKS if head != "ForPreTraining"),
+        heads=ONE_TEXT,
         has_pooler=False,
         vocabulary_size=len(make_vocabulary()) + 2,
         arguments={"local_attention": 4, "attention_bias": True, "norm_bias": True},

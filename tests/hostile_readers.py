@@ -259,19 +259,16 @@ def make_rows(folder):
 
 
 def read_rows(folder):
-    from keras_bert_suite.data.conll import read_conll
-    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
-    from keras_bert_suite.data.squad import read_squad
-    from keras_bert_suite.data.swag import read_swag
-    from keras_bert_suite.data.tables import read_lines, read_table
+    from keras_bert_suite import read_conll, read_glue, read_squad, read_swag, read_table
+    from keras_bert_suite.data.readers.text_files import read_lines
 
     for name in ("rows.tsv", "rows.csv"):
-        read_table(folder / name, ["text", "label"])
+        read_table(folder / name, "text", "label")
         read_lines(folder / name)
     read_conll(folder / "words.conll")
     read_squad(folder / "squad.json")
     read_swag(folder / "swag.csv")
-    read_glue(GLUE_TASKS["sst2"], folder)
+    read_glue(folder, "sst2")
 
 
 def make_run(folder):

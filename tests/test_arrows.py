@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -27,13 +28,14 @@ ALLOWED = {
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
+    "runs": {"preprocessing", "layers", "data", "training", "replicas", "argument_checks"},
     "tasks": {
-        *("layers", "models", "tokenizers", "preprocessing", "data"),
+        *("layers", "models", "tokenizers", "preprocessing", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
-        *("layers", "models", "tokenizers", "preprocessing"),
+        *("data", "layers", "models", "tokenizers", "preprocessing"),
         *("training", "tasks", "serving"),
     },
 }
@@ -127,6 +129,19 @@ def test_tensorflow_stays_in_its_place():
         or (top_level and room_of(path) != "serving")
     ]
     assert not wrong
+
+
+def test_readers_of_files_need_the_standard_library_alone():
+    """The command line reads a file before it imports Keras."""
+    readers = [*(ROOT / "data" / "readers").glob("*.py"), ROOT / "data" / "tag_schemes.py"]
+    own = (f"{PACKAGE}.data.readers.", f"{PACKAGE}.data.tag_schemes.")
+    wrong = [
+        f"{path.relative_to(ROOT)}, line {line}: {name}"
+        for path in readers
+        for line, name, _ in list_imports(path)
+        if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith(own)
+    ]
+    assert len(readers) > 8 and not wrong
 
 
 def test_the_reader_of_imports_sees_them_all(tmp_path, monkeypatch):

@@ -284,7 +284,7 @@ class Trained:
         return arguments
 
 
-@pytest.mark.parametrize("cell", as_parameters())
+@pytest.mark.parametrize("cell", list(as_parameters()))
 def test_every_input(models, cell):
     trained = models(cell.task, cell.preprocessor, cell.saved)
     model = trained.model

@@ -1,10 +1,10 @@
 """The right ending of a text among several: a `MultipleChoice`, and files of SWAG's form."""
 
-from keras_bert_suite.data import swag, tables
+from keras_bert_suite.data.readers import read_swag
 
 from ..command_flags import UsageError
 from ..saved_tasks import open_task
-from ..table_flags import DELIMITERS
+from ..table_flags import find_delimiter
 from .kind import Kind, format_json
 
 
@@ -13,7 +13,6 @@ class Choices(Kind):
 
     name = "choice"
     about = "the right ending among several"
-    task = "MultipleChoice"
     input_names = ("prompt", "endings")
     #: The columns of a file of SWAG's form have names of their own.
     idle_table_flags = ("text_column", "text_pair_column", "label_column", "header")
@@ -23,34 +22,29 @@ class Choices(Kind):
         return "choices" in output_names
 
     def read(self, path, labelled=True):
-        """Reads `SwagRows`."""
         self.check_table_flags()
-        delimiter = DELIMITERS.get(self.values.delimiter, self.values.delimiter)
-        columns = swag.list_columns(labelled)
-        table = tables.read_table(path, columns, self.values.encoding, delimiter)
-        return swag.make_rows(table, labelled)
+        return read_swag(path, labelled, self.values.encoding, find_delimiter(self.values))
 
     def introduce(self, train, arguments):
         return f"{len(train)} training rows of 4 endings"
 
-    def columns_of(self, examples):
-        return (examples.prompts, examples.endings), examples.labels
-
     def describe(self, task, examples):
-        scores = task.evaluate(*self.columns_of(examples), verbose=0, return_dict=True)
+        scores = task.evaluate(
+            examples.x, examples.y, self.values.batch_size, verbose=0, return_dict=True
+        )
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
     def score(self):
         rows = self.read(self.values.input)
-        choices, _ = self._choose(rows.prompts, rows.endings)
-        is_right = list(map(int.__eq__, choices, rows.labels))
+        choices, _ = self._choose(*rows.x)
+        is_right = list(map(int.__eq__, choices, rows.y))
         scores = {"accuracy": sum(is_right) / len(rows), "rows": len(rows)}
         print(f"accuracy {scores['accuracy']:.4f}, {len(rows)} rows")
         return scores, None
 
     def read_texts(self):
         rows = self.read(self.values.input, labelled=False)
-        return {"prompt": rows.prompts, "endings": rows.endings}
+        return dict(zip(self.input_names, rows.x, strict=True))
 
     def predict(self, columns):
         if set(columns) != set(self.input_names):

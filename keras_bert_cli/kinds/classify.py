@@ -6,18 +6,11 @@ from pathlib import Path
 from absl import flags
 
 from ..command_flags import UsageError
-from ..labelled_tables import (
-    check_labels,
-    columns_of,
-    find_label_names,
-    list_labels,
-    read_examples,
-    weigh_labels,
-)
+from ..label_checks import check_labels, check_lines, list_labels, weigh_labels
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
 from ..scores import count_confusions, print_score_table, print_table
-from ..table_flags import choose_text_columns, to_field
+from ..table_flags import choose_text_columns, read_examples, to_field
 from .kind import Kind, format_json
 
 #: `problem_type` of a classifier -> the value of --task.
@@ -77,7 +70,7 @@ class Classify(Kind):
 
     @classmethod
     def recognizes(cls, saved):
-        is_classifier = saved.class_name in ("TextClassifier", "DocumentClassifier")
+        is_classifier = super().recognizes(saved)
         return is_classifier and find_problem_type(saved.config) == cls.problem_type
 
     @property
@@ -89,14 +82,17 @@ class Classify(Kind):
             return ("text_a", "text_b")
         return (self.values.text_column, self.values.text_pair_column)
 
-    def read(self, path, text_columns=None):
-        """Reads a `Table`, in which every row has its texts and a label.
+    def read(self, path, text_columns=None, **arguments):
+        """Reads `Examples`.
 
         Args:
             path: str.
             text_columns: as `choose_text_columns` returns them. By default, the flags name them.
+            **arguments: of `read_table`, about the labels.
         """
-        return read_examples(self.values, path, text_columns or choose_text_columns(self.values))
+        columns = text_columns or choose_text_columns(self.values)
+        arguments = {"problem_type": self.problem_type, **arguments}
+        return read_examples(self.values, path, columns, "label_column", **arguments)
 
     def find_arguments(self, train):
         values, arguments = self.values, self.find_labels(train)
@@ -113,47 +109,54 @@ class Classify(Kind):
         return arguments
 
     def find_labels(self, train):
-        """dict of the arguments of the task that are about its labels."""
+        """dict of the arguments of the task that are about its labels.
+
+        Raises:
+            ValueError: if all texts have the same label.
+        """
+        names = train.label_names
+        if len(names) < 2:
+            raise ValueError(
+                f"Every row of {train.path} has the label {names[0]!r} in its column "
+                f"{self.values.label_column!r}. Wanted two or more different labels."
+            )
+        check_lines(train)
         # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
-        names = find_label_names(self.values, train)
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        sets = ([label] for label in self.columns_of(examples)[1])
+        sets = ([label] for label in examples.y)
         check_labels(examples, sets, arguments["label_names"], source)
 
     def introduce(self, train, arguments):
         return f"{len(train)} training texts, labels {list_labels(arguments['label_names'])}"
 
-    def columns_of(self, examples):
-        return columns_of(examples)
-
     def balance(self, train):
         import numpy as np
 
-        labels = columns_of(train)[1]
-        weights = weigh_labels(labels)
-        return {"sample_weight": np.array([weights[label] for label in labels], "float32")}
+        weights = weigh_labels(train.y)
+        return {"sample_weight": np.array([weights[label] for label in train.y], "float32")}
 
     def describe(self, task, examples):
-        scores = task.evaluate(*columns_of(examples), verbose=0, return_dict=True)
+        scores = task.evaluate(
+            examples.x, examples.y, self.values.batch_size, verbose=0, return_dict=True
+        )
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
     def score(self):
         from keras_bert_suite.data.label_scores import score_classes
 
-        texts, table = self.read_input()
-        labels = columns_of(table)[1]
+        texts, examples = self.read_input()
         if self.label_names:
-            self.check(table, {"label_names": self.label_names}, source=self.values.model)
+            self.check(examples, {"label_names": self.label_names}, source=self.values.model)
         (predicted,) = self.answer(texts, "labels")
         # A SavedModel may not name its labels. A label may then occur in the answers only.
-        label_names = self.label_names or sorted({*labels, *predicted})
+        label_names = self.label_names or sorted({*examples.y, *predicted})
         id_of = {name: i for i, name in enumerate(label_names)}
-        label_ids = [id_of[name] for name in labels]
+        label_ids = [id_of[name] for name in examples.y]
         predicted_ids = [id_of[name] for name in predicted]
         scores = {
-            "rows": len(table),
+            "rows": len(examples),
             **score_classes(label_ids, predicted_ids, label_names),
             "label_names": label_names,
             "confusion_matrix": count_confusions(
@@ -170,10 +173,10 @@ class Classify(Kind):
         return scores, draw
 
     def read_input(self):
-        """(dict of the name of a column -> texts of --input; the `Table` with their labels)."""
+        """(dict of the name of a column -> texts of --input; the `Examples` with their labels)."""
         text_columns = choose_text_columns(self.values, find_input_names(self.values.model))
-        table = self.read(self.values.input, text_columns)
-        return {name: table.columns[name] for name in text_columns.values()}, table
+        examples = self.read(self.values.input, text_columns)
+        return dict(zip(text_columns.values(), examples.columns, strict=True)), examples
 
     @functools.cached_property
     def classifier(self):
@@ -223,7 +226,7 @@ class Classify(Kind):
 
         texts = self.order_texts(self.classifier.input_names, columns)
         predicted = self.classifier.predict(texts, batch_size=batch_size, verbose=0)
-        answers = self.classifier.serving_outputs(ops.convert_to_tensor(predicted), None)
+        answers = self.classifier.answers.serve(ops, ops.convert_to_tensor(predicted), None)
         answers = {name: ops.convert_to_numpy(answer) for name, answer in answers.items()}
         if "label_ids" in answers:
             answers["labels"] = [self.label_names[i] for i in answers["label_ids"]]

@@ -3,9 +3,8 @@
 from absl import flags
 
 from ..command_flags import UsageError
-from ..labelled_tables import check_texts, is_finite
 from ..saved_tasks import open_embedder
-from ..table_flags import choose_text_columns, read_columns
+from ..table_flags import choose_text_columns, read_examples
 from .kind import Kind, format_json
 
 #: The most places of a search that are scored.
@@ -19,7 +18,6 @@ class Embed(Kind):
 
     name = "embed"
     about = "a vector for each text, from pairs"
-    task = "TextEmbedder"
     input_names = ("text",)
     own_flags = ("negative_column",)
 
@@ -41,7 +39,7 @@ class Embed(Kind):
         return bool(self.values["label_column"].present)
 
     def read(self, path):
-        """Reads a `Table` of pairs, with scores as floats if there is a --label_column."""
+        """Reads `Examples` of pairs, with scores as floats if there is a --label_column."""
         values = self.values
         columns = choose_text_columns(values)
         if "text_pair_column" not in columns:
@@ -56,15 +54,8 @@ class Embed(Kind):
                     "--negative_column and --label_column"
                 )
             columns["negative_column"] = values.negative_column
-        wanted = dict(columns)
-        if self.has_scores:
-            wanted["label_column"] = values.label_column
-        table = read_columns(values, path, wanted)
-        for column in columns.values():
-            check_texts(table, column)
-        if self.has_scores:
-            table.columns[values.label_column] = _read_scores(table, values.label_column)
-        return table
+        label_flag = "label_column" if self.has_scores else None
+        return read_examples(values, path, columns, label_flag, problem_type="regression")
 
     def find_compile_arguments(self):
         if not self.has_scores:
@@ -77,27 +68,36 @@ class Embed(Kind):
         kind = "with scores" if self.has_scores else "that match"
         return f"{len(train)} training pairs {kind}"
 
-    def columns_of(self, examples):
-        columns = list(examples.columns.values())
-        scores = columns.pop() if self.has_scores else None
-        return tuple(columns), scores
-
     def describe(self, task, examples):
         return _format_scores(self._score(task, examples))
 
     def score(self):
-        table = self.read(self.values.input)
-        scores = self._score(open_embedder(self.values.model), table)
-        print(f"{_format_scores(scores)}, {len(table)} pairs")
-        return {"pairs": len(table), **scores}, None
+        examples = self.read(self.values.input)
+        scores = self._score(open_embedder(self.values.model), examples)
+        print(f"{_format_scores(scores)}, {len(examples)} pairs")
+        return {"pairs": len(examples), **scores}, None
 
-    def _score(self, task, table):
+    def _score(self, task, examples):
         """Scores correlations with scores, or how early second texts are found."""
-        (first, second, *negatives), wanted = self.columns_of(table)
-        if wanted is None:
-            return _score_search(task, first, second, *negatives)
-        vectors = tuple(task.predict(texts, verbose=0) for texts in (first, second))
-        return task.score(vectors, wanted)
+        first, second, *negatives = examples.x
+        if examples.y is None:
+            return self._score_search(task, first, second, *negatives)
+        batch_size = self.values.batch_size
+        vectors = tuple(task.predict(texts, batch_size, verbose=0) for texts in (first, second))
+        return task.score(vectors, examples.y)
+
+    def _score_search(self, task, first, second, negatives=()):
+        """As `_score`, for pairs without scores. The search is among both other columns."""
+        from keras_bert_suite.data.retrieval_scores import score_rankings
+
+        # A text of several pairs is one document, and one query with several answers.
+        relevant = {}
+        for query, document in zip(first, second, strict=True):
+            relevant.setdefault(query, set()).add(document)
+        documents = list(dict.fromkeys([*second, *negatives]))
+        found = task.search(list(relevant), documents, MOST_RANKS, self.values.batch_size)
+        rankings = [[documents[hit.id] for hit in hits] for hits in found]
+        return score_rankings(rankings, list(relevant.values()))
 
     def predict(self, columns):
         if self.values.format == "tsv":
@@ -115,32 +115,6 @@ class Embed(Kind):
             return
         texts = self.order_texts(self.input_names, columns)
         yield from open_embedder(self.values.model).predict(texts, batch_size, verbose=0)
-
-
-def _score_search(task, first, second, negatives=()):
-    """As `Embed._score`, for pairs without scores. The search is among both other columns."""
-    from keras_bert_suite.data.retrieval_scores import score_rankings
-
-    # A text of several pairs is one document, and one query with several answers.
-    relevant = {}
-    for query, document in zip(first, second, strict=True):
-        relevant.setdefault(query, set()).add(document)
-    documents = list(dict.fromkeys([*second, *negatives]))
-    found = task.search(list(relevant), documents, MOST_RANKS)
-    rankings = [[documents[hit.id] for hit in hits] for hits in found]
-    return score_rankings(rankings, list(relevant.values()))
-
-
-def _read_scores(table, column):
-    scores = []
-    for row, text in enumerate(table.columns[column]):
-        if not is_finite(text):
-            raise ValueError(
-                f"{table.locate(row)}: the score in the column {column!r} must be a finite number, "
-                f"got {text[:40]!r}. Correct it, or name another column with --label_column."
-            )
-        scores.append(float(text))
-    return scores
 
 
 def _format_scores(scores):

@@ -4,6 +4,8 @@ import functools
 import json
 from abc import ABC, abstractmethod
 
+from keras_bert_suite.checkpoints.head_types.table import heads_of_command
+
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_saved_model
@@ -24,8 +26,6 @@ class Kind(ABC):
     name: str
     #: What it is about, for the help of --task.
     about: str
-    #: The class of keras_bert_suite.
-    task: str
     #: The most tokens of a row, unless --sequence_length says otherwise.
     sequence_length = 128
     #: The flags that go with this kind, and not with all others.
@@ -36,6 +36,11 @@ class Kind(ABC):
     def __init__(self, values, loaded=None):
         self.values = values
         self._loaded = loaded
+
+    @property
+    def task(self):
+        """The class of keras_bert_suite."""
+        return heads_of_command(self.name)[0].task
 
     @functools.cached_property
     def saved_model(self):
@@ -66,7 +71,7 @@ class Kind(ABC):
     @classmethod
     def recognizes(cls, saved):
         """Whether a `SavedTask`, see `model_paths.read_saved_task`, is of this kind."""
-        return saved.class_name == cls.task
+        return any(saved.class_name == head.task for head in heads_of_command(cls.name))
 
     @classmethod
     @abstractmethod
@@ -83,7 +88,7 @@ class Kind(ABC):
         """Reads a labelled file.
 
         Returns:
-            the examples, an object with a length and a `path`. The other methods take it.
+            `Examples`. The other methods take them.
         """
 
     def check_table_flags(self):
@@ -115,10 +120,6 @@ class Kind(ABC):
     @abstractmethod
     def introduce(self, train, arguments):
         """str, the line that `finetune` prints before the training."""
-
-    @abstractmethod
-    def columns_of(self, examples):
-        """(x, y), as the task's `fit` takes them."""
 
     def balance(self, train):
         """dict with the argument of `fit` that weights all labels alike."""

@@ -2,12 +2,10 @@
 
 from absl import flags
 
-from keras_bert_suite.data import tables
-
 from ..command_flags import UsageError
-from ..labelled_tables import check_labels, check_lines, columns_of, list_labels, read_examples
+from ..label_checks import check_labels, check_lines, list_labels
 from ..scores import print_score_table
-from ..table_flags import choose_text_columns, to_field
+from ..table_flags import to_field
 from .classify import Classify
 from .kind import format_json
 
@@ -30,9 +28,10 @@ class MultiLabel(Classify):
         return "is_label" in output_names
 
     def read(self, path, text_columns=None):
-        """Reads a `Table`, in which every row has its texts, and its labels joined."""
-        columns = text_columns or choose_text_columns(self.values)
-        return read_examples(self.values, path, columns, needs_label=False)
+        separator = self.values.label_separator
+        if not separator:
+            raise UsageError("--label_separator must not be empty; the default is a comma")
+        return super().read(path, text_columns, label_separator=separator)
 
     def find_labels(self, train):
         """The names are the labels of the training file, sorted.
@@ -40,60 +39,50 @@ class MultiLabel(Classify):
         Raises:
             ValueError: if no text has a label.
         """
-        names = tables.list_label_names(name for row in self.columns_of(train)[1] for name in row)
-        if not names:
+        if not train.label_names:
             raise ValueError(
                 f"No text of {train.path} has a label in the column {self.values.label_column!r}. "
                 "Is it the right column? --label_column names another."
             )
-        check_lines(train, self.values.label_column, names)
-        return {"label_names": names, "problem_type": self.problem_type}
+        check_lines(train)
+        return {"label_names": train.label_names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        check_labels(examples, self.columns_of(examples)[1], arguments["label_names"], source)
+        check_labels(examples, examples.y, arguments["label_names"], source)
 
     def introduce(self, train, arguments):
-        sets = self.columns_of(train)[1]
-        mean = sum(map(len, sets)) / len(sets)
+        mean = sum(map(len, train.y)) / len(train)
         names = list_labels(arguments["label_names"])
         return f"{len(train)} training texts, {mean:.2f} labels in a text, labels {names}"
 
-    def columns_of(self, examples):
-        if not self.values.label_separator:
-            raise UsageError("--label_separator must not be empty; the default is a comma")
-        texts, labels = columns_of(examples)
-        return texts, [split_labels(row, self.values.label_separator) for row in labels]
-
     def balance(self, train):
         """A text with a label weighs as much as all other texts for each text with the label."""
-        sets = self.columns_of(train)[1]
         counts = {}
-        for name in (name for row in sets for name in set(row)):
+        for name in (name for row in train.y for name in set(row)):
             counts[name] = counts.get(name, 0) + 1
         # A label that all texts have needs a weight, too.
-        return {"class_weight": {n: max(len(sets) - c, 1) / c for n, c in counts.items()}}
+        return {"class_weight": {n: max(len(train) - c, 1) / c for n, c in counts.items()}}
 
     def complete(self, task, dev):
         if dev is None:
             return None
-        task.tune_thresholds(*self.columns_of(dev))
+        task.tune_thresholds(dev.x, dev.y, self.values.batch_size)
         return f"dev {self.describe(task, dev)}, with the best threshold of each label"
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(examples.x, examples.y, self.values.batch_size)
         return f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}"
 
     def score(self):
         from keras_bert_suite.data.label_scores import score_label_sets
         from keras_bert_suite.data.label_sets import encode_label_sets, read_label_sets
 
-        texts, table = self.read_input()
-        wanted = self.columns_of(table)[1]
+        texts, examples = self.read_input()
         names = self.label_names
-        check_labels(table, wanted, names, source=self.values.model)
+        check_labels(examples, examples.y, names, source=self.values.model)
         (is_label,) = self.answer(texts, "is_label")
-        matrix = encode_label_sets(read_label_sets(wanted), names) > 0
-        scores = {"rows": len(table), **score_label_sets(matrix, is_label, names)}
+        matrix = encode_label_sets(read_label_sets(examples.y), names) > 0
+        scores = {"rows": len(examples), **score_label_sets(matrix, is_label, names)}
         print(
             f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
             f"{scores['exact_match']:.4f}, {scores['rows']} texts"
@@ -123,12 +112,3 @@ class MultiLabel(Classify):
             for s, p in rows
         )
         return ["labels\tprobabilities\n", *lines]
-
-
-def split_labels(text, separator):
-    """list of str, the labels of a text.
-
-    >>> split_labels("joy, love", ",")
-    ['joy', 'love']
-    """
-    return [name.strip() for name in text.split(separator) if name.strip()]

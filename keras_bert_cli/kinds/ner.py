@@ -4,10 +4,16 @@ import dataclasses
 
 from absl import flags
 
-from keras_bert_suite.data import conll, tag_schemes
+from keras_bert_suite.checkpoints.head_types.table import (
+    ENTITY_SPANS,
+    heads_of_command,
+    heads_of_task,
+)
+from keras_bert_suite.data import tag_schemes
+from keras_bert_suite.data.readers import read_conll
 
 from ..command_flags import UsageError
-from ..labelled_tables import list_labels, weigh_labels
+from ..label_checks import list_labels, weigh_labels
 from ..model_paths import find_class, is_saved_model
 from ..saved_tasks import open_task
 from ..scores import print_score_table
@@ -15,23 +21,7 @@ from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
 
 #: The values of --head, and the class of each.
-HEADS = {
-    "softmax": "TokenClassifier",
-    "crf": "CrfTokenClassifier",
-    "global_pointer": "EntitySpanClassifier",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Sentences:
-    """The words of sentences and their tags, and the path of their file."""
-
-    path: str
-    words: list
-    tags: list
-
-    def __len__(self):
-        return len(self.words)
+HEADS = {head.flag: head.task for head in heads_of_command("ner")}
 
 
 class NamedEntities(Kind):
@@ -54,7 +44,7 @@ class NamedEntities(Kind):
     @property
     def finds_spans(self):
         """bool, whether the labels of the task are spans, and not tags."""
-        return self.task == HEADS["global_pointer"]
+        return heads_of_task(self.task)[0].labels == ENTITY_SPANS.labels
 
     @staticmethod
     def define_flags(values):
@@ -74,28 +64,24 @@ class NamedEntities(Kind):
         flags.DEFINE_enum("head", "softmax", list(HEADS), explanation, flag_values=values)
 
     @classmethod
-    def recognizes(cls, saved):
-        return saved.class_name in HEADS.values()
-
-    @classmethod
     def serves(cls, output_names):
         return "num_entities" in output_names
 
     def read(self, path):
-        """Reads `Sentences`."""
         self.check_table_flags()
         values = self.values
-        words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
-        if values.tag_scheme:
-            tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
-        return Sentences(path, words, tags)
+        scheme = "spans" if self.finds_spans else values.tag_scheme
+        return read_conll(path, values.word_column, values.tag_column, values.encoding, scheme)
 
     def find_arguments(self, train):
         self._check_head(train)
-        if self.finds_spans:
-            return {"label_names": find_types(train)}
-        label_names = conll.list_tags(train.tags)
-        if len(label_names) < 2:
+        label_names = train.label_names
+        if self.finds_spans and not label_names:
+            raise ValueError(
+                f"{train.path} has no entities: every tag is O. --tag_column names the column of "
+                "the tags."
+            )
+        if not self.finds_spans and len(label_names) < 2:
             raise ValueError(
                 f"Every word of {train.path} has the tag {label_names[0]!r}. Wanted two or more "
                 "different tags; --tag_column names their column."
@@ -107,7 +93,7 @@ class NamedEntities(Kind):
         head = self.values.head
         if head != "softmax" and self.values.class_weight != "none":
             raise UsageError(f"--class_weight is for --head softmax, not for --head {head}")
-        if head == "crf" and tag_schemes.detect_scheme(train.tags) == "IOB1":
+        if head == "crf" and tag_schemes.detect_scheme(train.y) == "IOB1":
             raise UsageError(
                 f"The tags of {train.path} are IOB1, in which an entity begins with I. "
                 "With --head crf pass --tag_scheme BIO"
@@ -119,27 +105,20 @@ class NamedEntities(Kind):
     def introduce(self, train, arguments):
         return f"{len(train)} training sentences, labels {list_labels(arguments['label_names'])}"
 
-    def columns_of(self, examples):
-        if not self.finds_spans:
-            return examples.words, examples.tags
-        from keras_bert_suite.data.span_labels import tags_to_spans
-
-        return examples.words, [tags_to_spans(tags) for tags in examples.tags]
-
     def optimizer_arguments(self):
         # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.
         return {"rate_multipliers": [("(^|/)crf/", 100.0)]} if self.values.head == "crf" else {}
 
     def balance(self, train):
-        return {"class_weight": weigh_labels([tag for row in train.tags for tag in row])}
+        return {"class_weight": weigh_labels([tag for row in train.y for tag in row])}
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.EntityF1(*self.columns_of(dev))]
+        return [] if dev is None else [kbs.EntityF1(dev.x, dev.y, self.values.batch_size)]
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(examples.x, examples.y, self.values.batch_size)
         figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
         return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
 
@@ -154,7 +133,7 @@ class NamedEntities(Kind):
         sentences = self.read(values.input)
         tagger = open_task(values.model, self.task)
         self.check(sentences, {"label_names": tagger.label_names}, source=values.model)
-        scores = tagger.score(*self.columns_of(sentences), values.batch_size)
+        scores = tagger.score(sentences.x, sentences.y, values.batch_size)
         scores = {"sentences": len(sentences), **scores}
         print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
         rows = [*scores["types"].items(), ("all", scores)]
@@ -190,39 +169,22 @@ class NamedEntities(Kind):
 
 
 def check_tags(sentences, label_names, source, spans=False):
-    """Raises a `ValueError` unless the model knows all tags, naming sentence and word.
+    """Raises a `ValueError` unless the model knows all tags, naming the line and the word.
 
     Args:
-        sentences: `Sentences`.
+        sentences: `Examples` of `read_conll`.
         label_names: list of str, the tags of the model; or the types of its spans.
         source: str, the source of `label_names`: the training file, or the model.
-        spans: bool, whether the model knows types of spans.
+        spans: bool, whether the labels are spans.
     """
     noun = "type" if spans else "tag"
-    for row, tags in enumerate(sentences.tags):
-        labels = enumerate(tags)
-        if spans:
-            labels = ((first, kind) for kind, first, _ in tag_schemes.find_entities(tags))
-        for place, label in labels:
+    for row, labels in enumerate(sentences.y):
+        named = ((start, kind) for start, _, kind in labels) if spans else enumerate(labels)
+        for number, label in named:
             if label not in label_names:
                 raise ValueError(
-                    f"{sentences.path}, sentence {row + 1}, word {place + 1} "
-                    f"({sentences.words[row][place]!r}): the {noun} {label!r} does not occur in "
+                    f"{sentences.locate(row)}, word {number + 1} of the sentence "
+                    f"({sentences.x[row][number]!r}): the {noun} {label!r} does not occur in "
                     f"{source}, whose {noun}s are {list_labels(label_names)}. Correct it, or train "
                     "with sentences that have it."
                 )
-
-
-def find_types(sentences):
-    """The types of the entities of `Sentences`, sorted.
-
-    Raises:
-        ValueError: if there are no entities.
-    """
-    types = {kind for tags in sentences.tags for kind, _, _ in tag_schemes.find_entities(tags)}
-    if not types:
-        raise ValueError(
-            f"{sentences.path} has no entities: every tag is O. --tag_column names the column of "
-            "the tags."
-        )
-    return sorted(types)

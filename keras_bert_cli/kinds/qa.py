@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from keras_bert_suite.data import squad
+from keras_bert_suite.data.readers import read_squad
 
 from ..command_flags import UsageError
 from ..saved_tasks import open_task
@@ -17,7 +17,6 @@ class Questions(Kind):
 
     name = "qa"
     about = "the part of a context that answers a question"
-    task = "QuestionAnswerer"
     input_names = ("question", "context")
     sequence_length = 384
     own_flags = ("question",)
@@ -28,53 +27,47 @@ class Questions(Kind):
         return "null_odds" in output_names
 
     def read(self, path):
-        """Reads `SquadQuestions`."""
         self.check_table_flags()
-        return squad.read_squad(path)
+        return read_squad(path)
 
     def find_arguments(self, train):
-        has_null = squad.has_unanswerable(train.answers)
-        return {"no_answer_threshold": 0.0 if has_null else None}
+        return {"no_answer_threshold": 0.0 if count_unanswerable(train) else None}
 
     def check(self, examples, arguments, source):
         if arguments["no_answer_threshold"] is not None:
             return
-        for id, answers in zip(examples.ids, examples.answers, strict=True):
+        for row, answers in enumerate(examples.y):
             if not answers["text"]:
                 raise ValueError(
-                    f"{examples.path}, question {id}: it has no answer, but every question of "
+                    f"{examples.locate(row)}: the question has no answer, but every question of "
                     f"{source} has one. Leave it out, or train with such questions."
                 )
 
     def introduce(self, train, arguments):
-        without = sum(not answers["text"] for answers in train.answers)
+        without = count_unanswerable(train)
         return f"{len(train)} training questions, {without} of them without an answer"
-
-    def columns_of(self, examples):
-        return (examples.questions, examples.contexts), examples.answers
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.AnswerF1(*self.columns_of(dev))]
+        return [] if dev is None else [kbs.AnswerF1(dev.x, dev.y, self.values.batch_size)]
 
     def complete(self, task, dev):
-        if dev is None or not squad.has_unanswerable(dev.answers):
+        if dev is None or not count_unanswerable(dev):
             return None
-        threshold = task.tune_threshold(*self.columns_of(dev))
+        threshold = task.tune_threshold(dev.x, dev.y, self.values.batch_size)
         return f"no-answer threshold {threshold:.4f}; dev {self.describe(task, dev)}"
 
     def describe(self, task, examples):
-        scores = task.score(*self.columns_of(examples))
+        scores = task.score(examples.x, examples.y, self.values.batch_size)
         return f"exact match {scores['exact_match']:.2f}, F1 {scores['f1']:.2f}"
 
     def score(self):
         from keras_bert_suite.data.squad_scores import score_answers
 
         questions = self.read(self.values.input)
-        texts = (questions.questions, questions.contexts)
-        answers = self._find_answers(dict(zip(self.input_names, texts, strict=True)))
-        references = [row["text"] for row in questions.answers]
+        answers = self._find_answers(dict(zip(self.input_names, questions.x, strict=True)))
+        references = [row["text"] for row in questions.y]
         predictions = [answer["text"] for answer in answers]
         scores = score_answers(references, predictions)
         print_answer_scores(scores)
@@ -123,6 +116,11 @@ class Questions(Kind):
             {"text": text.decode(), **dict(zip(names, figures, strict=True))}
             for text, *figures in rows
         ]
+
+
+def count_unanswerable(questions):
+    """The number of questions in `Examples` without an answer."""
+    return sum(not answers["text"] for answers in questions.y)
 
 
 def print_answer_scores(scores):

@@ -2,10 +2,9 @@
 
 from absl import flags
 
-from ..labelled_tables import check_texts
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
-from ..table_flags import choose_text_columns, read_columns
+from ..table_flags import choose_text_columns, read_examples
 from .kind import Kind, format_json
 
 
@@ -14,7 +13,6 @@ class Seq2Seq(Kind):
 
     name = "seq2seq"
     about = "a text written from a text"
-    task = "Seq2Seq"
     sequence_length = 256
     own_flags = ("target_column", "max_target_length", "num_beams")
     idle_table_flags = ("text_pair_column", "label_column")
@@ -42,7 +40,7 @@ class Seq2Seq(Kind):
         return (self.values.text_column if self.values.header else "text",)
 
     def read(self, path, input_names=None):
-        """Reads a `Table` of sources and targets.
+        """Reads `Examples` of sources and targets.
 
         Args:
             path: str.
@@ -51,10 +49,7 @@ class Seq2Seq(Kind):
         values = self.values
         self.check_table_flags()
         columns = choose_text_columns(values, input_names)
-        table = read_columns(values, path, {**columns, "target_column": values.target_column})
-        for column in table.columns:
-            check_texts(table, column)
-        return table
+        return read_examples(values, path, columns, "target_column", problem_type=None)
 
     def find_arguments(self, train):
         return {"max_target_length": self.values.max_target_length}
@@ -69,19 +64,16 @@ class Seq2Seq(Kind):
     def introduce(self, train, arguments):
         return f"{len(train)} training rows of a text and its target"
 
-    def columns_of(self, examples):
-        return tuple(examples.columns.values())
-
     def describe(self, task, examples):
-        sources, targets = self.columns_of(examples)
-        return _format_scores(_score(targets, task.predict(sources, self.values.batch_size)))
+        written = task.predict(examples.x, self.values.batch_size)
+        return _format_scores(_score(examples.y, written))
 
     def score(self):
-        table = self.read(self.values.input, find_input_names(self.values.model))
-        sources, targets = self.columns_of(table)
-        written = self._write_texts({next(iter(table.columns)): sources})
-        scores = _score(targets, written)
-        print(f"{_format_scores(scores)}, {len(table)} rows")
+        input_names = find_input_names(self.values.model)
+        examples = self.read(self.values.input, input_names)
+        (column,) = choose_text_columns(self.values, input_names).values()
+        scores = _score(examples.y, self._write_texts({column: examples.x}))
+        print(f"{_format_scores(scores)}, {len(examples)} rows")
         return scores, None
 
     def predict(self, columns):

@@ -1,10 +1,6 @@
 """Opens, checks, loads and writes the checkpoints of other libraries."""
 
-from keras_bert_suite.checkpoints.checkpoint import (
-    classifier_arguments,
-    multiple_choice_arguments,
-    token_classifier_arguments,
-)
+from keras_bert_suite.checkpoints.checkpoint import head_arguments
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.google_tf1.writer import save_google_tf1
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import embedder_arguments
@@ -15,8 +11,8 @@ from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
-    find_heads,
     find_other_heads,
+    find_task,
     has_part,
     load_weights,
     may_have_next_sentence,
@@ -36,16 +32,15 @@ __all__ = [
     "SealedPreset",
     "check_backbone",
     "check_vocabulary",
-    "classifier_arguments",
     "count_sentence_relations",
     "embedder_arguments",
-    "find_heads",
     "find_other_heads",
+    "find_task",
     "has_part",
+    "head_arguments",
     "is_keras_preset",
     "load_weights",
     "may_have_next_sentence",
-    "multiple_choice_arguments",
     "open_checkpoint",
     "preset_name",
     "read_folder_tokenizer",
@@ -54,6 +49,5 @@ __all__ = [
     "save_hugging_face",
     "save_keras_hub",
     "save_sentence_transformers",
-    "token_classifier_arguments",
     "write_tokenizer",
 ]

@@ -1,5 +1,7 @@
 """What the readers of all formats have."""
 
+from keras_bert_suite.checkpoints.head_types.table import HEADS_BY_LAYER, TEXTS
+
 
 class Checkpoint:
     """A checkpoint of another library. No tensor is read before `tensor` is called.
@@ -9,12 +11,7 @@ class Checkpoint:
         model_type: `ModelType` of the model.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if the model classifies
-            texts, else None.
-        token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model labels
-            tokens, else None.
-        multiple_choice_config: dict of keyword arguments of `MultipleChoice` if the model chooses
-            among texts, else None.
+        heads: dict of the layer of each fine-tuned head -> keyword arguments of its task.
         has_modules: bool, whether the directory is one of sentence-transformers.
         sequence_length: int, the length to which texts are cut, or None.
         tokenizer_class: str, the class of the tokenizer.
@@ -22,16 +19,14 @@ class Checkpoint:
             there is no tokenizer, and ValueError if it does not split text as ours does.
     """
 
-    classifier_config = None
-    token_classifier_config = None
-    multiple_choice_config = None
+    heads: dict[str, dict] = {}
     has_modules = False
     sequence_length = None
 
     @property
     def label_names(self):
         """list of str in id order if the model classifies texts, else None."""
-        return (self.classifier_config or {}).get("label_names")
+        return self.heads.get(TEXTS.layer, {}).get("label_names")
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from headers."""
@@ -42,36 +37,27 @@ class Checkpoint:
         return self._tensors.tensor(name)
 
 
-def classifier_arguments(checkpoint):
-    """The arguments of a `TextClassifier` whose head is the classification layer of a checkpoint.
+def head_arguments(checkpoint, layer):
+    """The arguments of a task whose head is that of a checkpoint.
 
     Args:
         checkpoint: a checkpoint from `open_checkpoint`.
+        layer: str, the name of the layer of the head, such as "classifier".
 
     Returns:
-        dict: `label_names`; `problem_type`, `dropout`, `activation` and `thresholds`, if the
-        checkpoint names them.
+        dict: `label_names` for a head with labels; `problem_type`, `dropout`, `activation` and
+        `thresholds`, if the checkpoint names them. It is empty if there is no such head, and the
+        head has no labels.
 
     Raises:
-        ValueError: if there is no such layer, or it is not the head of a `TextClassifier`.
+        ValueError: if there is no such head, and the head has labels.
     """
-    return _require(checkpoint, checkpoint.classifier_config, "texts")
-
-
-def token_classifier_arguments(checkpoint):
-    """The arguments of a `TokenClassifier`, as from `classifier_arguments`."""
-    return _require(checkpoint, checkpoint.token_classifier_config, "tokens")
-
-
-def multiple_choice_arguments(checkpoint):
-    """dict of arguments of a `MultipleChoice`, empty if a checkpoint has no such layer."""
-    return dict(checkpoint.multiple_choice_config or {})
-
-
-def _require(checkpoint, arguments, what):
-    if arguments is None:
+    if layer in checkpoint.heads:
+        return dict(checkpoint.heads[layer])
+    labelled = HEADS_BY_LAYER[layer].labels
+    if labelled:
         raise ValueError(
-            f"{checkpoint.path} has no classification layer for {what}. Pass `num_classes` or "
+            f"{checkpoint.path} has no classification layer for {labelled}. Pass `num_classes` or "
             "`label_names` to get a new layer."
         )
-    return dict(arguments)
+    return {}

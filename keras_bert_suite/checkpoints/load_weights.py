@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.name_tables.bert import matches_any, part_of
+from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, MASKED_TOKENS, VECTORS
+from keras_bert_suite.checkpoints.name_tables.bert import is_of_head, matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
 
 
@@ -109,9 +110,19 @@ def has_part(checkpoint, part):
     return any(row is not None and row[0].partition("/")[0] == part for row in paths)
 
 
-def find_heads(checkpoint):
-    """The heads of a `Pretrainer` in a checkpoint: list of "masked_lm" and "next_sentence"."""
-    return [head for head in ("masked_lm", "next_sentence") if has_part(checkpoint, head)]
+def find_task(checkpoint):
+    """The name of our class that opens a checkpoint with its head, or None without a head of ours.
+
+    Args:
+        checkpoint: a checkpoint from `open_checkpoint`.
+    """
+    if checkpoint.has_modules:
+        return VECTORS.task
+    for head in FINE_TUNED:
+        # The weights of a head with labels do not say whether it is ours.
+        if head.layer in checkpoint.heads or not head.labels and has_part(checkpoint, head.layer):
+            return head.task
+    return MASKED_TOKENS.task if has_part(checkpoint, MASKED_TOKENS.layer) else None
 
 
 def may_have_next_sentence(checkpoint):
@@ -122,7 +133,7 @@ def may_have_next_sentence(checkpoint):
     """
     if checkpoint.model_type.names.their_name("next_sentence/kernel") is None:
         return False
-    return find_heads(checkpoint) != ["masked_lm"]
+    return has_part(checkpoint, "next_sentence") or not has_part(checkpoint, "masked_lm")
 
 
 def count_sentence_relations(checkpoint):
@@ -140,7 +151,7 @@ def find_other_heads(checkpoint, kept):
 
     Args:
         checkpoint: a checkpoint from `open_checkpoint`.
-        kept: list of str, from "classifier", "token_classifier", "masked_lm" and "next_sentence".
+        kept: list of str, the layers of heads.
 
     Returns:
         list of str, see `part_of`.
@@ -148,7 +159,7 @@ def find_other_heads(checkpoint, kept):
     table = checkpoint.name_table
     names = [name for name in spelled_shapes(checkpoint) if not matches_any(name, table.ignored)]
     paths = {name: (table.our_path(name) or ("",))[0] for name in names}
-    others = {name for name, path in paths.items() if not path or matches_any(path, table.heads)}
+    others = {name for name, path in paths.items() if not path or is_of_head(path)}
     others -= {name for name, path in paths.items() if path.partition("/")[0] in kept}
     parts = {part_of(name) for name in names if name not in others}
     return list(dict.fromkeys(part_of(name) for name in names if part_of(name) not in parts))
@@ -219,7 +230,7 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
         if matches_any(spelled, skip) or matches_any(name, skip):
             continue
         row = table.our_path(spelled)
-        if row is not None and matches_any(row[0], table.heads):
+        if row is not None and is_of_head(row[0]):
             continue
         if part_of(spelled) in parts:
             problems.append(

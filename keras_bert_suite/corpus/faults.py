@@ -5,13 +5,13 @@ import os
 
 from keras_bert_suite.corpus.input_files import open_file
 
-#: How many places are kept at most. Further places are only counted.
-PLACES_KEPT = 20
+#: How many places are kept at most, and how many of one file. Further places are only counted.
+PLACES_KEPT, PLACES_OF_FILE = 20, 5
 
 
 @dataclasses.dataclass
 class Faults:
-    """The faults of a corpus: places that cannot be read. It keeps the first ones.
+    """The faults of a corpus: places that cannot be read. It keeps the first of each file.
 
     Attributes:
         documents: int, how many documents cannot be read. The rest of a file that cannot be
@@ -36,7 +36,10 @@ class Faults:
         self.documents += other.documents
         self.replaced_texts += other.replaced_texts
         self.count += other.count
-        self.places += other.places[: PLACES_KEPT - len(self.places)]
+        for place in other.places:
+            of_file = sum(name == place[0] for name, _, _ in self.places)
+            if of_file < PLACES_OF_FILE and len(self.places) < PLACES_KEPT:
+                self.places.append(place)
 
     def __len__(self):
         return self.count

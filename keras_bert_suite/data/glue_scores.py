@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.data.glue import NUMBERS
 from keras_bert_suite.data.label_scores import score_classes, score_numbers
+from keras_bert_suite.data.readers.tables import NUMBERS
 
 
 def score_glue(task, labels, predictions):

@@ -106,26 +106,6 @@ class Rows:
             )
         return self.take(slice(first)), self.take(slice(first, None))
 
-    def text_lengths(self, count_tokens=None):
-        """The length of each row over all segments.
-
-        Args:
-            count_tokens: function from a list of texts to the numbers of their tokens, an int
-                array. None counts characters. Columns of token ids need no function.
-
-        Returns:
-            int64 (N,), or None if the inputs are packed.
-        """
-        if self.is_packed:
-            return None
-        counted = count_tokens is not None and all(map(holds_texts, self.inputs))
-        return sum(
-            count_tokens(column.tolist())
-            if counted
-            else np.fromiter(map(len, column), np.int64, len(self))
-            for column in self.inputs
-        )
-
     def _columns(self):
         return list(_list_columns((self.inputs, self.labels, self.weights)))
 

@@ -4,6 +4,8 @@ from typing import TypeAlias
 
 import keras
 
+from keras_bert_suite.checkpoints.head_types.table import HEAD_LAYERS
+
 #: The names of mesh axes along the axes of a weight. None is for an axis that is not split.
 Axes: TypeAlias = tuple[str | None, ...]
 
@@ -26,6 +28,10 @@ _WRITES = rf"{_BLOCK}/(self_attention/output_projection|feedforward_output)"
 
 _TOKENS = r"embeddings/token_embedding"
 
+#: The layers of the heads that score the vocabulary, and of the others.
+_VOCABULARY_HEADS = ("masked_lm", "span_boundary")
+_OTHER_HEADS = tuple(layer for layer in HEAD_LAYERS if layer not in _VOCABULARY_HEADS)
+
 # Keras asks the map for the outputs of layers too, as "pooler/output". A rule that matched them
 # would bring whole batches to each device.
 _REST = r"/.+(?<!/output)"
@@ -43,14 +49,13 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     # A device has some tokens of the vocabulary. It looks them up, and scores them.
     (rf"{_TOKENS}/(embeddings|lora_embeddings_a)", (MODEL, None)),
     (rf"{_TOKENS}/lora_embeddings_b", WHOLE),
-    (r"(masked_lm|span_boundary)/bias", (MODEL,)),
+    (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
     # What is left of the models is small.
     (rf"(generator/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
     (rf"(generator/)?(pooler|final_norm){_REST}", WHOLE),
     # The heads of the tasks.
-    (rf"(masked_lm|span_boundary)/[^/]+{_REST}", WHOLE),
-    (rf"(classifier|token_classifier|span_labeler|choice_scorer|next_sentence){_REST}", WHOLE),
-    (rf"(crf|entity_spans|replaced_tokens|pooling|window_pooling){_REST}", WHOLE),
+    (rf"({'|'.join(_VOCABULARY_HEADS)})/[^/]+{_REST}", WHOLE),
+    (rf"({'|'.join(_OTHER_HEADS)}|pooling|window_pooling){_REST}", WHOLE),
 )
 
 

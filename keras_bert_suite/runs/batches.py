@@ -10,6 +10,7 @@ from collections.abc import Callable
 import grain
 import keras
 
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import (
     compare_dataset,
     list_sources,
@@ -17,7 +18,6 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     replica_batches,
 )
-from keras_bert_suite.data.row_batches import RowBatches
 from keras_bert_suite.data.row_orders import (
     in_order,
     longest_last,
@@ -103,6 +103,39 @@ class Batches:
         return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
 
 
+class RowBatches(grain.MapDataset):
+    """A Grain dataset of batches of rows. Each epoch visits the rows in an order of its own.
+
+    Args:
+        rows: `Rows`. Element i of the dataset is the `Rows` of a batch.
+        batch_size: int. The last batch of an epoch may be smaller.
+        order: function from the epoch to a permutation of the rows, see `row_orders`.
+        trains: bool, whether batches have their epoch. In an evaluation they have the epoch 0.
+
+    Raises:
+        ValueError: if `batch_size` is not a whole number of at least 1.
+    """
+
+    def __init__(self, rows, batch_size, order, trains=True):
+        super().__init__()
+        check_integer("batch_size", batch_size, at_least=1)
+        self._rows = rows
+        self._batch_size = batch_size
+        self._order = order
+        self._trains = trains
+        self._num_batches = -(-len(order(0)) // batch_size)
+
+    def __len__(self):
+        return self._num_batches
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self.slice(index)
+        epoch, batch = divmod(index, self._num_batches)
+        rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
+        return self._rows.take(rows, epoch if self._trains else 0)
+
+
 def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out=None):
     """The `Batches` of a `fit`, which all replicas share.
 
@@ -167,7 +200,7 @@ def choose_size(batch_size):
 def map_dataset(data, labelled=False, weigh=None):
     """The function from an element of a user's dataset to a batch as Keras takes it."""
     pack = map_rows(data, labelled, weigh)
-    return lambda element: pack(data.window(data.read_batch(*data.unpack(element))))
+    return lambda element: pack(data.window(data.read_batch(*data.unpack(element), labelled)))
 
 
 def map_rows(data, labelled=False, weigh=None):

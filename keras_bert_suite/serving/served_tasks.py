@@ -1,37 +1,9 @@
-"""The table of tasks that need their own `ServedTask`."""
+"""Finds the `ServedTask` of a task."""
 
-from keras_bert_suite.serving.embedding_answers import ServedVectors
-from keras_bert_suite.serving.entity_answers import ServedChains, ServedEntities
-from keras_bert_suite.serving.entity_span_answers import ServedEntitySpans
-from keras_bert_suite.serving.mask_answers import ServedMasks
-from keras_bert_suite.serving.row_answers import ServedChoices, ServedDocuments
+import importlib
+
+from keras_bert_suite.checkpoints.head_types.table import heads_of_task
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.span_answers import ServedSpans
-from keras_bert_suite.serving.target_answers import ServedTargets
-from keras_bert_suite.tasks import (
-    CrfTokenClassifier,
-    DocumentClassifier,
-    EntitySpanClassifier,
-    MaskedLM,
-    MultipleChoice,
-    QuestionAnswerer,
-    Seq2Seq,
-    TextEmbedder,
-    TokenClassifier,
-)
-
-#: The class of a task -> its `ServedTask`. Of a subclass it is that of the nearest base.
-SERVED = {
-    CrfTokenClassifier: ServedChains,
-    DocumentClassifier: ServedDocuments,
-    EntitySpanClassifier: ServedEntitySpans,
-    MaskedLM: ServedMasks,
-    MultipleChoice: ServedChoices,
-    QuestionAnswerer: ServedSpans,
-    Seq2Seq: ServedTargets,
-    TextEmbedder: ServedVectors,
-    TokenClassifier: ServedEntities,
-}
 
 
 def serve(task):
@@ -57,5 +29,14 @@ def serve(task):
                 f"The label name {name!r} has a line feed, and the file of the label names has one "
                 "in each line. Change `task.label_names` before the export."
             )
-    classes = (SERVED[cls] for cls in type(task).__mro__ if cls in SERVED)
-    return next(classes, ServedTask)(task)
+    return find_served(type(task))(task)
+
+
+def find_served(cls):
+    """The class of `ServedTask` for a class of task, or for its nearest base with a `HeadType`."""
+    heads = (head for base in cls.__mro__ for head in heads_of_task(base.__name__))
+    served = getattr(next(heads, None), "served", None)
+    if served is None:
+        return ServedTask
+    module, _, name = served.partition(".")
+    return getattr(importlib.import_module(f"keras_bert_suite.serving.{module}"), name)

@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import Activation, Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.hidden_states import check_pooled, open_new_pooling
 from keras_bert_suite.tasks.problem_types import SingleLabel
@@ -72,6 +73,10 @@ class DocumentClassifier(TextClassifier):
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
     data_cls = DocumentData
 
+    max_windows = part_attribute("data", "max_windows")
+    stride = part_attribute("data", "stride")
+    query_length = part_attribute("data", "query_length")
+
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
@@ -115,9 +120,9 @@ class DocumentClassifier(TextClassifier):
         )
 
         # === Data ===
-        self.data.max_windows = max_windows
-        self.data.stride = stride
-        self.data.query_length = query_length
+        self.max_windows = max_windows
+        self.stride = stride
+        self.query_length = query_length
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic (B, W, L)."""
@@ -166,9 +171,9 @@ class DocumentClassifier(TextClassifier):
         return {
             **super().get_config(),
             "window_pooling": keras.layers.serialize(self.window_pooling),
-            "max_windows": self.data.max_windows,
-            "stride": self.data.stride,
-            "query_length": self.data.query_length,
+            "max_windows": self.max_windows,
+            "stride": self.stride,
+            "query_length": self.query_length,
             "training_windows": self.training_windows,
         }
 

@@ -13,12 +13,11 @@ from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
 from keras_bert_suite.models.electra_generator import ElectraGenerator
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
 from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+)
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
@@ -39,7 +38,7 @@ DISCRIMINATOR_WEIGHT = 50.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ElectraPretrainer(IdleWeights, Task, keras_hub.models.Task):
+class ElectraPretrainer(Task, keras_hub.models.Task):
     """A discriminator that learns which tokens of a text a generator has replaced.
 
     The generator guesses the masked tokens. Each masked token is replaced by a token that is drawn
@@ -124,7 +123,7 @@ class ElectraPretrainer(IdleWeights, Task, keras_hub.models.Task):
         token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
         encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
-        self.idle_paths = find_idle(backbone) | find_idle(self.generator)
+        self.unused_paths = find_unused(backbone) | find_unused(self.generator)
 
         # === Data ===
         self.data = PretrainingData(self.preprocessor, EncoderInputs.of(backbone))

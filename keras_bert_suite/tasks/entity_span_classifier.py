@@ -13,13 +13,12 @@ from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
+from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
+from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
-    find_idle,
+    find_unused,
     list_missing_poolers,
 )
-from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
     check_in_memory,
@@ -30,7 +29,7 @@ from keras_bert_suite.training import SpanLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class EntitySpanClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
+class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     """A text encoder with a layer that scores every span of tokens for every type of entity.
 
     Entities may lie within each other, and a span may have several types.
@@ -117,7 +116,7 @@ class EntitySpanClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
                 f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
                 f"{len(label_names)} label_names. Make both the same."
             )
-        self.idle_paths = find_idle(backbone)
+        self.unused_paths = find_unused(backbone)
 
         # === Data and Answers ===
         labels = EntitySpans(label_names)
@@ -132,12 +131,6 @@ class EntitySpanClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
         return 1
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        raise ValueError(
-            f"{checkpoint.path} has no head that scores spans. Pass `label_names` for a new head."
-        )
 
     @classmethod
     def arguments_of(

@@ -14,7 +14,7 @@ from keras_bert_suite.layers.poolings.pooling import (
     get_pooling,
     take_summary,
 )
-from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
+from keras_bert_suite.tasks.base.token_states import encode_tokens, find_unused
 
 
 def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
@@ -95,7 +95,7 @@ def pool_hidden_states(
         idle = frozenset(v.path for v in backbone.variables if v.path not in used)
     else:
         encoded = encode_tokens(backbone, inputs)
-        idle = find_idle(backbone)
+        idle = find_unused(backbone)
     pooled = call_pooling(pooling, encoded, inputs["padding_mask"])
     check_pooled(pooled, pooling)
     return pooled, idle

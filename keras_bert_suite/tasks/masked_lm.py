@@ -13,14 +13,14 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
-from keras_bert_suite.tasks.base.part_checks import sees_both_sides
+from keras_bert_suite.tasks.base.part_checks import find_direction
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+)
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
@@ -30,7 +30,7 @@ from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLM(IdleWeights, Task, keras_hub.models.Task):
+class MaskedLM(Task, keras_hub.models.Task):
     """A text encoder that guesses masked tokens.
 
     `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
@@ -73,6 +73,8 @@ class MaskedLM(IdleWeights, Task, keras_hub.models.Task):
     global_tokens = "none"
     data_cls = MaskedTextData
 
+    masking = part_attribute("data", "masking")
+
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
@@ -92,7 +94,7 @@ class MaskedLM(IdleWeights, Task, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.idle_paths = find_idle(backbone, transformed=True)
+        self.unused_paths = find_unused(backbone, transformed=True)
         inputs = {**backbone.input, "mask_positions": mask_positions}
         outputs = self.masked_lm(encode_tokens(backbone), mask_positions)
 
@@ -107,7 +109,7 @@ class MaskedLM(IdleWeights, Task, keras_hub.models.Task):
             EncoderInputs.of(backbone),
             input_names and tuple(input_names),
             masking=masking,
-            sees_both_sides=sees_both_sides(backbone),
+            direction=find_direction(backbone),
         )
         self.answers = GuessAnswers(self.data)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
@@ -215,7 +217,7 @@ class MaskedLM(IdleWeights, Task, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "masking": keras.saving.serialize_keras_object(self.data.masking),
+            "masking": keras.saving.serialize_keras_object(self.masking),
             "input_names": self.input_names and list(self.input_names),
             "top_k": self.top_k,
         }

@@ -103,7 +103,7 @@ class MultipleChoice(Task, keras_hub.models.Task):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        return {**checkpoints.multiple_choice_arguments(checkpoint), **arguments}, []
+        return {**checkpoints.head_arguments(checkpoint, "choice_scorer"), **arguments}, []
 
     def make_loss(self) -> keras.losses.Loss:
         """Sparse categorical cross-entropy over the endings of a row."""

@@ -15,9 +15,9 @@ from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import name_guesses, rank_tokens
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
-from keras_bert_suite.tasks.base.part_checks import sees_both_sides
+from keras_bert_suite.tasks.base.part_checks import find_direction
 from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
@@ -35,7 +35,7 @@ _HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Pretrainer(IdleWeights, Task, keras_hub.models.Task):
+class Pretrainer(Task, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and how two texts are related.
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements
@@ -120,7 +120,7 @@ class Pretrainer(IdleWeights, Task, keras_hub.models.Task):
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:
-            self.idle_paths = find_idle(backbone, transformed=True)
+            self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data ===
         num_relations = sentence_relations if next_sentence else None
@@ -308,7 +308,7 @@ class Pretrainer(IdleWeights, Task, keras_hub.models.Task):
                 packer's `sequence_length`.
         """
         data = MaskedTextData(
-            self.preprocessor, self.data.encoder, sees_both_sides=sees_both_sides(self.backbone)
+            self.preprocessor, self.data.encoder, direction=find_direction(self.backbone)
         )
         if not len(texts):
             return []

@@ -8,6 +8,7 @@ from keras_bert_suite.tasks.answers.probabilities import softmax
 
 def measure_surprise(task, texts, batch_size, whole_words):
     """See `MaskedLM.pseudo_perplexity`."""
+    task.data.check_masks()
     packed = task.data.pack_texts(task.data.read(texts).inputs)
     tokenizer = task.preprocessor.tokenizer
     ids, real = packed["token_ids"], packed["padding_mask"] != 0

@@ -14,13 +14,13 @@ from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
+from keras_bert_suite.tasks.base.parts import part_attribute
+from keras_bert_suite.tasks.base.task import Task
+from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
-    find_idle,
+    find_unused,
     transform_tokens,
 )
-from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.tasks.data.questions import QuestionData
 
@@ -30,7 +30,7 @@ _PADDING_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
+class QuestionAnswerer(Task, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
     A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
@@ -86,6 +86,11 @@ class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
     default_rate = 3e-5
     data_cls = QuestionData
 
+    stride = part_attribute("data", "stride")
+    query_length = part_attribute("data", "query_length")
+    max_answer_length = part_attribute("answers", "max_answer_length")
+    no_answer_threshold = part_attribute("answers", "no_answer_threshold")
+
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
@@ -119,7 +124,7 @@ class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self.idle_paths = find_idle(backbone, transformed=True)
+        self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
         self.answers = QuestionAnswers(max_answer_length, no_answer_threshold)
@@ -132,15 +137,6 @@ class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
             answers=self.answers,
         )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-
-    @property
-    def no_answer_threshold(self) -> float | None:
-        """float, the `null_odds` above which a question has no answer, or None."""
-        return self.answers.no_answer_threshold
-
-    @no_answer_threshold.setter
-    def no_answer_threshold(self, threshold: float | None) -> None:
-        self.answers.no_answer_threshold = threshold
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy over the tokens of a row, the mean for the first and the last token."""
@@ -267,9 +263,9 @@ class QuestionAnswerer(IdleWeights, Task, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "stride": self.data.stride,
-            "query_length": self.data.query_length,
-            "max_answer_length": self.answers.max_answer_length,
+            "stride": self.stride,
+            "query_length": self.query_length,
+            "max_answer_length": self.max_answer_length,
             "no_answer_threshold": self.no_answer_threshold,
             "input_names": self.input_names and list(self.input_names),
         }

@@ -23,14 +23,12 @@ from keras_bert_suite.preprocessing.target_predictions import find_predictions
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.base.hooked_task import Hooked
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-)
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+)
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
@@ -51,7 +49,7 @@ _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
+class Seq2Seq(Hooked, Task, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
     A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
@@ -124,7 +122,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.idle_paths = find_idle(backbone)
+        self.unused_paths = find_unused(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
@@ -135,7 +133,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
         self.max_target_length = max_target_length
         self.input_names = input_names and tuple(input_names)
         if preprocessor is not None:
-            check_can_pack(self.data)
+            self.data.check_can_pack()
             self._count_room(preprocessor, max_target_length)
 
     def _count_room(self, packer, max_target_length):
@@ -267,7 +265,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, tuple):
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        check_can_pack(self.data)
+        self.data.check_can_pack()
         packed = self.preprocessor.pack(*x, list(y))
         positions, labels, weights = find_predictions(
             packed, self.preprocessor.allowed_lengths() is not None
@@ -316,7 +314,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
         if steps is not None:
             rows = rows.take(slice(steps * size))
         # Sources of similar length share a batch.
-        order = np.argsort(-measure_rows(self.preprocessor, rows), kind="stable")
+        order = np.argsort(-self.data.lengths(rows), kind="stable")
         targets = [""] * len(rows)
         for start in range(0, len(rows), size):
             places = order[start : start + size]
@@ -354,7 +352,7 @@ class Seq2Seq(Hooked, IdleWeights, Task, keras_hub.models.CausalLM):
         return [tokenizer.detokenize(row) for row in kept]
 
     def _pack_sources(self, sources, max_target_length):
-        check_can_pack(self.data)
+        self.data.check_can_pack()
         ids, lengths = self.preprocessor.tokenizer.tokenize_flat(list(sources))
         lengths = lengths.astype("int32")
         return self.pack_sources(

@@ -6,15 +6,14 @@ from typing import Any, Self
 import keras
 import keras_hub
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.part_checks import check_place, hides_second_texts
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
     check_in_memory,
@@ -31,7 +30,7 @@ from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier):
+class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output, or on another pooling.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
@@ -168,7 +167,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         check_place(self.backbone, find_place(self.backbone, self.pooling))
         if self.pooling is None:
             return pool_summary(self.backbone, self.backbone(inputs), inputs)
-        pooled, self.idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 
     @property
@@ -211,10 +210,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         # New labels are taken to be of the same kind. But a regression has no labels.
         keeps = old_head.get("problem_type") == MultiLabel.name
         return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        return checkpoints.classifier_arguments(checkpoint)
 
     @classmethod
     def arguments_of(

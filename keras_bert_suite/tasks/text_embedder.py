@@ -14,7 +14,7 @@ from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.vectors import VectorAnswers
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
@@ -33,7 +33,7 @@ from keras_bert_suite.training import (
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
+class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     """A text encoder whose hidden states are pooled to one vector.
 
     `predict` takes single texts, as a list, an array or a pandas Series, and returns their
@@ -83,6 +83,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
+    column_names = part_attribute("data", "column_names")
+
     #: int or None, see `compile`.
     cache_batch_size: int | None = None
 
@@ -113,7 +115,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled, self.idle_paths = pool_hidden_states(backbone, self.pooling)
+        pooled, self.unused_paths = pool_hidden_states(backbone, self.pooling)
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===
@@ -209,11 +211,6 @@ class TextEmbedder(SemanticSearch, IdleWeights, Task, keras_hub.models.Task):
     def pooling_name(self) -> str | None:
         """The name of the pooling, or None for a layer of the user."""
         return name_pooling(self.pooling)
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """The names of the text columns of `fit`; None before the first training on several."""
-        return self.data.column_names
 
     def get_config(self) -> Config:
         return {

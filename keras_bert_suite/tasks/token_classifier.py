@@ -7,23 +7,21 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.words import WordAnswers
-from keras_bert_suite.tasks.base.idle_weights import (
-    IdleWeights,
-    encode_tokens,
-    find_idle,
-    list_missing_poolers,
-    transform_tokens,
-)
 from keras_bert_suite.tasks.base.labelled_task import (
     LabelledTask,
     make_head,
     resolve_label_names,
+)
+from keras_bert_suite.tasks.base.token_states import (
+    encode_tokens,
+    find_unused,
+    list_missing_poolers,
+    transform_tokens,
 )
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
@@ -35,7 +33,7 @@ from keras_bert_suite.training import TokenAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
+class TokenClassifier(LabelledTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
@@ -105,7 +103,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         encoded = transform_tokens(backbone, encode_tokens(backbone))
         logits = self.token_classifier(self.classifier_dropout(encoded))
         outputs = self.make_outputs(logits, label_names)
-        self.idle_paths = find_idle(backbone, transformed=True)
+        self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
         labels = self.make_labels(label_names)
@@ -134,10 +132,6 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     def make_answers(self, labels: Tags) -> WordAnswers:
         """The answers of the task."""
         return WordAnswers(labels)
-
-    @classmethod
-    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        return checkpoints.token_classifier_arguments(checkpoint)
 
     @classmethod
     def arguments_of(

@@ -95,7 +95,7 @@ def test_fields_and_defaults_are_those_of_transformers(kind):
         assert field.name in theirs, field
         if field.default is not None:
             assert theirs[field.name] == field.default, field
-    for name, default in kind.head_dropouts.values():
+    for name, default in (kind.head_dropout, *kind.head_dropouts.values()):
         # None is the rate of the encoder, and that of ModernBERT has none. Some classes of
         # configurations do not list a field that their heads read.
         usual = (default, 0.0) if kind.name == "modernbert" else (default,)

@@ -6,7 +6,7 @@ import torch
 from checkpoints.wild_files import TOLERANCE, build_classifier, check_encoder, edit_config
 from peer_weights import run_transformers, to_numpy
 
-from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint, save_hugging_face
+from keras_bert_suite.checkpoints import head_arguments, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -74,9 +74,10 @@ def test_dropout_of_the_layer(save_peer, tmp_path):
     model = build_classifier(open_checkpoint(path))
     assert model.dropout == 0.4
     save_hugging_face(model, tmp_path / "again")
-    assert classifier_arguments(open_checkpoint(tmp_path / "again"))["dropout"] == 0.4
+    assert head_arguments(open_checkpoint(tmp_path / "again"), "classifier")["dropout"] == 0.4
     edit_config(path, classifier_dropout=None)
-    assert classifier_arguments(open_checkpoint(path))["dropout"] == 0.2  # hidden_dropout_prob
+    # hidden_dropout_prob
+    assert head_arguments(open_checkpoint(path), "classifier")["dropout"] == 0.2
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes):
     edit_config(path, **changes)
     checkpoint = open_checkpoint(path)
     with pytest.raises(ValueError, match="layer for texts. Pass `num_classes`"):
-        classifier_arguments(checkpoint)
+        head_arguments(checkpoint, "classifier")
     with pytest.warns(UserWarning, match="does not have: classifier"):
         BertBackbone.from_preset(path)
     with pytest.raises(ValueError, match="Pass `num_classes`"):

@@ -7,7 +7,7 @@ from checkpoints.small_model import PIECES
 from checkpoints.wild_files import TOLERANCE
 from peer_weights import random_array, randomize, to_numpy
 
-from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint
+from keras_bert_suite.checkpoints import head_arguments, open_checkpoint
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -88,7 +88,7 @@ def test_other_activation_is_refused(keras_hub_backbone, tmp_path):
     )
     peer.save_to_preset(str(tmp_path))
     with pytest.raises(ValueError, match="no classification layer for texts"):
-        classifier_arguments(open_checkpoint(tmp_path))
+        head_arguments(open_checkpoint(tmp_path), "classifier")
 
 
 def test_task_of_ours_on_it_is_left_to_keras_hub(keras_hub_backbone, tmp_path):
@@ -117,15 +117,22 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
         open_checkpoint(tmp_path)
 
 
-def test_weights_in_another_file_are_refused(keras_hub_backbone, tmp_path):
+@pytest.mark.parametrize("kind", ["external", "virtual"])
+def test_weights_in_another_file_are_refused(keras_hub_backbone, tmp_path, kind):
     import h5py
 
     keras_hub_backbone.save_to_preset(str(tmp_path))
-    (tmp_path / "secret").write_bytes(b"0" * 96)
+    secret = str(tmp_path / "secret")
+    with h5py.File(secret, "w") as file:
+        file["0"] = np.zeros((3, 8), "float32")
     with h5py.File(tmp_path / "model.weights.h5", "a") as file:
         del file["layers/embedding/vars/0"]
-        file["layers/embedding/vars"].create_dataset(
-            "0", (3, 8), "float32", external=[(str(tmp_path / "secret"), 0, 96)]
-        )
+        variables = file["layers/embedding/vars"]
+        if kind == "external":
+            variables.create_dataset("0", (3, 8), "float32", external=[(secret, 0, 96)])
+        else:
+            layout = h5py.VirtualLayout((3, 8), "float32")
+            layout[:] = h5py.VirtualSource(secret, "0", (3, 8))
+            variables.create_virtual_dataset("0", layout)
     with pytest.raises(ValueError, match="embedding/vars/0 lies in another file"):
         open_checkpoint(tmp_path)

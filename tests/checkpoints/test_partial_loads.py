@@ -9,8 +9,8 @@ from peer_weights import run_transformers, to_numpy
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import (
-    classifier_arguments,
     find_other_heads,
+    head_arguments,
     load_weights,
     open_checkpoint,
 )
@@ -58,7 +58,7 @@ def test_classifier_of_something_else(save_peer, inputs, model_name):
     checkpoint = open_checkpoint(path)
     assert checkpoint.label_names is None
     with pytest.raises(ValueError, match="no classification layer for texts.*`num_classes`"):
-        classifier_arguments(checkpoint)
+        head_arguments(checkpoint, "classifier")
     model = TextClassifier(BertBackbone(**checkpoint.backbone_config), num_classes=2)
     with pytest.raises(ValueError, match="classifier/kernel: no tensor is known"):
         load_weights(model, checkpoint)
@@ -142,8 +142,11 @@ def test_copy_is_understood(save_peer, inputs):
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
 
 
-def test_missing_is_refused(save_peer):
+def test_missing_is_refused(save_peer, inputs):
     _, path = save_untied(save_peer)
     edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))
     with pytest.raises(ValueError, match="'tie_word_embeddings' .* is False, but"):
         open_checkpoint(path)
+    # An encoder without the head misses nothing.
+    peer, path = save_peer(config={"tie_word_embeddings": False})
+    check_encoder(BertBackbone.from_preset(path), peer, inputs)

@@ -7,7 +7,7 @@ import torch
 from peer_weights import run_transformers, to_numpy
 from safetensors.numpy import load_file, save_file
 
-from keras_bert_suite.checkpoints import classifier_arguments, load_weights
+from keras_bert_suite.checkpoints import head_arguments, load_weights
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -36,7 +36,7 @@ def check_encoder(backbone, peer, inputs):
 
 def build_classifier(checkpoint):
     """The `TextClassifier` that a checkpoint holds."""
-    arguments = classifier_arguments(checkpoint)
+    arguments = head_arguments(checkpoint, "classifier")
     model = TextClassifier(BertBackbone(**checkpoint.backbone_config), **arguments)
     load_weights(model, checkpoint)
     return model

@@ -141,12 +141,12 @@ def test_bad_input(folder, run, tmp_path):
         (
             ("evaluate", *model, "--input", bad, *COLUMNS, "--label_column=score"),
             1,
-            "bad.tsv, line 2: the score in the column 'score' must be a finite number, got 'high'",
+            "bad.tsv, line 2: the label in the column 'score' is 'high'. Wanted a finite number",
         ),
         (
             ("evaluate", *model, "--input", nan, *COLUMNS, "--label_column=score"),
             1,
-            "nan.tsv, line 2: the score in the column 'score' must be a finite number, got 'nan'",
+            "nan.tsv, line 2: the label in the column 'score' is 'nan'. Wanted a finite number",
         ),
         (("predict", *model, "--input", tmp_path / "x.txt", "--format=tsv"), 1, "x.txt"),
         (("predict", *model, "--input", bad, *COLUMNS), 1, "rows of 2, question, answer. Leave"),

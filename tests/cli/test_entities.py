@@ -150,7 +150,11 @@ def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):
     ("content", "flags", "message"),
     [
         ("good\n", [], "line 1: got 1 fields"),
-        ("good B-NEG\n", [], "sentence 1, word 1 ('good'): the tag 'B-NEG' does not occur in"),
+        (
+            "good B-NEG\n",
+            [],
+            "line 1, word 1 of the sentence ('good'): the tag 'B-NEG' does not occur in",
+        ),
         (
             "good B-POS\n",
             ["--delimiter=tab"],

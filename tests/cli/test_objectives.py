@@ -9,7 +9,6 @@ from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 from keras_bert_cli import main, masker_flags, pretrain
 from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES, choose_objective
-from keras_bert_suite import instances
 from keras_bert_suite.corpus import read_tokenizer
 from keras_bert_suite.instances import instance_planner, instance_ranges
 from keras_bert_suite.preprocessing.masking import token_masker
@@ -95,29 +94,6 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert {name: getattr(backbone, name) for name in expected} == expected
     backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
-
-
-def test_flags_reach_the_masker(corpus):
-    given = {"mask_token_rate": 0.7, "random_token_rate": 0.2, "max_predictions": 5}
-    given |= {"unit": "word", "seed": 7}
-    flags = ["--output=run", "--steps=1", f"--corpus={corpus}", "--masking_rate=0.3"]
-    flags += [f"--{name}={value}" for name, value in given.items()]
-    values = parse_flags("pretrain", pretrain, flags)
-    masker = masker_flags.make_masker(values, None, read_tokenizer(corpus))
-    assert {name: getattr(masker, name) for name in given} == given and masker.rate == 0.3
-
-
-def test_flags_reach_the_batches(corpus, monkeypatch):
-    given = {"sequence_length": 24, "batch_size": 6, "mode": "sop", "short_seq_prob": 0.3}
-    given |= {"seed": 7, "shuffle_blocks": 3}
-    flags = ["--output=run", "--steps=1", f"--corpus={corpus}", "--held_out=0"]
-    flags += [f"--{name}={value}" for name, value in given.items()]
-    values = parse_flags("pretrain", pretrain, flags)
-    made = []
-    monkeypatch.setattr(instances, "PretrainingBatches", lambda *_, **given: made.append(given))
-    monkeypatch.setattr(instances, "MixedBatches", list)
-    pretrain.make_batches(values, choose_objective(values), [None], read_tokenizer(corpus))
-    assert made == [given]
 
 
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):

@@ -6,11 +6,12 @@ from matplotlib.image import imread
 
 from keras_bert_cli.plots import (
     plot_confusion_matrix,
+    plot_heat_map,
     plot_label_scores,
     plot_numbers,
+    plot_thresholds,
     plot_training_curves,
 )
-from keras_bert_cli.text_plots import plot_heat_map, plot_thresholds
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

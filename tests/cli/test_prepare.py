@@ -51,16 +51,6 @@ def test_writes_what_the_function_writes(run, workshop):
     assert read_folder(workshop / "out" / "shards") == read_folder(workshop / "ours")
 
 
-def test_flags_reach_the_tokenizer_and_the_reader(run, workshop):
-    arguments = [*ARGUMENTS[:1], "--input=corpus/a.txt", *ARGUMENTS[2:], "--workers=1"]
-    options = ["--nolowercase", "--strip_accents", "--format=files"]
-    assert run(*arguments, *options)[::2] == (0, "")
-    manifest = open_corpus("out/shards").manifest
-    assert manifest["documents"] == 1 and manifest["unknown_tokens"] > 20
-    assert manifest["tokenizer"]["lowercase"] is False
-    assert manifest["tokenizer"]["strip_accents"] is True
-
-
 @pytest.mark.parametrize(
     "changes, status, message",
     [

@@ -139,7 +139,7 @@ def test_flags_of_other_tasks(run, workshop, tables, tmp_path, task, flags, mess
 def test_wrong_tables(run, workshop, tmp_path):
     words = write_table(tmp_path / "words.tsv", ["much"] * 32)
     status, _, err = finetune(run, workshop, words, "regress", tmp_path / "model.keras")
-    assert status == 1 and "words.tsv, line 2: the number of the text is 'much'" in err
+    assert status == 1 and "words.tsv, line 2: the label in the column 'label' is 'much'" in err
     empty = write_table(tmp_path / "empty.tsv", [""] * 32)
     status, _, err = finetune(run, workshop, empty, "multilabel", tmp_path / "model.keras")
     assert status == 1 and "No text of" in err and "empty.tsv has a label" in err

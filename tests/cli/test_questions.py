@@ -138,7 +138,10 @@ def test_wrong_questions(answering, run, workshop, tmp_path):
     ]
     for arguments, message in (
         ([*finetune, tmp_path / "wrong.json"], "question 2-1 has 1 answers"),
-        ([*finetune, tmp_path / "all.json", "--dev", answering / "dev.json"], "it has no answer"),
+        (
+            [*finetune, tmp_path / "all.json", "--dev", answering / "dev.json"],
+            "the question has no answer",
+        ),
         (
             [*finetune, tmp_path / "all.json", "--text_column=x"],
             "--text_column is for other tables",

@@ -34,29 +34,6 @@ def test_writes_what_the_function_returns(run, corpus):
     assert list_files(corpus / "out") == ["vocab.txt"]
 
 
-def test_flags_reach_the_training(run, corpus):
-    arguments = ["vocab", "--input=corpus/a.txt,corpus/b*", "--output=vocab.txt"]
-    arguments += ["--nolowercase", "--min_frequency=1", "--num_unused=2", "--limit_alphabet=7"]
-    status, out, err = run(*arguments, "--strip_accents", "--size=30")
-    assert (status, err) == (0, "")
-    expected = kbs.train_vocabulary(
-        [TEXTS["a.txt"], TEXTS["b.txt"]],
-        size=30,
-        lowercase=False,
-        strip_accents=True,
-        min_frequency=1,
-        num_unused=2,
-        limit_alphabet=7,
-    )
-    lines = (corpus / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    assert lines == expected and "lowing" in lines
-    assert "0.00% are unknown" not in out
-
-    status, out, err = run(*arguments)
-    assert (status, out) == (1, "") and "vocab.txt exists already" in err
-    assert run(*arguments, "--overwrite")[0] == 0
-
-
 def test_it_reads_what_prepare_reads(run, corpus):
     """Not the syntax of JSON: a line feed is no letter n."""
     text = "low\nlowing été"

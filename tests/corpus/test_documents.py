@@ -203,17 +203,18 @@ def test_bytes_are_replaced(faulty):
 
 
 def test_long_lists_are_cut(tmp_path):
-    for number in range(4):
+    for number in range(6):
         (tmp_path / f"{number}.jsonl").write_bytes(b'{"te\xffxt": ""}\n' * 7)
     (tmp_path / "0.jsonl").write_text(json.dumps({"k" * 900 + str(i): "" for i in range(30)}))
     _, faults = read_with_faults(tmp_path)
-    assert len(faults) == faults.documents == 1 + 3 * 7
+    assert len(faults) == faults.documents == 1 + 5 * 7
     first, *lines = str(faults.error(str(tmp_path))).splitlines()
-    assert first == "22 places of the input cannot be read:"
+    assert first == "36 places of the input cannot be read:"
     assert len(lines[0]) < 3000 and lines[0].endswith("kkk19, ... and 10 more].")
     assert all(line.count("is not UTF-8") for line in lines[1:20])
     assert lines[5].startswith(f"{tmp_path}/1.jsonl, line 5 is not UTF-8: byte 0xff at offset 60")
-    assert lines[20] == "2 more" and len(lines) == 22
+    assert lines[6].startswith(f"{tmp_path}/2.jsonl, line 1 is not UTF-8")
+    assert lines[20] == "16 more" and len(lines) == 22
 
 
 def test_input_that_shrinks(tmp_path):

@@ -300,13 +300,14 @@ def test_everything_that_cannot_be_read_is_said_at_once(faulty, tmp_path, worker
         prepare_corpus(faulty, make_tokenizer(), tmp_path / "out", workers, slice_bytes=150)
     assert read_folder(tmp_path / "out") == {}
     lines = str(error.value).splitlines()
-    assert len(lines) == 1 + 16 + 1
+    assert len(lines) == 1 + 2 * 5 + 1 + 1
     assert lines[0] == "16 places of the input cannot be read:"
     assert lines[1].startswith(f"{faulty}/a.txt, line 9 is not UTF-8: byte 0xff at offset ")
-    assert lines[8] == (
+    assert lines[6] == (
         f"{faulty}/b.jsonl, line 4 is not JSON: Expecting property name enclosed in double quotes "
         "(character 2)."
     )
+    assert lines[11] == "6 more"
 
 
 def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
@@ -329,7 +330,7 @@ def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
     assert manifest["documents"] == 60 + 51
     check_same_corpus(open_corpus(tmp_path / "one"), expected)
     places = list_faults(manifest, faulty)
-    assert len(places) == 9
+    assert len(places) == 6 and places[5] == "4 more"
     assert places[1].startswith(f"{faulty}/b.jsonl, line 11 is not JSON: Expecting property")
     assert str(faulty) not in (tmp_path / "one" / "manifest.json").read_text()
 
@@ -431,6 +432,18 @@ def test_a_corpus_knows_its_tokenizer(corpus, tmp_path):
     assert found.get_vocabulary() == tokenizer.get_vocabulary()
     ours, theirs = found.get_config(), tokenizer.get_config()
     assert {**ours, "name": None} == {**theirs, "name": None}
+
+
+def test_corpora_of_other_tokenizers_are_not_mixed(prepared, corpus, tmp_path):
+    pieces = make_tokenizer().get_vocabulary()
+    for name, other in {
+        "tokenizer": make_tokenizer(lowercase=False),
+        "vocabulary_sha256": type(make_tokenizer())([*pieces[:-2], *pieces[:-3:-1]]),
+    }.items():
+        prepare_corpus(corpus / "a.txt", other, tmp_path / name)
+        with pytest.raises(ValueError, match=f"than {prepared}: its {name} is "):
+            read_tokenizer(prepared, prepared, tmp_path / name)
+    assert read_tokenizer(prepared, prepared).get_vocabulary() == pieces
 
 
 def test_manifest_names_no_place(prepared, corpus):

@@ -110,8 +110,8 @@ def test_tags_of_words():
     assert [row.tolist() for row in encoded] == [[1, 0, 2], []]
     assert all(row.dtype == "int32" for row in encoded)
     for wrong in (3, -1, "perhaps"):
-        with pytest.raises(ValueError, match=f"Label '?{wrong}'? at row 1, word 1 is not one of"):
-            encode_tags([["no"], ["yes", wrong]], NAMES)
+        with pytest.raises(ValueError, match=f"Label '?{wrong}'? at row 2, word 1 is not one of"):
+            encode_tags([["no"], [], ["yes", wrong]], NAMES)
 
 
 def test_tokens_without_a_label_have_no_weight():

@@ -4,10 +4,10 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data import RowBatches
 from keras_bert_suite.data.input_dataset import is_dataset, num_batches
 from keras_bert_suite.data.row_orders import shuffled
 from keras_bert_suite.data.rows import Rows, read_batch
+from keras_bert_suite.runs.batches import RowBatches
 
 
 def test_a_batch_is_a_function_of_its_index():
@@ -29,15 +29,6 @@ def test_a_batch_is_a_function_of_its_index():
 def test_strings_are_kept_as_objects():
     rows = Rows.read(["a", "b" * 100_000])
     assert rows.inputs[0].dtype == object and rows.inputs[0].nbytes < 100
-    assert Rows.read((["a", "b" * 100_000], ["cc", "d"])).text_lengths().tolist() == [3, 100_001]
-    assert Rows.read({"token_ids": np.ones((2, 3))}).text_lengths() is None
-
-
-def test_tokens_are_counted_over_all_segments():
-    rows = Rows.read((["a b", "c"], ["d", "e f g"]))
-    counted = rows.text_lengths(lambda texts: np.array([len(text.split()) for text in texts]))
-    assert counted.tolist() == [3, 4]
-    assert rows.text_lengths().tolist() == [4, 6]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,20 @@ def test_a_killed_process_holds_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_was_removed_locks_nothing(tmp_path, monkeypatch):
+    """The process that held it before removes it between the opening and the lock."""
+    take, files = folder_lock._try_lock, [tmp_path / ".lock"]
+
+    def take_late(descriptor, folder):
+        if files:
+            files.pop().unlink()
+        return take(descriptor, folder)
+
+    monkeypatch.setattr(folder_lock, "_try_lock", take_late)
+    with lock_folder(tmp_path) as lock:
+        assert os.path.samestat(os.fstat(lock), os.stat(tmp_path / ".lock"))
+
+
 def test_an_error_gives_the_folder_back(tmp_path):
     for _ in range(2):
         with pytest.raises(KeyError), lock_folder(tmp_path):

@@ -10,7 +10,7 @@ DOCUMENTS = ["good bad good plot film", "", "film " * 11, "good"]
 
 
 def make_packer(**kwargs):
-    return SegmentPacker(WordPieceTokenizer(VOCABULARY), 4, **kwargs)
+    return SegmentPacker(WordPieceTokenizer(VOCABULARY, pad_token="un"), 4, **kwargs)
 
 
 @pytest.mark.parametrize("max_windows", [1, 2, 3, 7])
@@ -35,12 +35,13 @@ def test_arrays_and_tensors_are_equal():
     packer = make_packer(padding_lengths=None)
     arrays = pack_documents(packer, (DOCUMENTS,), max_windows=4)
     assert {array.shape for array in arrays.values()} == {(4, 4, 4)}
-    good, bad, plot, film = (VOCABULARY.index(word) for word in ("good", "bad", "plot", "film"))
+    words = ("good", "bad", "plot", "film", "un")
+    good, bad, plot, film, pad = map(VOCABULARY.index, words)
     assert arrays["token_ids"][0].tolist() == [
         [2, good, bad, 3],
         [2, good, plot, 3],
-        [2, film, 3, 0],
-        [0, 0, 0, 0],
+        [2, film, 3, pad],
+        [pad] * 4,
     ]
     assert arrays["padding_mask"][1].tolist() == [[1, 1, 0, 0], [0] * 4, [0] * 4, [0] * 4]
     graph = tf.function(lambda texts: pack_documents(packer, (texts,), max_windows=4))

@@ -16,6 +16,10 @@ CASES = {
     # Replicas have unequal numbers of masked tokens.
     "pretraining": ("pretraining", {}, {}),
     "weighted rows": ("texts", {}, {"weighted": True}),
+    "summed rows": (
+        *("texts", {}),
+        {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")},
+    ),
     "clipping": ("pairs", {"global_clipnorm": 0.05}, {}),
     "accumulation": ("texts", {"gradient_accumulation_steps": 2}, {"metrics": ["accuracy"]}),
     "words": ("words", {}, {}),

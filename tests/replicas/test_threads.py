@@ -14,7 +14,15 @@ pytestmark = pytest.mark.backend("torch")
 
 #: Each has a sum, a share or a loss of its own. `test_gloo.py` has the others.
 CHOSEN = (
-    *("pretraining", "weighted rows", "clipping", "accumulation", "ranks", "optimizer of Keras"),
+    *(
+        "pretraining",
+        "weighted rows",
+        "summed rows",
+        "clipping",
+        "accumulation",
+        "ranks",
+        "optimizer of Keras",
+    ),
     *("cached and one row left", "a step that is not finite", "packed"),
 )
 

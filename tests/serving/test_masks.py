@@ -23,7 +23,7 @@ from keras_bert_suite import (
     export_saved_model,
 )
 from keras_bert_suite.serving.mask_answers import ServedMasks
-from keras_bert_suite.tasks.mask_filling import pack_masked_texts
+from keras_bert_suite.tasks.data.masked_texts import pack_masked_texts
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -93,7 +93,11 @@ def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
         assert (got["probabilities"][row, number:] == 0).all()
         assert (starts[number:] == -1).all() and (byte_starts[number:] == -1).all()
     # A client that has token ids gets the same guesses.
-    packed = pack_masked_texts(model, ([text.decode("utf-8", "ignore") for text in texts],))
+    packed = pack_masked_texts(
+        model.preprocessor,
+        model.data.encoder,
+        ([text.decode("utf-8", "ignore") for text in texts],),
+    )
     positions = packed.pop("mask_positions")
     by_ids = signatures["serve_ids"](**{k: tf.constant(v) for k, v in packed.items()})
     np.testing.assert_array_equal(by_ids["tokens"], got["tokens"])
@@ -158,7 +162,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     packer = SegmentPacker(tokenizer, 256, padding_lengths=None)
     inputs = ["token_ids", "padding_mask"]
     task = SimpleNamespace(preprocessor=packer, backbone=SimpleNamespace(input=inputs))
-    wanted = pack_masked_texts(task, (texts,))
+    wanted = pack_masked_texts(task.preprocessor, task.data.encoder, (texts,))
     got = ServedMasks(task).pack((tf.constant(texts),))
     assert len(texts) > 250
     for name in inputs:
@@ -186,7 +190,7 @@ def test_portable_formats(model, file_format, tmp_path):
     """For LiteRT positions are padded to the length of a row, as token ids are."""
     export, run = PORTABLE[file_format]
     export(model, tmp_path / "model")
-    packed = pack_masked_texts(model, (TEXTS[:4],))
+    packed = pack_masked_texts(model.preprocessor, model.data.encoder, (TEXTS[:4],))
     length = model.preprocessor.sequence_length
     padded = {
         name: np.pad(array, [(0, 0), (0, length - array.shape[1])])

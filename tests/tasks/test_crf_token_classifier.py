@@ -12,9 +12,9 @@ from keras_bert_suite import (
     SegmentPacker,
     TokenClassifier,
     WordPieceTokenizer,
+    read_conll,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
-from keras_bert_suite.data.conll import list_tags, read_conll
 from keras_bert_suite.data.tag_schemes import convert_tags, find_entities
 
 LABELS = ["O", "B-POS", "I-POS"]
@@ -224,19 +224,19 @@ def test_chinese_characters_in_entities_out(tmp_path):
     )
     for name, text, scheme in (("resume", bmes, "BMES"), ("weibo", numbered + "\n", "BIO")):
         (tmp_path / name).write_text(text * 4, encoding="utf-8")
-        rows, tags = read_conll(tmp_path / name)
-        assert rows[0] == [character for character, _ in tagged]
+        train = read_conll(tmp_path / name)
+        assert train.x[0] == [character for character, _ in tagged]
         backbone = BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
         packer = SegmentPacker(WordPieceTokenizer(vocabulary), 16, padding_lengths=(16,))
-        tagger = CrfTokenClassifier(backbone, label_names=list_tags(tags), preprocessor=packer)
+        tagger = CrfTokenClassifier(backbone, label_names=train.label_names, preprocessor=packer)
         assert tagger.scheme == scheme
         tagger.compile(AdamW(LinearWarmupDecay(1e-2)))
-        tagger.fit(rows, tags, epochs=12, verbose=0)
+        tagger.fit(train.x, train.y, epochs=12, verbose=0)
         (found,) = tagger.predict(["高勇男北京大学教授"], verbose=0)
         assert [(e.label, e.text) for e in found] == [
             ("NAME", "高勇"), ("ORG", "北京大学"), ("TITLE", "教授"),
         ]  # fmt: skip
-        assert [(e.start, e.end) for e in found] == [e[1:] for e in find_entities(tags[0])]
+        assert [(e.start, e.end) for e in found] == [e[1:] for e in find_entities(train.y[0])]
         if name == "resume":
             continue
-        assert tagger.predict(rows[:1], verbose=0)[0][1].text == "北京大学"
+        assert tagger.predict(train.x[:1], verbose=0)[0][1].text == "北京大学"

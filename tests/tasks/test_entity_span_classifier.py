@@ -12,9 +12,8 @@ from keras_bert_suite import (
     LinearWarmupDecay,
     SegmentPacker,
     WordPieceTokenizer,
+    read_conll,
 )
-from keras_bert_suite.data.conll import read_conll
-from keras_bert_suite.data.span_labels import tags_to_spans
 from keras_bert_suite.tasks.answers.entities import Entity
 
 LABELS = ["POS", "PLOT"]
@@ -80,6 +79,14 @@ def test_it_finds_nested_entities(finder):
     }  # fmt: skip
     assert [e.text for e in found] == [text[e.start : e.end] for e in found]
     assert finder.predict([], verbose=0) == []
+
+
+def test_a_new_head_for_other_types(finder, tmp_path):
+    finder.save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="left out"):
+        other = EntitySpanClassifier.from_preset(tmp_path / "preset", num_classes=3)
+    assert type(other.head) is type(finder.head) and other.head.num_classes == 3
+    assert other.label_names == ["0", "1", "2"]
 
 
 def test_what_it_predicts_is_a_label(finder):
@@ -237,8 +244,8 @@ def test_other_wrong_arguments(finder, tmp_path):
 def test_chinese_characters_in_entities_out(tmp_path):
     tagged = "北 B-ORG\n京 M-ORG\n大 M-ORG\n学 E-ORG\n教 B-TITLE\n授 E-TITLE\n\n"
     (tmp_path / "train.bmes").write_text(tagged * 4, encoding="utf-8")
-    rows, tags = read_conll(tmp_path / "train.bmes")
-    spans = [[*tags_to_spans(row), (0, 2, "LOC")] for row in tags]
+    train = read_conll(tmp_path / "train.bmes", scheme="spans")
+    rows, spans = train.x, [[*row, (0, 2, "LOC")] for row in train.y]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"北京大学教授"]
     finder = EntitySpanClassifier(
         BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)}),

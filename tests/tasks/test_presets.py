@@ -10,6 +10,7 @@ import keras_hub
 import numpy as np
 import pytest
 from kerashub_models import MODELS
+from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -28,6 +29,7 @@ from keras_bert_suite import (
     TokenClassifier,
     WordPieceTokenizer,
 )
+from keras_bert_suite.checkpoints import save_hugging_face
 
 TEXTS, LABELS = make_reviews(16)
 PAIRS = (TEXTS, make_reviews(16, seed=1)[0])
@@ -51,6 +53,19 @@ def test_paths_need_not_be_strings(preset):
     for cls in (TextClassifier, Pretrainer, BertBackbone, SegmentPacker, WordPieceTokenizer):
         with pytest.warns(UserWarning) if cls is Pretrainer else contextlib.nullcontext():
             assert isinstance(cls.from_preset(preset), cls)
+
+
+@pytest.mark.parametrize("save", [TextClassifier.save_to_preset, save_hugging_face])
+def test_weights_are_loaded_unless_told_otherwise(save, tmp_path):
+    classifier = randomize(make_classifier())
+    save(classifier, str(tmp_path / "saved"))
+    wanted = to_numpy(classifier.backbone.token_embedding.embeddings)
+    for cls in (TextClassifier, BertBackbone):
+        for load_weights in (True, False):
+            model = cls.from_preset(tmp_path / "saved", load_weights=load_weights)
+            backbone = model if cls is BertBackbone else model.backbone
+            got = to_numpy(backbone.token_embedding.embeddings)
+            assert np.array_equal(got, wanted) == load_weights
 
 
 def test_a_damaged_preset_is_refused(preset, tmp_path):

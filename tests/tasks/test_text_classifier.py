@@ -122,10 +122,13 @@ def test_validation_and_weights():
         batch_size=16,
         epochs=2,
         validation_data=(TEXTS[:20], LABELS[:20]),
+        validation_split=0.5,  # Not read beside `validation_data`, as in Keras.
         class_weight={0: 1.0, 1: 2.0},
         verbose=0,
     ).history
     assert len(history["val_accuracy"]) == 2
+    held_out = classifier.evaluate(TEXTS[:20], LABELS[:20], batch_size=16, verbose=0)
+    assert [history["val_loss"][-1], history["val_accuracy"][-1]] == pytest.approx(held_out)
     split = classifier.fit(TEXTS, LABELS, batch_size=16, validation_split=0.25, verbose=0)
     assert "val_loss" in split.history
     zero = classifier.evaluate(TEXTS, LABELS, sample_weight=np.zeros(48), batch_size=16, verbose=0)

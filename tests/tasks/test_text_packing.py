@@ -4,11 +4,15 @@ from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.tasks.data import text_packing
-from keras_bert_suite.tasks.data.text_packing import measure_rows
+from keras_bert_suite.tasks.data import texts as texts_module
+from keras_bert_suite.tasks.data.texts import TextData
 
 #: Texts of 8, 4 and 2 tokens, the longer the fewer.
 TEXTS = ["!!!!!!!!", "film was bad ,", "acting awful" + " " * 30]
+
+
+def measure(packer, rows):
+    return TextData(packer, None, None).lengths(rows)
 
 
 def test_rows_are_measured_in_tokens(monkeypatch):
@@ -17,16 +21,16 @@ def test_rows_are_measured_in_tokens(monkeypatch):
     tokens = Rows.read(TEXTS[:2])
     tokens.inputs[0][:] = [np.ones(3, "int32"), np.ones(7, "int32")]
     characters = [len(text) for text in TEXTS]
-    assert measure_rows(packer, Rows.read(TEXTS)).tolist() == [8, 4, 2]
-    assert measure_rows(packer, Rows.read([text.encode() for text in TEXTS])).tolist() == [8, 4, 2]
-    assert measure_rows(packer, pairs).tolist() == [9, 7, 2]
-    assert measure_rows(packer, tokens).tolist() == [3, 7]
-    assert measure_rows(packer, Rows.read([])).tolist() == []
-    assert measure_rows(packer, Rows.read({"token_ids": np.ones((2, 3))})) is None
-    assert measure_rows(None, Rows.read(TEXTS)).tolist() == characters
-    assert measure_rows(make_bert()[1], Rows.read(TEXTS)).tolist() == characters
-    monkeypatch.setattr(text_packing, "_MOST_CHARACTERS", 10)
-    assert measure_rows(packer, Rows.read(TEXTS)).tolist() == characters
+    assert measure(packer, Rows.read(TEXTS)).tolist() == [8, 4, 2]
+    assert measure(packer, Rows.read([text.encode() for text in TEXTS])).tolist() == [8, 4, 2]
+    assert measure(packer, pairs).tolist() == [9, 7, 2]
+    assert measure(packer, tokens).tolist() == [3, 7]
+    assert measure(packer, Rows.read([])).tolist() == []
+    assert measure(packer, Rows.read({"token_ids": np.ones((2, 3))})) is None
+    assert measure(None, Rows.read(TEXTS)).tolist() == characters
+    assert measure(make_bert()[1], Rows.read(TEXTS)).tolist() == characters
+    monkeypatch.setattr(texts_module, "_MOST_CHARACTERS", 10)
+    assert measure(packer, Rows.read(TEXTS)).tolist() == characters
 
 
 def test_batches_of_similar_length():

@@ -72,6 +72,8 @@ def make_pairs():
     """dict of name -> (tokenizer, function from a text to the ids that it must have)."""
     albert, fairseq = make_albert(), make_xlm_roberta()
     simple = make_albert(rule="identity")
+    # A text may begin with an unknown piece, after one that ends with an unknown piece.
+    spaceless = make_albert(rule="identity", pieces=PIECES[1:])
     cased = {"lowercase": False, "strip_accents": False}
     accented = {"strip_accents": False}
     return {
@@ -80,10 +82,11 @@ def make_pairs():
         "accents": (AlbertTokenizer(albert, **accented), make_albert_oracle(albert, True, False)),
         "XLM-RoBERTa": (XLMRobertaTokenizer(fairseq), make_fairseq_oracle(fairseq)),
         "no rules": (SentencePieceTokenizer(simple), make_plain_oracle(simple)),
+        "no space": (SentencePieceTokenizer(spaceless), make_plain_oracle(spaceless)),
     }
 
 
-NAMES = ("ALBERT", "cased", "accents", "XLM-RoBERTa", "no rules")
+NAMES = ("ALBERT", "cased", "accents", "XLM-RoBERTa", "no rules", "no space")
 
 
 @pytest.fixture(scope="module")

@@ -120,8 +120,8 @@ def test_special_tokens_that_are_absent():
 def change(**fields):
     model = ModelProto.FromString(MODELS[AlbertTokenizer])
     for name, value in fields.items():
-        spec = model.normalizer_spec if name[0] == "a" or "charsmap" in name else model.trainer_spec
-        setattr(spec, name, value)
+        specs = model.normalizer_spec, model.trainer_spec
+        setattr(next(spec for spec in specs if hasattr(spec, name)), name, value)
     return model.SerializeToString()
 
 
@@ -135,7 +135,15 @@ def change(**fields):
         (MODELS[AlbertTokenizer][:-10], "is no SentencePiece model"),
         (change(model_type=2), "has model_type BPE; only UNIGRAM can be read"),
         (change(byte_fallback=True), "has byte_fallback True; only False can be read"),
-        (change(add_dummy_prefix=False), "has add_dummy_prefix False"),
+        *(
+            (change(**{name: not needed}), f"has {name} {not needed}; only {needed} can be read")
+            for name, needed in {
+                "treat_whitespace_as_suffix": False,
+                "escape_whitespaces": True,
+                "remove_extra_whitespaces": True,
+                "add_dummy_prefix": True,
+            }.items()
+        ),
         (change(precompiled_charsmap=charsmap()[:5000]), "rules for characters are damaged"),
         (change(precompiled_charsmap=b"\0\4\0\0" + b"\xff" * 1024), "rules for characters are d"),
         (make_albert(pieces=["a", "a"]), "not one unknown piece and others"),

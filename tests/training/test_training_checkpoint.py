@@ -22,7 +22,7 @@ from small_pretraining import (
 from small_texts import TINY
 from tables import everywhere_for
 
-from keras_bert_suite import TrainingCheckpoint
+from keras_bert_suite import AdamW, TrainingCheckpoint
 
 
 @pytest.fixture(scope="module")
@@ -159,12 +159,25 @@ def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
     assert np.isfinite(logs["loss"]).all()
 
 
-def test_skipped_steps_are_counted_in_steps(directory):
-    """Of accumulated batches the whole group is one, and may be more than `max_skipped`."""
+@pytest.mark.parametrize(("dtype", "steps"), [("float32", 3), ("mixed_float16", 4)])
+def test_skipped_steps_are_counted_in_steps(directory, dtype, steps):
+    """Of accumulated batches the whole group is one, and may be more than `max_skipped`.
+
+    A loss scale drops a batch alone, and then the last batches are no whole group.
+    """
     checkpoint = TrainingCheckpoint(directory, max_skipped=2)
-    task = build_pretrainer(gradient_accumulation_steps=3)
+    task = build_pretrainer(dtype, gradient_accumulation_steps=3)
     logs = fit(task, checkpoint, data=SmallBatches(bad={1}), epochs=2)
-    assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == 3
+    assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == steps
+
+
+@pytest.mark.backend("jax")
+def test_several_steps_in_one_execution(directory):
+    """Keras calls the callback after the last of them, which need not be a multiple of `every`."""
+    task = build_pretrainer()
+    task.compile(AdamW(1e-3), steps_per_execution=STEPS_PER_EPOCH)
+    fit(task, TrainingCheckpoint(directory, every=5, keep=100))
+    assert list_names(directory) == [f"step-{n:08d}" for n in (7, 14, 21, 28)]
 
 
 def test_a_run_of_bad_batches_stops_the_training(directory):

@@ -35,7 +35,7 @@ class GoogleCheckpoint(Checkpoint):
         self._tensors = TensorBundle(prefix)
         shape = self._tensors.shapes().get("output_weights", ())
         if len(shape) == 2 and shape[0] > 1:  # One output is a regression.
-            self.classifier_config = {"label_names": [str(i) for i in range(shape[0])]}
+            self.heads = {"classifier": {"label_names": [str(i) for i in range(shape[0])]}}
 
     @property
     def tokenizer_config(self):

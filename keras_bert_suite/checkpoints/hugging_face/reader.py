@@ -3,13 +3,8 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
-from keras_bert_suite.checkpoints.hugging_face.config import (
-    find_model_type,
-    has_head,
-    read_classifier,
-    read_multiple_choice,
-    read_token_classifier,
-)
+from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.hugging_face.config import find_model_type, has_architecture
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
@@ -27,8 +22,8 @@ WEIGHT_FILES = (
     ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
 )
 
-#: Our paths of the kernel of the layer `classifier`. Not every name table has both.
-_CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
+#: The layer that heads of many classes of transformers have. Only the class says what it is for.
+ANY_HEAD = "classifier"
 
 
 class HuggingFaceCheckpoint(Checkpoint):
@@ -57,31 +52,27 @@ class HuggingFaceCheckpoint(Checkpoint):
             **kind.read_more(config),
         }
         _check_decoder(config, shapes, kind.names)
-        self.name_table, classifier = _find_classifier(kind, shapes)
-        encoder_dropout = self.backbone_config.get("dropout", 0.0)
-        dropouts = {
-            head: config.read("rate", name, encoder_dropout if default is None else default)
-            for head, (name, default) in kind.head_dropouts.items()
-        }
-        self.classifier_config = read_classifier(config, classifier, dropouts["classifier"])
+        self.name_table = _find_table(kind, shapes)
+        self.heads = self._read_heads(config, shapes)
+        self.name_table = _without_heads(self.name_table, self.heads, shapes)
         self.sequence_length = self._read_sequence_length()
-        self.token_classifier_config = read_token_classifier(
-            config, classifier, dropouts["token_classifier"]
-        )
-        if kind.has_our_choices(config):
-            self.multiple_choice_config = read_multiple_choice(
-                config, classifier, dropouts["choice_scorer"]
-            )
-        if classifier is not None:
-            # A layer with the name "classifier" may be a head that this package does not have.
-            heads = {"classifier": self.classifier_config is not None}
-            heads["token_classifier"] = self.token_classifier_config is not None
-            heads["choice_scorer"] = self.multiple_choice_config is not None
-            # Some kinds of model have a layer of another name for answers.
-            heads["span_labeler"] = has_head(config, "ForQuestionAnswering")
-            self.name_table = _without_heads(
-                self.name_table, {head for head, is_there in heads.items() if not is_there}
-            )
+
+    def _read_heads(self, config, shapes):
+        """dict of the layer of each fine-tuned head -> arguments of its task."""
+        kind, heads = self.model_type, {}
+        for head in FINE_TUNED:
+            name, _ = self.name_table.their_name(head.path) or (None, None)
+            shape = shapes.get(name, ())
+            if len(shape) != 2 or not has_architecture(config, head.ending):
+                continue
+            if head.layer in kind.head_checks and not kind.head_checks[head.layer](config):
+                continue
+            encoder_dropout = self.backbone_config.get("dropout", 0.0)
+            dropout = config.read("rate", *kind.find_dropout(head.layer, encoder_dropout))
+            arguments = head.read(config, shape[0], dropout)
+            if arguments is not None:
+                heads[head.layer] = arguments
+        return heads
 
     def _read_sequence_length(self):
         path = self.path / "sentence_bert_config.json"
@@ -111,26 +102,25 @@ def find_config(path):
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
 
 
-def _find_classifier(kind, shapes):
-    """(name table; shape of the kernel of the classification layer, or None) of a checkpoint."""
-    for table in (kind.classifier_names or kind.names, kind.names):
-        for path in _CLASSIFIER_KERNELS:
-            row = table.their_name(path)
-            if row is not None and row[0] in shapes:
-                return table, shapes[row[0]]
-    return kind.names, None
+def _find_table(kind, shapes):
+    """The `NameTable` of a checkpoint. Some kinds have another one for a classifier of texts."""
+    table = kind.classifier_names
+    is_there = table is not None and table.their_name(TEXTS.path)[0] in shapes
+    return table if is_there else kind.names
 
 
-def _without_heads(table, absent):
-    """A name table in which the layer of the classifier belongs to none of the `absent` heads."""
-    kernels = map(table.their_name, _CLASSIFIER_KERNELS)
-    layer = part_of(next(row[0] for row in kernels if row is not None))
-    rows = [
-        row
-        for row in table.rows
-        if row[0].partition("/")[0] not in absent or part_of(row[1]) != layer
-    ]
-    return replace(table, rows=tuple(rows))
+def _without_heads(table, heads, shapes):
+    """A name table in which the layer `classifier` of a file belongs to the heads of the file.
+
+    It may be a head that this package does not have.
+    """
+    absent = {layer for layer in HEADS_BY_LAYER if layer not in heads}
+
+    def is_wrong(path, name):
+        layer = path.partition("/")[0]
+        return layer in absent and part_of(name) == ANY_HEAD and name in shapes
+
+    return replace(table, rows=tuple(row for row in table.rows if not is_wrong(*row[:2])))
 
 
 def _check_decoder(config, shapes, names):

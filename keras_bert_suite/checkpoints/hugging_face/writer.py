@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.hugging_face.config import THRESHOLDS
+from keras_bert_suite.checkpoints.head_types.table import TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
@@ -26,10 +26,6 @@ from keras_bert_suite.checkpoints.writer_parts import (
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.safetensors_file import write_safetensors
-
-#: The weights that tell a head on tokens. Its class in transformers has no pooler, if no output
-#: depends on it.
-_TOKEN_HEADS = ("token_classifier/kernel", "span_labeler/kernel", "replaced_tokens/scorer/kernel")
 
 
 def save_hugging_face(
@@ -95,19 +91,18 @@ def save_hugging_face(
         constants["embedding_dim"] = backbone.hidden_dim
     check_constants(backbone, constants, owner)
     names = kind.names
-    if "classifier/kernel" in weights_by_path(model):
+    if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names or kind.names
     weights = collect_weights(model, names, owner)
-    if any(path in weights for path in _TOKEN_HEADS):
+    head = find_head(weights)
+    if head is not None and head.drops_pooler:
         poolers = {path for path in weights if path.startswith("pooler/")}
-        idle = getattr(model, "idle_paths", poolers)
+        idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
-    config["architectures"] = [kind.find_architecture(weights)]
-    heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
-    if heads:
-        config.update(_label_maps(model, weights[heads[0]].shape[-1]))
-        config.update(_describe_problem(model))
-    config.update(_describe_dropout(model, backbone, kind, weights))
+    config["architectures"] = [kind.classes + (head.ending if head else "Model")]
+    if head is not None:
+        config.update(head.write(model, weights[head.path].shape[-1]))
+        config.update(_describe_dropout(model, backbone, kind, head))
     _warn_of_global_tokens(model, backbone, config["architectures"][0])
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     length = find_length(model, sequence_length)
@@ -143,13 +138,10 @@ def _check_kind(tokenizer, kind):
         )
 
 
-def _describe_dropout(model, backbone, kind, weights):
+def _describe_dropout(model, backbone, kind, head):
     """The field for the dropout rate before the head of a task."""
-    for head, (name, default) in kind.head_dropouts.items():
-        usual = getattr(backbone, "dropout", 0.0) if default is None else default
-        if f"{head}/kernel" in weights and getattr(model, "dropout", usual) != usual:
-            return {name: model.dropout}
-    return {}
+    name, usual = kind.find_dropout(head.layer, getattr(backbone, "dropout", 0.0))
+    return {} if getattr(model, "dropout", usual) == usual else {name: model.dropout}
 
 
 def _warn_of_global_tokens(model, backbone, architecture):
@@ -162,22 +154,3 @@ def _warn_of_global_tokens(model, backbone, architecture):
             f"set `backbone.global_tokens = {own!r}` after `from_preset`.",
             stacklevel=3,
         )
-
-
-def _describe_problem(model):
-    """The fields that say what the outputs of a classifier of texts are."""
-    fields = {}
-    if getattr(model, "problem_type", None) is not None:
-        fields["problem_type"] = model.problem_type
-    thresholds = getattr(model, "thresholds", None) or ()
-    if any(threshold != 0.5 for threshold in thresholds):
-        fields[THRESHOLDS] = list(thresholds)
-    return fields
-
-
-def _label_maps(model, num_classes):
-    names = getattr(model, "label_names", None) or [f"LABEL_{i}" for i in range(num_classes)]
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }

@@ -64,10 +64,10 @@ class KerasHubCheckpoint(Checkpoint):
         if task.is_file():
             name = _class_of(read_json(task))[1]
             if name == kind.keras_hub.classifier:
-                self.classifier_config = _read_classifier(ConfigValues(task, "config"))
+                self.heads = _read_classifier(ConfigValues(task, "config"))
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
-                known = self.classifier_config or name != kind.keras_hub.classifier
+                known = self.heads or name != kind.keras_hub.classifier
                 unknown = "" if known else "other "
                 self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
 
@@ -198,16 +198,17 @@ def _read_backbone(config, model):
 
 
 def _read_classifier(config):
-    """The arguments of a `TextClassifier`, or None for another activation or one output."""
+    """`Checkpoint.heads` of a classifier. It is empty for another activation or one output."""
     activation = config.get("activation")
     num_classes = config.read("size", "num_classes")
     if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS or num_classes < 2:
-        return None
-    return {
+        return {}
+    arguments = {
         "label_names": [str(i) for i in range(num_classes)],
         "dropout": config.read("rate", "dropout"),
         "activation": _ACTIVATIONS[activation],
     }
+    return {"classifier": arguments}
 
 
 def _read_sequence_length(path):

@@ -7,26 +7,6 @@ from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.name_tables.bert import NameTable
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 
-#: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
-BERT_DROPOUTS = {
-    "classifier": ("classifier_dropout", None),
-    "token_classifier": ("classifier_dropout", None),
-    "choice_scorer": ("classifier_dropout", None),
-}
-
-_CLASSIFIER = "classifier/kernel"
-#: A weight of a head, by its path -> what the name of its class in transformers ends with. The
-#: first one that a model has counts.
-_HEADS = {
-    _CLASSIFIER: "ForSequenceClassification",
-    "token_classifier/kernel": "ForTokenClassification",
-    "span_labeler/kernel": "ForQuestionAnswering",
-    "choice_scorer/kernel": "ForMultipleChoice",
-    "next_sentence/kernel": "ForPreTraining",
-    "replaced_tokens/scorer/kernel": "ForPreTraining",
-    "masked_lm/bias": "ForMaskedLM",
-}
-
 
 @dataclass(frozen=True)
 class KerasHubModel:
@@ -78,10 +58,11 @@ class ModelType:
         fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
         built_in: dict of arguments of the backbone that are constants in transformers, and are not
             in config.json.
-        head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
-            before it, the rate if the field is absent). None is the rate of the encoder.
-        has_our_choices: function from `ConfigValues` to whether the head for choices computes what
-            `MultipleChoice` does. If not, it is left out.
+        head_dropout: (the field of config.json for the dropout rate before a head, the rate if the
+            field is absent). None is the rate of the encoder.
+        head_dropouts: dict of the layer of a head -> its `head_dropout`, for heads that differ.
+        head_checks: dict of the layer of a head -> function from `ConfigValues` to whether the head
+            computes what ours does. If not, it is left out.
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
@@ -103,10 +84,11 @@ class ModelType:
     position_offset: int = 0
     fields: tuple = BERT_FIELDS
     built_in: dict = field(default_factory=dict)
-    head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
+    head_dropout: tuple = ("classifier_dropout", None)
+    head_dropouts: dict = field(default_factory=dict)
     dials: tuple = ()
     file_tokenizers: tuple = ()
-    has_our_choices: Callable = lambda config: True
+    head_checks: dict = field(default_factory=dict)
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
 
@@ -122,11 +104,7 @@ class ModelType:
                 return name, read
         return self.tokenizer, self.read_tokenizer
 
-    def find_architecture(self, paths):
-        """The class of transformers for a model that has weights at these paths of ours."""
-        heads = (
-            ending
-            for path, ending in _HEADS.items()
-            if path in paths and (path == _CLASSIFIER or self.names.their_name(path))
-        )
-        return self.classes + next(heads, "Model")
+    def find_dropout(self, layer, encoder_dropout):
+        """(field of config.json, default) of the dropout rate before the head of a layer."""
+        name, default = self.head_dropouts.get(layer, self.head_dropout)
+        return name, encoder_dropout if default is None else default

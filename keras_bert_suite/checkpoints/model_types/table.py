@@ -31,7 +31,6 @@ from keras_bert_suite.checkpoints.model_types.config_fields import (
     ROFORMER_FIELDS,
 )
 from keras_bert_suite.checkpoints.model_types.model_type import (
-    BERT_DROPOUTS,
     KerasHubModel,
     ModelType,
 )
@@ -139,8 +138,7 @@ DISTIL_BERT = ModelType(
     head_dropouts={
         "classifier": ("seq_classif_dropout", 0.2),
         "choice_scorer": ("seq_classif_dropout", 0.2),
-        # transformers has the dropout of the encoder here, and keeps this field unread.
-        "token_classifier": ("classifier_dropout", None),
+        # The head on tokens has the dropout of the encoder. transformers keeps its field unread.
     },
 )
 
@@ -153,7 +151,7 @@ ELECTRA = ModelType(
     classes="Electra",
     # KerasHub's ELECTRA computes other activations, in its layers and in its pooler.
     fields=ELECTRA_FIELDS,
-    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.1)},
+    head_dropouts={"choice_scorer": ("summary_last_dropout", 0.1)},
     # The layer before the head for choices.
     dials=(
         ("summary_type", ("first",)),
@@ -197,10 +195,7 @@ ALBERT = ModelType(
         sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
     ),
     fields=ALBERT_FIELDS,
-    head_dropouts={
-        head: ("classifier_dropout_prob", 0.1)
-        for head in ("classifier", "token_classifier", "choice_scorer")
-    },
+    head_dropout=("classifier_dropout_prob", 0.1),
 )
 
 ROFORMER = ModelType(
@@ -212,8 +207,8 @@ ROFORMER = ModelType(
     classifier_names=roformer.ROFORMER_CLASSIFIER,
     classes="RoFormer",
     fields=ROFORMER_FIELDS,
-    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.0)},
-    has_our_choices=scores_pooled_output,
+    head_dropouts={"choice_scorer": ("summary_last_dropout", 0.0)},
+    head_checks={"choice_scorer": scores_pooled_output},
     write_more=write_roformer,
 )
 
@@ -226,7 +221,7 @@ NEZHA = replace(
     classes="Nezha",
     keras_hub=None,
     fields=NEZHA_FIELDS,
-    head_dropouts={head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
+    head_dropout=("classifier_dropout", 0.1),
     dials=(("use_relative_position", (True,)),),
 )
 

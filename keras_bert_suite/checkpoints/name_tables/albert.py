@@ -5,11 +5,11 @@ from dataclasses import replace
 from keras_bert_suite.checkpoints.name_tables.bert import (
     GOOGLE,
     GOOGLE_TF1,
-    HUGGING_FACE,
     PYTORCH,
     NameTable,
     hugging_face_aliases,
     hugging_face_encoder,
+    hugging_face_heads,
     same,
 )
 from keras_bert_suite.checkpoints.name_tables.keras_hub import KERAS, KERAS_HUB
@@ -41,12 +41,10 @@ ALBERT = NameTable(
             ours="transformer_layer_{i}_{j}/",
         ),
         ("masked_lm/bias", "predictions.bias", same),
-        *(row for row in HUGGING_FACE.rows if row[1].startswith(("classifier.", "qa_outputs."))),
+        *hugging_face_heads(),
     ),
     aliases=hugging_face_aliases("albert"),
     ignored=(r"albert\.embeddings\.(position_ids|token_type_ids)",),
-    optional=HUGGING_FACE.optional,
-    heads=HUGGING_FACE.heads,
     copies=(
         (
             "predictions.decoder.weight",

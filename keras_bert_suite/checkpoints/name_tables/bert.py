@@ -10,6 +10,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from keras_bert_suite.checkpoints.head_types.table import HEADS_BY_LAYER
+
+#: Parts that a file may lack. A model that has such a part keeps its values.
+OPTIONAL = (
+    r"pooler/.*",
+    *(f"{layer}/.*" for layer, head in HEADS_BY_LAYER.items() if head.ending and not head.labels),
+)
+
+#: `OPTIONAL` for a kind of model that has no head for pairs of texts.
+OPTIONAL_WITHOUT_PAIRS = tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*")
+
 
 def same(tensor):
     """The transform of tensors that are stored as in Keras."""
@@ -32,7 +43,6 @@ class NameTable:
         ignored: tuple of patterns of names in a file that our models do not need.
         optional: tuple of patterns of our paths. A file may lack the tensors of all paths that
             match one pattern, but not some of them.
-        heads: tuple of patterns of our paths of heads. A file may have heads that a model lacks.
         copies: tuple of (their name, their name of the tensor that it must equal, pattern of our
             paths). Our model has one weight for both tensors. They must be equal if the model has
             a path that matches the pattern.
@@ -41,8 +51,7 @@ class NameTable:
     rows: tuple
     aliases: tuple = ()
     ignored: tuple = ()
-    optional: tuple = ()
-    heads: tuple = ()
+    optional: tuple = OPTIONAL
     copies: tuple = ()
 
     def their_name(self, path):
@@ -67,6 +76,11 @@ def part_of(name):
     ('bert', 'cls/predictions')
     """
     return re.match(r"cls[./][^./]*|[^./]*", name).group()
+
+
+def is_of_head(path):
+    """Whether our path is one of a head. A file may have heads that a model lacks."""
+    return path.partition("/")[0] in HEADS_BY_LAYER
 
 
 def matches_any(name, patterns):
@@ -150,17 +164,19 @@ BLOCK = (
     "feedforward_norm",
 )
 
-#: Parts that a file may lack. A model that has such a part keeps its values.
-OPTIONAL = (
-    *(r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*"),
-    *(r"span_labeler/.*", r"choice_scorer/.*", r"replaced_tokens/.*"),
-)
 
-#: Parts that a model may lack.
-HEADS = (
-    *(r"classifier/.*", r"token_classifier/.*", r"span_labeler/.*", r"choice_scorer/.*"),
-    *(r"masked_lm/.*", r"next_sentence/.*", r"replaced_tokens/.*"),
-)
+def _google_heads():
+    """The rows of the heads, for which Google's scripts make variables without a layer."""
+    return tuple(
+        row
+        for layer, head in HEADS_BY_LAYER.items()
+        if head.google_tf1 is not None
+        for row in (
+            (f"{layer}/kernel", f"{head.google_tf1}output_weights", transposed),
+            (f"{layer}/bias", f"{head.google_tf1}output_bias", same),
+        )
+    )
+
 
 GOOGLE_TF1 = NameTable(
     rows=(
@@ -189,20 +205,12 @@ GOOGLE_TF1 = NameTable(
             ),
         ),
         ("masked_lm/bias", "cls/predictions/output_bias", same),
-        ("next_sentence/kernel", "cls/seq_relationship/output_weights", transposed),
-        ("next_sentence/bias", "cls/seq_relationship/output_bias", same),
-        ("span_labeler/kernel", "cls/squad/output_weights", transposed),
-        ("span_labeler/bias", "cls/squad/output_bias", same),
-        # run_classifier.py writes its head at the root.
-        ("classifier/kernel", "output_weights", transposed),
-        ("classifier/bias", "output_bias", same),
+        *_google_heads(),
     ),
     ignored=(  # states of optimizers
         r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
         r"global_step|beta[12]_power|loss_scale|good_steps",
     ),
-    optional=OPTIONAL,
-    heads=HEADS,
 )
 
 
@@ -244,6 +252,19 @@ def hugging_face_aliases(model):
     )
 
 
+def hugging_face_heads(**names):
+    """The rows of the heads that transformers fine-tunes.
+
+    Heads may have one name. A checkpoint has one of them.
+
+    Args:
+        **names: our name of a layer -> the name that a kind of model has for it, if it is not that
+            of the `HeadType`. None if the kind of model has no such layer.
+    """
+    usual = {layer: head.hugging_face for layer, head in HEADS_BY_LAYER.items()}
+    return PYTORCH.rows(*((layer, name) for layer, name in {**usual, **names}.items() if name))
+
+
 HUGGING_FACE = NameTable(
     rows=(
         *hugging_face_encoder("bert"),
@@ -252,17 +273,11 @@ HUGGING_FACE = NameTable(
             ("masked_lm/transform", "cls.predictions.transform.dense"),
             ("masked_lm/layer_norm", "cls.predictions.transform.LayerNorm"),
             ("next_sentence", "cls.seq_relationship"),
-            ("classifier", "classifier"),
-            # The heads for texts, tokens and choices have one name. A checkpoint has one of them.
-            ("token_classifier", "classifier"),
-            ("choice_scorer", "classifier"),
-            ("span_labeler", "qa_outputs"),
         ),
+        *hugging_face_heads(),
     ),
     aliases=hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
-    optional=OPTIONAL,
-    heads=HEADS,
     copies=(
         (
             "cls.predictions.decoder.weight",
@@ -282,15 +297,12 @@ ROBERTA = NameTable(
         *PYTORCH.rows(
             ("masked_lm/transform", "lm_head.dense"),
             ("masked_lm/layer_norm", "lm_head.layer_norm"),
-            ("token_classifier", "classifier"),
-            ("choice_scorer", "classifier"),
-            ("span_labeler", "qa_outputs"),
         ),
+        *hugging_face_heads(classifier=None),
     ),
     aliases=hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
-    optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
-    heads=HEADS,
+    optional=OPTIONAL_WITHOUT_PAIRS,
     copies=(
         ("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight", r"masked_lm/.*"),
         ("lm_head.decoder.bias", "lm_head.bias", r"masked_lm/.*"),
@@ -300,11 +312,14 @@ ROBERTA = NameTable(
 
 def of_two_layers(table):
     """The names in a class that classifies texts by two layers. The first is our pooler."""
-    others = ("pooler/", "token_classifier/", "choice_scorer/")
     return replace(
         table,
         rows=(
-            *(row for row in table.rows if not row[0].startswith(others)),
+            *(
+                row
+                for row in table.rows
+                if not row[0].startswith("pooler/") and not row[1].startswith("classifier.")
+            ),
             *PYTORCH.rows(("pooler", "classifier.dense"), ("classifier", "classifier.out_proj")),
         ),
     )

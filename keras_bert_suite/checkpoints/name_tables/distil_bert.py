@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
-    HEADS,
     OPTIONAL,
+    OPTIONAL_WITHOUT_PAIRS,
     PYTORCH,
     NameTable,
+    hugging_face_heads,
     same,
 )
 from keras_bert_suite.checkpoints.name_tables.keras_hub import (
@@ -27,12 +28,8 @@ DISTIL_BERT = NameTable(
             ("pooler", "pre_classifier"),
             ("masked_lm/transform", "vocab_transform"),
             ("masked_lm/layer_norm", "vocab_layer_norm"),
-            ("classifier", "classifier"),
-            # The heads for texts, tokens and choices have one name. A checkpoint has one of them.
-            ("token_classifier", "classifier"),
-            ("choice_scorer", "classifier"),
-            ("span_labeler", "qa_outputs"),
         ),
+        *hugging_face_heads(),
         *PYTORCH.block(
             "distilbert.transformer.layer.{i}.",
             (
@@ -53,8 +50,7 @@ DISTIL_BERT = NameTable(
         (r"^(embeddings|transformer)\.", r"distilbert.\1."),
     ),
     ignored=(r"distilbert\.embeddings\.position_ids",),
-    optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
-    heads=HEADS,
+    optional=OPTIONAL_WITHOUT_PAIRS,
     copies=(
         (
             "vocab_projector.weight",

@@ -1,12 +1,12 @@
 """The names of ELECTRA's weights in Hugging Face's checkpoints."""
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
-    HEADS,
-    OPTIONAL,
+    OPTIONAL_WITHOUT_PAIRS,
     PYTORCH,
     NameTable,
     hugging_face_aliases,
     hugging_face_encoder,
+    hugging_face_heads,
     of_two_layers,
     same,
 )
@@ -25,15 +25,12 @@ ELECTRA = NameTable(
             ("masked_lm/layer_norm", "generator_predictions.LayerNorm"),
             ("replaced_tokens/transform", "discriminator_predictions.dense"),
             ("replaced_tokens/scorer", "discriminator_predictions.dense_prediction"),
-            ("token_classifier", "classifier"),
-            ("choice_scorer", "classifier"),
-            ("span_labeler", "qa_outputs"),
         ),
+        *hugging_face_heads(classifier=None),
     ),
     aliases=(*hugging_face_aliases("electra"), (r"^embeddings_project\.", "electra.\\g<0>")),
     ignored=(r"electra\.embeddings\.(position_ids|token_type_ids)",),
-    optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
-    heads=HEADS,
+    optional=OPTIONAL_WITHOUT_PAIRS,
     copies=(
         (
             "generator_lm_head.weight",

@@ -17,8 +17,6 @@ ERNIE = NameTable(
     ),
     aliases=hugging_face_aliases("ernie"),
     ignored=(r"ernie\.embeddings\.(position_ids|token_type_ids)",),
-    optional=HUGGING_FACE.optional,
-    heads=HUGGING_FACE.heads,
     copies=tuple(
         (copy, original.replace("bert.", "ernie.", 1), pattern)
         for copy, original, pattern in HUGGING_FACE.copies

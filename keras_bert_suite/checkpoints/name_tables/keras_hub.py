@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from keras_bert_suite.checkpoints.name_tables.bert import HEADS, OPTIONAL, NameTable, Spelling
+from keras_bert_suite.checkpoints.name_tables.bert import OPTIONAL, NameTable, Spelling
 
 KERAS = Spelling("/vars/0", "/vars/1", "/vars/0", "/vars/1", "/vars/0")
 
@@ -53,7 +53,6 @@ KERAS_HUB = NameTable(
     aliases=KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
     optional=tuple(pattern for pattern in OPTIONAL if pattern != r"pooler/.*"),
-    heads=HEADS,
 )
 
 #: The names in KerasHub's RoBERTa, and of the two layers of its RobertaTextClassifier.

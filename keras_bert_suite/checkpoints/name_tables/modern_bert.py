@@ -1,6 +1,11 @@
 """The names of ModernBERT's weights in checkpoints of Hugging Face."""
 
-from keras_bert_suite.checkpoints.name_tables.bert import HEADS, OPTIONAL, PYTORCH, NameTable, same
+from keras_bert_suite.checkpoints.name_tables.bert import (
+    PYTORCH,
+    NameTable,
+    hugging_face_heads,
+    same,
+)
 
 #: Every model has one prediction head, `head`, which is our pooler. The layer `classifier` is that
 #: of texts, tokens, choices or answers. A checkpoint has one of them.
@@ -23,15 +28,10 @@ MODERN_BERT = NameTable(
             ("final_norm", "model.final_norm"),
             ("pooler/dense", "head.dense"),
             ("pooler/layer_norm", "head.norm"),
-            *(
-                (head, "classifier")
-                for head in ("classifier", "token_classifier", "choice_scorer", "span_labeler")
-            ),
         ),
+        *hugging_face_heads(span_labeler="classifier"),
         ("masked_lm/bias", "decoder.bias", same),
     ),
     aliases=((r"^module\.", ""), (r"^(embeddings|layers|final_norm)\.", r"model.\1.")),
-    optional=OPTIONAL,
-    heads=HEADS,
     copies=(("decoder.weight", "model.embeddings.tok_embeddings.weight", r"masked_lm/.*"),),
 )

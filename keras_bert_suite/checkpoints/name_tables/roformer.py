@@ -4,14 +4,13 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
     HUGGING_FACE,
+    OPTIONAL_WITHOUT_PAIRS,
     PYTORCH,
     hugging_face_aliases,
     hugging_face_encoder,
+    hugging_face_heads,
     of_two_layers,
 )
-
-#: Heads of BERT that are no heads of RoFormer.
-_OTHER_HEADS = ("next_sentence/",)
 
 #: The names in all classes but RoFormerForSequenceClassification. RoFormerForMultipleChoice alone
 #: has a pooler, its summary.
@@ -27,12 +26,8 @@ ROFORMER = replace(
             ("pooler", "sequence_summary.summary"),
             ("embeddings/projection", "roformer.embeddings_project"),
         ),
-        *(
-            row
-            for row in HUGGING_FACE.rows
-            if not row[1].startswith("bert.")
-            and not row[0].startswith((*_OTHER_HEADS, "classifier/"))
-        ),
+        *(row for row in HUGGING_FACE.rows if row[1].startswith("cls.predictions.")),
+        *hugging_face_heads(classifier=None),
     ),
     aliases=(
         *hugging_face_aliases("roformer"),
@@ -40,9 +35,7 @@ ROFORMER = replace(
     ),
     # The sines and cosines of positions.
     ignored=(r"roformer\.encoder\.embed_positions\.weight",),
-    optional=tuple(
-        pattern for pattern in HUGGING_FACE.optional if not pattern.startswith(_OTHER_HEADS)
-    ),
+    optional=OPTIONAL_WITHOUT_PAIRS,
     copies=tuple(
         (copy, original.replace("bert.", "roformer.", 1), pattern)
         for copy, original, pattern in HUGGING_FACE.copies

@@ -13,7 +13,7 @@ from keras_bert_suite.tasks.data.input_checks import (
     default_names,
     order_columns,
 )
-from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows, pack_texts
+from keras_bert_suite.tasks.data.texts import TextData
 
 
 class HookedData:
@@ -26,7 +26,7 @@ class HookedData:
     have_fixed_shape = property(lambda self: self.task.has_fixed_labels)
     takes_graphs = property(lambda self: self.task.preprocesses_in_graphs)
     needs_segment_packer = property(lambda self: self.task.needs_segment_packer)
-    packer = property(lambda self: self.task.preprocessor)
+    packer = property(lambda self: self.task.preprocessor, lambda self, value: None)
 
     def class_weighting(self, class_weight, loss):
         return self.task.class_weighting(class_weight)
@@ -45,7 +45,7 @@ class HookedData:
             )
         return self._complete(rows, labelled)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
         rows = self.task.read_batch(x, y, sample_weight)
         return self._complete(rows, rows.labels is not None)
 
@@ -61,8 +61,12 @@ class HookedData:
     def window(self, rows):
         return self.task.cut_windows(rows)
 
-    def lengths(self, rows):
-        return measure_rows(self.task.preprocessor, rows)
+    lengths = TextData.lengths
+    check_can_pack = TextData.check_can_pack
+    _pack_by_keras_hub = TextData._pack_by_keras_hub
+    pack_texts = TextData.pack_texts
+    input_names = property(lambda self: self.task.input_names)
+    encoder = property(lambda self: EncoderInputs.of(self.task.backbone))
 
     def pack(self, rows, labelled=False):
         task = self.task
@@ -113,7 +117,7 @@ class Hooked:
         check_segments(len(inputs), EncoderInputs.of(self.backbone), self.input_names)
         if labelled and self.input_names is None:
             self.input_names = names or default_names(len(inputs))
-        return order_columns(inputs, names, self.input_names)
+        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
 
     def encode_labels(self, labels):
         return labels
@@ -136,7 +140,4 @@ class Hooked:
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def pack_texts(self, texts):
-        check_can_pack(self.data)
-        encoder = EncoderInputs.of(self.backbone)
-        check_segments(len(texts), encoder, self.input_names)
-        return encoder.select(pack_texts(self.preprocessor, texts))
+        return self.data.pack_texts(texts)

@@ -1,14 +1,15 @@
 """The common base of tasks whose head has an output for each label."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
 import keras_hub
 
+from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.layers import Dropout
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 
 
@@ -18,17 +19,11 @@ class LabelledTask(Task):
     #: The name of the layer of the head.
     head_name: str
 
+    #: list of C str.
+    label_names = part_attribute("data.labels", "names")
+
     #: Values for a new head, instead of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
-
-    @property
-    def label_names(self) -> list[str]:
-        """list of C str."""
-        return self.data.labels.names
-
-    @label_names.setter
-    def label_names(self, names: Sequence[str]) -> None:
-        self.data.labels.names = list(names)
 
     @property
     def num_classes(self) -> int:
@@ -86,12 +81,12 @@ class LabelledTask(Task):
         return {**cls.head_arguments(checkpoint), **arguments}, []
 
     @classmethod
-    @abstractmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         """The arguments of this task with which a checkpoint's own head can be loaded.
 
         A checkpoint without a head of this kind is a ValueError.
         """
+        return checkpoints.head_arguments(checkpoint, cls.head_name)
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:

@@ -82,10 +82,10 @@ def check_pairs(backbone, place):
         raise ValueError(HIDDEN_SECOND_TEXT)
 
 
-def sees_both_sides(backbone):
-    """Whether a token sees the tokens before it and after it."""
-    pattern = getattr(backbone, "attention_pattern", "bidirectional")
-    return pattern not in ("left_to_right", "right_to_left")
+def find_direction(backbone):
+    """str, the attention pattern of a backbone that reads in one direction; otherwise None."""
+    pattern = getattr(backbone, "attention_pattern", None)
+    return pattern if pattern in ("left_to_right", "right_to_left") else None
 
 
 def _vocabulary_size(tokenizer):

@@ -28,8 +28,8 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.idle_weights import list_missing_poolers
 from keras_bert_suite.tasks.base.saved_task import SavedTask
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
 
 #: The arguments of a task that the constructors of Keras and KerasHub read.
 FURTHER_ARGUMENTS = ("name", "trainable", "compile")

@@ -25,11 +25,12 @@ from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import predict, watch_prediction
-from keras_bert_suite.runs.shared_steps import SharedSteps
+from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
+from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
 from keras_bert_suite.tasks.data.input_checks import check_held_out
 from keras_bert_suite.tasks.data.texts import TextData
@@ -45,7 +46,7 @@ from keras_bert_suite.training import (
 )
 
 
-class Task(SharedSteps, PackedSequences, PresetTask):
+class Task(TrainedModel, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
@@ -98,14 +99,9 @@ class Task(SharedSteps, PackedSequences, PresetTask):
         """bool, whether the task must know where in a text each token was."""
         return self.data_cls.needs_segment_packer
 
-    @property
-    def input_names(self) -> tuple[str, ...] | None:
-        """The names of the texts of a row, and of the inputs of an export; None before training."""
-        return self.data.input_names
-
-    @input_names.setter
-    def input_names(self, names: tuple[str, ...] | None) -> None:
-        self.data.input_names = names
+    #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
+    #: sets it.
+    input_names = part_attribute("data", "input_names")
 
     def make_optimizer(self) -> keras.optimizers.Optimizer:
         """The optimizer that `compile` takes for "auto"."""

@@ -2,7 +2,6 @@
 
 from keras_bert_suite.preprocessing.document_windows import pack_documents
 from keras_bert_suite.tasks.data.input_checks import check_segments
-from keras_bert_suite.tasks.data.text_packing import check_can_pack
 from keras_bert_suite.tasks.data.texts import TextData
 
 
@@ -45,7 +44,7 @@ class DocumentData(TextData):
             ValueError: if the preprocessor is no `SegmentPacker`, or the task was trained on
                 another number of texts in a row.
         """
-        check_can_pack(self)
+        self.check_can_pack()
         check_segments(len(texts), self.encoder, self.input_names)
         return self.pack_with(self.packer, texts)
 

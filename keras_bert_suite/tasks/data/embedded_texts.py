@@ -63,7 +63,7 @@ class EmbeddingData(TextData):
         self.column_names = column_names
 
     def order(self, inputs, names):
-        return order_columns(inputs, names, self.column_names)
+        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.column_names))
 
     def keep_names(self, inputs, names):
         if len(inputs) > 1 and self.column_names is None:

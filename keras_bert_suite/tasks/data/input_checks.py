@@ -149,20 +149,21 @@ def check_held_out(validation_data, needs_labels):
         )
 
 
-def order_columns(inputs, names, input_names):
-    """Puts a tuple of named text columns into the order of `input_names`.
+def order_columns(num_columns, names, input_names):
+    """The order in which text columns with some names come in `input_names`.
 
-    It is `inputs` if the columns or the task have no names. Other names than `input_names` are an
+    It is a range if the columns or the task have no names. Other names than `input_names` are an
     error.
     """
+    order = range(num_columns)
     if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
-        return inputs
+        return order
     if set(names) != set(input_names):
         if input_names == default_names(len(input_names)):
-            return inputs  # The task was trained on columns without names.
+            return order  # The task was trained on columns without names.
         raise ValueError(
             f"The columns are named {', '.join(names)}, and the task was trained on "
             f"{', '.join(input_names)}. Rename the columns, or pass a tuple of columns in this "
             "order."
         )
-    return tuple(inputs[names.index(name)] for name in input_names)
+    return [names.index(name) for name in input_names]

@@ -42,7 +42,7 @@ class Labels:
             ValueError: if a key is no label; if the labels have no classes; or if the loss does not
                 keep the losses of single labels.
         """
-        raise ValueError("The labels of this task have no classes, so class_weight must be None.")
+        raise ValueError("This task has no classes, so class_weight must be None.")
 
 
 class NoLabels(Labels):

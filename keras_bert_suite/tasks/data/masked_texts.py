@@ -8,7 +8,6 @@ from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.preprocessing import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.data.labels import NoLabels
-from keras_bert_suite.tasks.data.text_packing import check_can_pack
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
@@ -19,19 +18,19 @@ class MaskedTextData(TextData):
     Args:
         packer, encoder, input_names: as for `TextData`.
         masking: dict of the arguments of `TokenMasker` other than the tokenizer.
-        sees_both_sides: bool, whether the model sees the tokens before and after a mask.
+        direction: str, the attention pattern of a model that sees one side of a mask, or None.
     """
 
     takes_graphs = False  # The masker numbers the rows of a batch in Python.
     needs_segment_packer = True
 
-    def __init__(self, packer, encoder, input_names=None, *, masking=None, sees_both_sides=True):
+    def __init__(self, packer, encoder, input_names=None, *, masking=None, direction=None):
         super().__init__(packer, encoder, NoLabels(), input_names)
         self.masking = masking or {}
-        self.sees_both_sides = sees_both_sides
+        self.direction = direction
         self._masker = None
         if packer is not None:
-            check_can_pack(self)
+            self.check_can_pack()
             self._find_masker()  # A wrong argument is an error now.
 
     def read_columns(self, x, y, sample_weight):
@@ -58,13 +57,18 @@ class MaskedTextData(TextData):
             return super().pack(rows)
         if labelled:
             return self._mask(rows)
-        check_can_pack(self)
-        if not self.sees_both_sides:
-            raise ValueError(
-                "The backbone reads in one direction, and guesses the token beside a mask, not the "
-                "masked one. Ask a model that was trained on masks."
-            )
+        self.check_masks()
         return pack_masked_texts(self.packer, self.encoder, rows.inputs), None, None
+
+    def check_masks(self):
+        """Raises ValueError if the task cannot guess the masks of texts."""
+        self.check_can_pack()
+        if self.direction is not None:
+            raise ValueError(
+                f"The backbone reads in one direction (attention_pattern={self.direction!r}) and "
+                "guesses the token beside a mask, not the masked one. Ask a model that was trained "
+                "on masks."
+            )
 
     def _mask(self, rows):
         packed = self.pack_texts(rows.inputs)

@@ -9,7 +9,6 @@ from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.tasks.data.input_checks import order_columns
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.question_windows import cut_question_windows
-from keras_bert_suite.tasks.data.text_packing import check_can_pack
 from keras_bert_suite.tasks.data.texts import TextData
 
 
@@ -45,7 +44,7 @@ class QuestionData(TextData):
         """`QuestionWindows` over rows; see `cut_question_windows`."""
         if rows.is_packed:
             return rows
-        check_can_pack(self)
+        self.check_can_pack()
         return cut_question_windows(self.packer, rows, self.stride, self.query_length)
 
     def pack(self, rows, labelled=False):
@@ -68,7 +67,7 @@ class QuestionData(TextData):
                 "A row is a question and a context, got rows of "
                 f"{len(inputs)} texts. Pass a tuple of two columns, (questions, contexts)."
             )
-        return order_columns(inputs, names, self.input_names)
+        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
 
     def encode(self, labels, inputs):
         """int32 (N, 2): characters of contexts, or tokens of packed arrays."""

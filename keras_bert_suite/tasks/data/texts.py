@@ -1,16 +1,26 @@
 """Rows of one or several texts, with a label for each row."""
 
 import dataclasses
+import threading
+
+import numpy as np
 
 from keras_bert_suite.data.input_dataset import unpack_batch
-from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.rows import Rows, holds_texts
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.data.input_checks import (
     check_packed,
     check_segments,
     default_names,
     order_columns,
 )
-from keras_bert_suite.tasks.data.text_packing import check_can_pack, measure_rows, pack_texts
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+#: A preprocessor of KerasHub is built in its first call, so two threads must not call it at once.
+_KERAS_HUB_LOCK = threading.Lock()
+
+#: The most characters that are tokenized only to be counted.
+_MOST_CHARACTERS = 100_000_000
 
 
 class TextData:
@@ -30,7 +40,7 @@ class TextData:
     takes_graphs = True
 
     #: The ranks of the text columns of a batch, if they are not all 1.
-    text_ranks = None
+    text_ranks: tuple[int, ...] | None = None
 
     #: Whether texts are packed by the tokens that a `SegmentPacker` finds.
     needs_segment_packer = False
@@ -67,13 +77,13 @@ class TextData:
             )
         return self._complete(rows, labelled)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
         """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
 
         Args, Returns: as for `read`.
         """
         rows = self.read_batch_columns(x, y, sample_weight)
-        return self._complete(rows, rows.labels is not None)
+        return self._complete(rows, labelled)
 
     def unpack(self, element):
         """The (x, y, sample_weight) of an element of a dataset."""
@@ -98,7 +108,7 @@ class TextData:
             tuple of text columns.
         """
         check_segments(len(inputs), self.encoder, self.input_names)
-        return order_columns(inputs, names, self.input_names)
+        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
 
     def keep_names(self, inputs, names):
         """Stores the names of the text columns of the first rows for training."""
@@ -123,8 +133,19 @@ class TextData:
         return rows
 
     def lengths(self, rows):
-        """int64 (N,), by which entries of similar length share a batch; None for packed arrays."""
-        return measure_rows(self.packer, rows)
+        """int64 (N,), by which entries of similar length share a batch; None for packed arrays.
+
+        They are counted in tokens if our tokenizer can count them within some seconds, else in
+        characters.
+        """
+        if rows.is_packed:
+            return None
+        lengths = sum(np.fromiter(map(len, column), np.int64) for column in rows.inputs)
+        are_texts = isinstance(self.packer, SegmentPacker) and all(map(holds_texts, rows.inputs))
+        if not are_texts or lengths.sum() > _MOST_CHARACTERS:
+            return lengths
+        count = self.packer.tokenizer.tokenize_flat
+        return sum(count(column.tolist())[1] for column in rows.inputs)
 
     def pack(self, rows, labelled=False):
         """Packs a batch of entries for the model.
@@ -153,9 +174,36 @@ class TextData:
             ValueError: if there is no preprocessor, or the task was trained on another number of
                 texts in a row.
         """
-        check_can_pack(self)
+        self.check_can_pack()
         check_segments(len(texts), self.encoder, self.input_names)
-        return self.encoder.select(pack_texts(self.packer, texts))
+        pack = (
+            self.packer.pack if isinstance(self.packer, SegmentPacker) else self._pack_by_keras_hub
+        )
+        return self.encoder.select(pack(*texts))
+
+    def check_can_pack(self):
+        """Raises ValueError if there is no preprocessor that can pack the texts."""
+        if self.packer is None:
+            raise ValueError(
+                "This task has no preprocessor to pack texts with. Set `preprocessor`, or pass "
+                "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
+            )
+        if self.needs_segment_packer and not isinstance(self.packer, SegmentPacker):
+            raise ValueError(
+                f"This task has a {type(self.packer).__name__}, which does not say where in a text "
+                "a token is. Set `preprocessor` to a SegmentPacker with the tokenizer of the "
+                "backbone, WordPiece or byte pairs, or pass packed arrays."
+            )
+
+    def _pack_by_keras_hub(self, *texts):
+        """Packs lists of strings as arrays, or tensors of strings as tensors."""
+        # With `y`, KerasHub reads a tuple as segments, and not as an element of a dataset.
+        if any(map(is_tf_tensor, texts)):
+            return self.packer(texts if len(texts) > 1 else texts[0], y=None)
+        texts = tuple(map(list, texts))
+        with _KERAS_HUB_LOCK:
+            packed = self.packer(texts if len(texts) > 1 else texts[0], y=None)
+        return {name: np.asarray(array) for name, array in packed.items()}
 
     def _complete(self, rows, labelled):
         if rows.is_packed:

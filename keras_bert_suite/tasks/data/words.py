@@ -9,7 +9,6 @@ from keras_bert_suite.data.word_rows import check_span_shapes, check_token_shape
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.data.entity_windows import cut_span_windows, pad_spans
 from keras_bert_suite.tasks.data.labels import NamedLabels
-from keras_bert_suite.tasks.data.text_packing import check_can_pack
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tasks.data.word_windows import cut_tag_windows
 
@@ -81,7 +80,7 @@ class WordData(TextData):
         """`WordWindows` over rows; see `cut_tag_windows`. Packed arrays stay as they are."""
         if rows.is_packed:
             return rows
-        check_can_pack(self)
+        self.check_can_pack()
         return self.cut(rows)
 
     def cut(self, rows):

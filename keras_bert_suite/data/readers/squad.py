@@ -1,56 +1,37 @@
-"""Reads questions and their contexts from files of SQuAD's form, and writes files of answers.
-
-This module needs only the standard library.
+"""Reads questions and their contexts from files of SQuAD's form.
 
 Source: Rajpurkar et al., 2016 (https://arxiv.org/abs/1606.05250) for version 1.1; Rajpurkar et al.,
 2018 (https://arxiv.org/abs/1806.03822) for version 2.0, which has questions without an answer.
 """
 
-import dataclasses
 import json
+import os
 from pathlib import Path
 
-
-@dataclasses.dataclass(frozen=True)
-class SquadQuestions:
-    """The N questions of a file, in the order of the file.
-
-    Attributes:
-        path: str, the file.
-        ids: list of N str.
-        questions, contexts: lists of N str. The questions of a paragraph share one str.
-        answers: list of N dicts `{"text": [...], "answer_start": [...]}`: the accepted answers, and
-            the character of the context at which each begins. The lists are empty for a question
-            without an answer. None if the file was read without answers.
-    """
-
-    path: str
-    ids: list
-    questions: list
-    contexts: list
-    answers: list | None
-
-    def __len__(self):
-        return len(self.ids)
+from keras_bert_suite.data.readers.examples import Examples
 
 
-def read_squad(path, labelled=True, limit=None):
+def read_squad(path: str | os.PathLike[str], labelled: bool = True) -> Examples:
     """Reads a JSON file of SQuAD 1.1 or 2.0.
 
     >>> dev = read_squad("dev-v1.1.json")
-    >>> dev.questions[0], dev.answers[0]["text"][0]
+    >>> questions, contexts = dev.x
+    >>> questions[0], dev.y[0]["text"][0]
     ('Which NFL team represented the AFC at Super Bowl 50?', 'Denver Broncos')
 
     Args:
         path: str or path.
         labelled: bool, whether every question needs its answers. False does not read answers.
-        limit: int, reads only the first questions. None reads all.
 
     Returns:
-        `SquadQuestions` of at least one question.
+        `Examples` of at least one question, for `QuestionAnswerer`. `x`: (questions, contexts).
+        The questions of a paragraph share one str. `y`: the accepted answers to each question, a
+        dict `{"text": [...], "answer_start": [...]}`. `answer_start` is the character of the
+        context at which an answer begins. The lists are empty for a question without an answer.
+        `ids`: the ids of the questions.
 
     Raises:
-        FileNotFoundError: if there is no such file.
+        OSError: if the file cannot be read.
         ValueError: if the file is not JSON of this form, if an answer is not in its context at its
             `answer_start`, or a question has no answers, naming the question; if two questions have
             the same id; or if there is no question.
@@ -58,10 +39,10 @@ def read_squad(path, labelled=True, limit=None):
     id = None
     try:
         content = json.loads(Path(path).read_text("utf-8-sig"))
-        paragraphs = [place for article in content["data"] for place in article["paragraphs"]]
-        entries = [(place["context"], entry) for place in paragraphs for entry in place["qas"]]
-        contexts, ids, questions, answers = [], [], [], []
-        for context, entry in entries[:limit]:
+        paragraphs = [part for article in content["data"] for part in article["paragraphs"]]
+        questions, contexts, ids, answers = [], [], [], []
+        entries = [(part["context"], entry) for part in paragraphs for entry in part["qas"]]
+        for context, entry in entries:
             id, question = entry["id"], entry["question"]
             if not all(isinstance(text, str) for text in (id, question, context)):
                 raise TypeError("id, question and context must be strings")
@@ -84,26 +65,7 @@ def read_squad(path, labelled=True, limit=None):
         raise ValueError(f"{path} holds no questions.")
     if len(set(ids)) < len(ids):
         raise ValueError(f"{path}: two questions have the same id. Give each an id of its own.")
-    return SquadQuestions(str(path), ids, questions, contexts, answers if labelled else None)
-
-
-def has_unanswerable(answers):
-    """Whether one of the `answers` of `SquadQuestions` is empty."""
-    return any(not row["text"] for row in answers)
-
-
-def write_predictions(path, ids, answers):
-    """Writes the answers to questions as the official scripts read them.
-
-    Args:
-        path: str or path of the file, such as "predictions.json".
-        ids: list of N str, the ids of the questions.
-        answers: list of N `Answer`, from `QuestionAnswerer.predict`, or of N str. The text of no
-            answer is "".
-    """
-    texts = [answer if isinstance(answer, str) else answer.text for answer in answers]
-    content = dict(zip(ids, texts, strict=True))
-    Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return Examples(str(path), (questions, contexts), answers if labelled else None, ids=ids)
 
 
 class _Misplaced(ValueError):

@@ -2,15 +2,12 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_suite.data.tables import list_label_names, read_lines, read_table
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
+from keras_bert_suite.data.readers.columns import read_columns
 
 
 @pytest.fixture
@@ -25,34 +22,18 @@ def write(tmp_path):
     return write_file
 
 
-@pytest.mark.parametrize(
-    ("part", "counts"),
-    [("train", {"negative": 1190, "positive": 1210}), ("test", {"negative": 310, "positive": 290})],
-)
-def test_sentences_of_the_examples(part, counts):
-    # The counts are those of examples/data/README.md.
-    table = read_table(EXAMPLES / f"sentences_{part}.tsv", ["sentence", "label"])
-    labels = table.columns["label"]
-    assert {name: labels.count(name) for name in set(labels)} == counts
-    assert len(table) == len(table.columns["sentence"]) == sum(counts.values())
-
-
 def test_tsv_has_no_quotes_and_ends_lines_at_line_feeds(write):
     path = write("a.tsv", '\ufefftext\tid\tlabel\r\n"one\ttwo\x85\u2028"\tyes\r\n\t\'\tno')
-    table = read_table(path, ["label", "text", "id"])
-    assert table.columns == {
-        "label": ["yes", "no"],
-        "text": ['"one', ""],
-        "id": ['two\x85\u2028"', "'"],
-    }
+    table = read_columns(path, ["label", "text", "id"])
+    assert table.x == (["yes", "no"], ['"one', ""], ['two\x85\u2028"', "'"])
     assert table.locate(1) == f"{path}, line 3"
 
 
 def test_csv_counts_lines_within_quotes(write):
     path = write("a.csv", 'text,label\n"two\nlines, ""quoted""",yes\nx,no\n\n\n')
-    table = read_table(path, ["text", "label"])
-    assert table.columns["text"] == ['two\nlines, "quoted"', "x"]
-    assert table.line_numbers == [2, 4]
+    table = read_columns(path, ["text", "label"])
+    assert table.x[0] == ['two\nlines, "quoted"', "x"]
+    assert table.lines == [2, 4]
 
 
 FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8)
@@ -64,8 +45,7 @@ def test_csv_reads_what_python_writes(tmp_path_factory, rows):
     csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
     path = tmp_path_factory.getbasetemp() / "written.csv"
     path.write_bytes(stream.getvalue().encode())
-    columns = read_table(path, ["a", "b"]).columns
-    assert list(zip(columns["a"], columns["b"], strict=True)) == rows
+    assert list(zip(*read_columns(path, ["a", "b"]).x, strict=True)) == rows
 
 
 def test_a_field_may_be_long(write):
@@ -73,19 +53,19 @@ def test_a_field_may_be_long(write):
     word = "a" * 1_000_000
     for name, separator in (("long.csv", ","), ("long.tsv", "\t")):
         path = write(name, f"text{separator}label\n{word}{separator}yes\n")
-        assert read_table(path, ["text"]).columns == {"text": [word]}
+        assert read_columns(path, ["text"]).x == ([word],)
     assert csv.field_size_limit() == limit
 
 
 def test_other_encodings(write):
     path = write("a.tsv", "text\nnaïve\n".encode("utf-16"))
-    assert read_table(path, ["text"], encoding="utf-16").columns == {"text": ["naïve"]}
+    assert read_columns(path, ["text"], encoding="utf-16").x == (["naïve"],)
 
 
 def test_a_single_column_may_hold_empty_lines(write):
     for name in ("a.tsv", "a.csv"):
-        table = read_table(write(name, "text\n\nx\n\n"), ["text"])
-        assert table.columns["text"] == ["", "x", ""]
+        table = read_columns(write(name, "text\n\nx\n\n"), ["text"])
+        assert table.x == (["", "x", ""],)
 
 
 @pytest.mark.parametrize(
@@ -113,62 +93,46 @@ def test_a_single_column_may_hold_empty_lines(write):
 def test_bad_files(write, name, content, message):
     path = write(name, content)
     with pytest.raises(ValueError, match=message) as raised:
-        read_table(path, ["text"])
+        read_columns(path, ["text"])
     assert path in str(raised.value)
 
 
 def test_columns_by_number(write):
     path = write("a.tsv", "I loved it\tpos\n\n")
-    table = read_table(path, ["2", "1"], header=False)
-    assert table.columns == {"2": ["pos"], "1": ["I loved it"]}
+    table = read_columns(path, ["2", "1"], header=False)
+    assert table.x == (["pos"], ["I loved it"])
     assert table.locate(0) == f"{path}, line 1"
     for column in ("0", "3", "text", "-1", "\u00b2"):
         with pytest.raises(ValueError, match="by its number, from 1 to 2, got "):
-            read_table(path, [column], header=False)
+            read_columns(path, [column], header=False)
     path = write("b.tsv", "a\tb\nc\n")
     with pytest.raises(ValueError, match="line 2: wanted the 2 fields of the first line, and the"):
-        read_table(path, ["1"], header=False)
+        read_columns(path, ["1"], header=False)
     with pytest.raises(ValueError, match="is empty .* Wanted columns 1"):
-        read_table(write("c.tsv", ""), ["1"], header=False)
+        read_columns(write("c.tsv", ""), ["1"], header=False)
 
 
 def test_other_delimiters(write):
     path = write("a.txt", 'text;label\n"one; ""two""";yes\n')
-    assert read_table(path, ["text"], delimiter=";").columns == {"text": ['one; "two"']}
+    assert read_columns(path, ["text"], delimiter=";").x == (['one; "two"'],)
     path = write("a.csv", 'text\tlabel\n"one\tyes\n')
-    assert read_table(path, ["text"], delimiter="\t").columns == {"text": ['"one']}
+    assert read_columns(path, ["text"], delimiter="\t").x == (['"one'],)
     for delimiter in ("", ";;", '"', "\n"):
         with pytest.raises(ValueError, match="one character, no quote"):
-            read_table(path, ["text"], delimiter=delimiter)
+            read_columns(path, ["text"], delimiter=delimiter)
 
 
 def test_bad_paths(tmp_path, write):
     with pytest.raises(FileNotFoundError):
-        read_table(tmp_path / "absent.tsv", ["text"])
+        read_columns(tmp_path / "absent.tsv", ["text"])
     with pytest.raises(ValueError, match="unknown encoding: utf-9"):
-        read_table(write("a.tsv", "text\nx\n"), ["text"], encoding="utf-9")
+        read_columns(write("a.tsv", "text\nx\n"), ["text"], encoding="utf-9")
 
 
-def test_lines(write, monkeypatch):
-    assert read_lines(write("a.txt", "one\r\n\n two\ttabs \nlast")) == [
-        "one",
-        "",
-        " two\ttabs ",
-        "last",
-    ]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("é\n".encode())))
-    assert read_lines("-") == ["é"]
-    with pytest.raises(ValueError, match="b.txt is empty"):
-        read_lines(write("b.txt", ""))
-
-
-@pytest.mark.parametrize(
-    ("labels", "names"),
-    [
-        (["b", "a", "b"], ["a", "b"]),
-        (["10", "9", "-1"], ["-1", "9", "10"]),
-        (["10", "9", "x"], ["10", "9", "x"]),
-    ],
-)
-def test_label_names(labels, names):
-    assert list_label_names(labels) == names
+def test_broken_rows_are_left_out_and_counted(write):
+    path = write("a.tsv", "text\tlabel\nx\ty\nz\n\ta\tb\n")
+    table = read_columns(path, ["text"], leave_out_broken=True)
+    assert table.x == (["x"],) and table.lines == [2]
+    assert table.left_out == {"another number of fields than the first line": [3, 4]}
+    path = write("b.tsv", "text\tlabel\nx\ty\n")
+    assert read_columns(path, ["text"], leave_out_broken=True).left_out == {}

@@ -3,12 +3,7 @@ import json
 
 import pytest
 
-from keras_bert_suite.data.squad import (
-    has_unanswerable,
-    read_squad,
-    write_predictions,
-)
-from keras_bert_suite.tasks.answers.questions import Answer
+from keras_bert_suite import read_squad
 
 CONTEXT = "Ada Lovelace wrote it in 1843. Ada saw far."
 CONTENT = {
@@ -65,17 +60,15 @@ def write(path, content):
 def test_questions_in_their_order(tmp_path):
     read = read_squad(write(tmp_path / "train.json", CONTENT))
     assert len(read) == 3 and read.ids == ["1", "2", "3"]
-    assert read.questions == ["Who?", "Where?", "Où ?"]
-    assert read.contexts == [CONTEXT, CONTEXT, "Nîmes"]
-    assert read.answers == [
+    assert read.x == (["Who?", "Where?", "Où ?"], [CONTEXT, CONTEXT, "Nîmes"])
+    assert read.y == [
         {"text": ["Ada Lovelace", "Ada"], "answer_start": [0, 31]},
         {"text": [], "answer_start": []},
         {"text": ["mes"], "answer_start": [2]},
     ]
-    assert has_unanswerable(read.answers) and not has_unanswerable(read.answers[::2])
-    first = read_squad(tmp_path / "train.json", limit=1)
-    assert (first.ids, first.answers) == (["1"], read.answers[:1])
-    assert (first.questions, first.contexts) == (["Who?"], [CONTEXT])
+    first = read.take(1)
+    assert (first.ids, first.x, first.y) == (["1"], (["Who?"], [CONTEXT]), read.y[:1])
+    assert read.locate(1) == f"{tmp_path / 'train.json'}, id 2"
 
 
 def test_questions_without_answers(tmp_path):
@@ -83,7 +76,7 @@ def test_questions_without_answers(tmp_path):
     for entry in content["data"][0]["paragraphs"][0]["qas"]:
         del entry["answers"]
     path = write(tmp_path / "test.json", content)
-    assert read_squad(path, labelled=False).answers is None
+    assert read_squad(path, labelled=False).y is None
     with pytest.raises(ValueError, match="form at or after question 1: KeyError: 'answers'"):
         read_squad(path)
 
@@ -138,10 +131,3 @@ def test_files_that_are_not_json(tmp_path):
         read_squad(tmp_path / "c.json")
     with pytest.raises(FileNotFoundError):
         read_squad(tmp_path / "d.json")
-
-
-def test_files_of_answers(tmp_path):
-    answers = [Answer("Ada", 0, 3, 0.5, -1.5), Answer("", -1, -1, 0.5, 2.0)]
-    write_predictions(tmp_path / "predictions.json", ["1", "2"], answers)
-    read = json.loads((tmp_path / "predictions.json").read_text("utf-8"))
-    assert read == {"1": "Ada", "2": ""}

@@ -1,46 +1,19 @@
-"""Reads tables of texts and labels from TSV and CSV files.
-
-The command line loads this file before Keras is imported, so it imports only the standard library.
-"""
+"""Reads columns of TSV and CSV files."""
 
 import csv
-import dataclasses
 import functools
 import io
 import itertools
-import sys
 from pathlib import Path
 
-#: The file name that stands for standard input.
-STANDARD_INPUT = "-"
+from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.text_files import read_text, split_lines
+
+#: Why a row is left out.
+BROKEN = "another number of fields than the first line"
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Some columns of a file.
-
-    Attributes:
-        path: str, the file.
-        columns: dict, name -> list of N strings.
-        line_numbers: list of N ints, the line in which each row begins. The header is line 1.
-        left_out: list of ints, the lines that are left out, because they have another number of
-            fields.
-    """
-
-    path: str
-    columns: dict
-    line_numbers: list
-    left_out: list = dataclasses.field(default_factory=list)
-
-    def __len__(self):
-        return len(self.line_numbers)
-
-    def locate(self, row):
-        """Where a row is, as text for a message: "train.tsv, line 7"."""
-        return f"{self.path}, line {self.line_numbers[row]}"
-
-
-def read_table(
+def read_columns(
     path, columns, encoding="utf-8", delimiter=None, header=True, leave_out_broken=False
 ):
     """Reads some columns of a file, by name or by number.
@@ -49,7 +22,7 @@ def read_table(
     may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. In a file of
     several columns, empty lines at the end are skipped. A field may be empty.
 
-    >>> read_table("examples/data/sentences_test.tsv", ["sentence", "label"]).columns["label"][:2]
+    >>> read_columns("examples/data/sentences_test.tsv", ["sentence", "label"]).x[1][:2]
     ['negative', 'positive']
 
     Args:
@@ -65,7 +38,7 @@ def read_table(
             and raises no error for them.
 
     Returns:
-        `Table` of at least one row.
+        `Examples` of at least one row. Its `x` is a tuple with a list of str for each column.
 
     Raises:
         ValueError: if the file is empty or cannot be decoded, if a name in `columns` belongs to no
@@ -82,91 +55,44 @@ def read_table(
             f"{path} is empty or begins with an empty line. Wanted columns {', '.join(columns)}."
         )
     find_column = _find_column if header else _find_numbered_column
-    places = [find_column(path, names, column) for column in columns]
+    numbers = [find_column(path, names, column) for column in columns]
     if not header:
         rows = itertools.chain([first_line], rows)
+    left_out = {BROKEN: []} if leave_out_broken else {}
+    kept = list(_keep_rows(rows, path, len(names), left_out.get(BROKEN)))
+    if not kept:
+        raise ValueError(f"{path} has a line of column names and no row below it.")
+    x = tuple([fields[number] for _, fields in kept] for number in numbers)
+    left_out = {reason: lines for reason, lines in left_out.items() if lines}
+    return Examples(str(path), x, lines=[line for line, _ in kept], left_out=left_out)
 
-    values, line_numbers, left_out, empty_line = [[] for _ in columns], [], [], None
+
+def _keep_rows(rows, path, num_fields, left_out):
+    """Yields the rows with `num_fields` fields. The lines of others go to a list, if there is one.
+
+    Raises:
+        ValueError: if a row has more or fewer fields, and `left_out` is None; or if there is an
+            empty line between rows.
+    """
+    empty_line = None
     for line_number, fields in rows:
-        if leave_out_broken and len(fields) != len(names):
+        if left_out is not None and len(fields) != num_fields:
             left_out.append(line_number)
             continue
-        if len(names) > 1 and fields == [""]:
+        if num_fields > 1 and fields == [""]:
             empty_line = empty_line or line_number
             continue
-        if empty_line or len(fields) != len(names):
+        if empty_line or len(fields) != num_fields:
             got = "is empty" if empty_line else f"has {len(fields)} of them"
             raise ValueError(
-                f"{path}, line {empty_line or line_number}: wanted the {len(names)} fields of the "
+                f"{path}, line {empty_line or line_number}: wanted the {num_fields} fields of the "
                 f"first line, and the line {got}. Correct it."
             )
-        for column, place in zip(values, places, strict=True):
-            column.append(fields[place])
-        line_numbers.append(line_number)
-    if not line_numbers:
-        raise ValueError(f"{path} has a line of column names and no row below it.")
-    return Table(str(path), dict(zip(columns, values, strict=True)), line_numbers, left_out)
-
-
-def read_lines(path, encoding="utf-8"):
-    """Reads a file with a text in each line, or standard input if `path` is "-".
-
-    Returns:
-        list of at least one str. A line ends at a line feed, or at a carriage return and a
-        line feed.
-
-    Raises:
-        ValueError: if the file is empty or cannot be decoded.
-        OSError: if the file cannot be read.
-    """
-    text = read_text(path, encoding)
-    if not text:
-        raise ValueError(f"{_name(path)} is empty. Wanted a text in each line.")
-    return [line for _, (line,) in _split_lines(text)]
-
-
-def list_label_names(labels):
-    """The different labels, sorted. They are sorted by value if all are integers.
-
-    >>> list_label_names(["10", "9", "10"])
-    ['9', '10']
-    """
-    names = set(labels)
-    try:
-        return sorted(names, key=lambda name: (int(name), name))
-    except ValueError:
-        return sorted(names)
-
-
-def read_text(path, encoding):
-    """Reads a whole file, or standard input, without its byte order mark.
-
-    Raises:
-        ValueError: if the file is in another encoding, naming the line.
-    """
-    if path == STANDARD_INPUT:
-        data = sys.stdin.buffer.read()
-    else:
-        data = Path(path).expanduser().read_bytes()
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line_number = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
-            "encoding it is in."
-        ) from None
-    except LookupError as error:
-        raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
-
-
-def _split_lines(text, path=None):
-    for line_number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        yield line_number, [line.removesuffix("\r")]
+        yield line_number, fields
 
 
 def _split_tsv(text, path):
-    for line_number, (line,) in _split_lines(text):
+    for line_number, line in enumerate(split_lines(text), 1):
         yield line_number, line.split("\t")
 
 
@@ -220,7 +146,3 @@ def _find_numbered_column(path, first_row, column):
             f"{len(first_row)}, got {column!r}."
         )
     return int(column) - 1
-
-
-def _name(path):
-    return "standard input" if path == STANDARD_INPUT else path

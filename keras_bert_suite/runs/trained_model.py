@@ -1,4 +1,4 @@
-"""Steps, losses and metrics of a model whose replicas share each batch."""
+"""A model as the trainer wants it: its replicas share each batch."""
 
 from typing import Any
 
@@ -15,13 +15,36 @@ from keras_bert_suite.replicas import (
 from keras_bert_suite.replicas.processes import summed_variables
 
 
-class SharedSteps:
-    """A `keras.Model` whose replicas share each batch.
+class TrainedModel:
+    """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
 
     Its steps take whole batches and split them among the devices of a `keras.distribution`; see
     `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
     comes before it.
     """
+
+    #: The paths of weights that no output depends on, such as the pooler's. They have no gradient,
+    #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
+    #: not trained.
+    unused_paths: frozenset[str] = frozenset()
+
+    @property
+    def trainable_variables(self) -> list[keras.Variable]:
+        return [v for v in super().trainable_variables if v.path not in self.unused_paths]
+
+    @property
+    def trainable_weights(self) -> list[keras.Variable]:
+        return [v for v in super().trainable_weights if v.path not in self.unused_paths]
+
+    @property
+    def non_trainable_variables(self) -> list[keras.Variable]:
+        trainable = set(map(id, self.trainable_variables))
+        return [variable for variable in self.variables if id(variable) not in trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[keras.Variable]:
+        trainable = set(map(id, self.trainable_weights))
+        return [variable for variable in self.weights if id(variable) not in trainable]
 
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""

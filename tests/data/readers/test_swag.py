@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert_suite.data.swag import read_swag
+from keras_bert_suite import read_swag
 
 HEADER = (
     ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label"
@@ -12,11 +12,11 @@ def test_rows(tmp_path):
     path = tmp_path / "train.csv"
     path.write_text(f"{HEADER}\n{ROW}\n{ROW[:-1]}3\n")
     rows = read_swag(path)
-    assert len(rows) == 2 and rows.labels == [1, 3]
-    assert rows.prompts[0] == "It rains, hard."
-    assert rows.endings[0] == ["She eats.", "She runs, fast.", "She sits.", "She sleeps."]
+    assert len(rows) == 2 and rows.y == [1, 3]
+    assert rows.x[0][0] == "It rains, hard."
+    assert rows.x[1][0] == ["She eats.", "She runs, fast.", "She sits.", "She sleeps."]
     path.write_text(f"{HEADER.removesuffix(',label')}\n{ROW[:-2]}\n")
-    assert read_swag(path, labelled=False).labels is None
+    assert read_swag(path, labelled=False).y is None
     with pytest.raises(ValueError, match="no column 'label'"):
         read_swag(path)
 

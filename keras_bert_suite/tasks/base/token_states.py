@@ -1,4 +1,4 @@
-"""Leaves weights untrained that the outputs of a task do not depend on, such as the pooler's."""
+"""The states of the tokens of an encoder, and the weights that they do not depend on."""
 
 from typing import Any
 
@@ -10,35 +10,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.models import BACKBONES
 
 
-class IdleWeights:
-    """A task that does not train the weights at `idle_paths`, which no output depends on.
-
-    A weight that no output depends on has no gradient, and Keras warns about it. Under JAX its
-    gradient is 0, so that weight decay would still change it. So such weights are not trained.
-    """
-
-    idle_paths: frozenset[str] = frozenset()
-
-    @property
-    def trainable_variables(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_variables if v.path not in self.idle_paths]
-
-    @property
-    def trainable_weights(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_weights if v.path not in self.idle_paths]
-
-    @property
-    def non_trainable_variables(self) -> list[keras.Variable]:
-        trainable = set(map(id, self.trainable_variables))
-        return [variable for variable in self.variables if id(variable) not in trainable]
-
-    @property
-    def non_trainable_weights(self) -> list[keras.Variable]:
-        trainable = set(map(id, self.trainable_weights))
-        return [variable for variable in self.weights if id(variable) not in trainable]
-
-
-def find_idle(backbone: keras_hub.models.Backbone, transformed: bool = False) -> frozenset[str]:
+def find_unused(backbone: keras_hub.models.Backbone, transformed: bool = False) -> frozenset[str]:
     """The paths of the weights of a backbone that a task on tokens does not need.
 
     With `transformed` the task is on `transform_tokens` of the sequence output.

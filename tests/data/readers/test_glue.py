@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.glue import GLUE_TASKS, find_tasks, read_glue
+from keras_bert_suite import read_glue
 from keras_bert_suite.data.glue_scores import format_predictions, score_glue
+from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
 
 MNLI = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
 MNLI += "sentence2_parse sentence1 sentence2"
@@ -54,18 +55,18 @@ def write_file(folder, task, file, header, rows):
 def test_the_official_form(name, tmp_path):
     header, rows, texts, labels = OFFICIAL[name]
     write_file(tmp_path, name, "train.tsv", header, rows)
-    read = read_glue(GLUE_TASKS[name], tmp_path)
-    assert list(read.texts) == texts and read.labels == labels and len(read) == 1
-    assert read.x == (read.texts if len(texts) > 1 else texts[0])
+    read = read_glue(tmp_path, name)
+    assert read.x == (tuple(texts) if len(texts) > 1 else texts[0])
+    assert read.y == labels and len(read) == 1
     assert list(find_tasks(tmp_path, [name])[1]) == [name]  # There is no dev file.
 
 
 def test_test_files_have_no_labels(tmp_path):
     write_file(tmp_path, "cola", "test.tsv", "index sentence", [["0", "It is."]])
-    assert read_glue(GLUE_TASKS["cola"], tmp_path, "test.tsv", labelled=False).x == ["It is."]
+    assert read_glue(tmp_path, "cola", "test.tsv", labelled=False).x == ["It is."]
     write_file(tmp_path, "mnli", "test_matched.tsv", MNLI, [[*"01234567", "A", "B"]])
-    read = read_glue(GLUE_TASKS["mnli"], tmp_path, "test_matched.tsv", labelled=False)
-    assert read.x == (["A"], ["B"]) and read.labels is None
+    read = read_glue(tmp_path, "mnli", "test_matched.tsv", labelled=False)
+    assert read.x == (["A"], ["B"]) and read.y is None
 
 
 def test_dev_files_of_mnli(tmp_path):
@@ -75,13 +76,13 @@ def test_dev_files_of_mnli(tmp_path):
         write_file(tmp_path, "mnli", file, header, rows)
     (task,), missing = find_tasks(tmp_path, ["mnli"])
     assert not missing and list(task.dev) == ["matched", "mismatched"]
-    assert read_glue(task, tmp_path, task.dev["matched"]).labels == ["contradiction"]
+    assert read_glue(tmp_path, "mnli", task.dev["matched"]).y == ["contradiction"]
 
 
 def test_ids_for_labels(tmp_path):
     rows = [["A", "B", "1", "0"], ["A", "B", "0", "1"]]
     write_file(tmp_path, "rte", "train.tsv", "sentence1 sentence2 label idx", rows)
-    labels = read_glue(GLUE_TASKS["rte"], tmp_path).labels
+    labels = read_glue(tmp_path, "rte").y
     assert labels == ["not_entailment", "entailment"]
 
 
@@ -105,7 +106,7 @@ def test_a_wrong_line_is_named(name, change, error, tmp_path):
     header, rows, _, _ = OFFICIAL[name]
     path = write_file(tmp_path, name, "train.tsv", header, [*rows, change])
     with pytest.raises(ValueError, match=error) as raised:
-        read_glue(GLUE_TASKS[name], tmp_path)
+        read_glue(tmp_path, name)
     assert str(raised.value).startswith(str(path))
 
 
@@ -114,7 +115,9 @@ def test_broken_lines_of_qqp_are_left_out(tmp_path):
     rows = [["1", "2", "3", "A"], ["B?", "C?", "0"], *rows]
     write_file(tmp_path, "qqp", "train.tsv", header, rows)
     with pytest.warns(UserWarning, match=r"2 lines are left out, .* such as line 2"):
-        assert list(read_glue(GLUE_TASKS["qqp"], tmp_path).texts) == texts
+        read = read_glue(tmp_path, "qqp")
+    assert read.x == tuple(texts)
+    assert list(read.left_out.values()) == [[2, 3]]
 
 
 #: From the README of the data: training rows and dev rows.
@@ -134,12 +137,13 @@ def test_real_files(shared_data):
     assert list(missing) == ["qqp", "mnli", "qnli"]
     for task in present:
         counts = tuple(
-            len(read_glue(task, shared_data / "glue", file)) for file in ("train.tsv", "dev.tsv")
+            len(read_glue(shared_data / "glue", task.name, file))
+            for file in ("train.tsv", "dev.tsv")
         )
         assert counts == COUNTS[task.name]
-    rows = read_glue(GLUE_TASKS["stsb"], shared_data / "glue", "dev.tsv")
-    assert rows.texts[1][0] == "A man wearing a hard hat is dancing." and rows.labels[0] == 5.0
-    rows = read_glue(GLUE_TASKS["mrpc"], shared_data / "glue", "test.tsv", labelled=False)
+    rows = read_glue(shared_data / "glue", "stsb", "dev.tsv")
+    assert rows.x[1][0] == "A man wearing a hard hat is dancing." and rows.y[0] == 5.0
+    rows = read_glue(shared_data / "glue", "mrpc", "test.tsv", labelled=False)
     assert len(rows) == 1725
 
 
@@ -173,3 +177,8 @@ def test_files_for_the_server():
         for name in ("AX", "CoLA", "MNLI-m", "MNLI-mm", "MRPC", "QNLI", "QQP", "RTE", "SST-2",
                      "STS-B", "WNLI")
     )  # fmt: skip
+
+
+def test_unknown_tasks(tmp_path):
+    with pytest.raises(ValueError, match="GLUE has the tasks cola, .* got 'sst-2'"):
+        read_glue(tmp_path, "sst-2")

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert_suite.data.conll import list_tags, read_conll
+from keras_bert_suite import read_conll
 from keras_bert_suite.data.tag_schemes import detect_scheme
 
 
@@ -16,25 +16,26 @@ def test_columns_and_sentences(tmp_path):
         "\ufeff-DOCSTART- -X- O O\r\n\r\nEU NNP I-NP I-ORG\r\nrejects VBZ I-VP O\r\n\r\n\r\n"
         "-DOCSTART- -X- O O\n\nPeter\tNNP\tI-NP\tI-PER\n",
     )
-    words, tags = read_conll(path)
-    assert words == [["EU", "rejects"], ["Peter"]]
-    assert tags == [["I-ORG", "O"], ["I-PER"]]
-    assert read_conll(path, tag_column=2)[1] == [["NNP", "VBZ"], ["NNP"]]
-    assert list_tags(tags) == ["O", "I-ORG", "I-PER"]
+    read = read_conll(path)
+    assert read.x == [["EU", "rejects"], ["Peter"]]
+    assert read.y == [["I-ORG", "O"], ["I-PER"]]
+    assert read_conll(path, tag_column=2).y == [["NNP", "VBZ"], ["NNP"]]
+    assert read.label_names == ["O", "I-ORG", "I-PER"]
+    assert [read.locate(row) for row in range(2)] == [f"{path}, line 3", f"{path}, line 9"]
     # In UTF-16 the byte of a line feed is also in other characters.
     path = write(tmp_path, "EU B-ORG\n\n\u0a0a\u4e0a I-ORG\n", "utf-16")
-    assert read_conll(path, encoding="utf-16")[0] == [["EU"], ["\u0a0a\u4e0a"]]
+    assert read_conll(path, encoding="utf-16").x == [["EU"], ["\u0a0a\u4e0a"]]
 
 
 def test_a_word_may_hold_a_space_between_tabs(tmp_path):
-    assert read_conll(write(tmp_path, "New York\tB-LOC\n"))[0] == [["New York"]]
+    assert read_conll(write(tmp_path, "New York\tB-LOC\n")).x == [["New York"]]
 
 
 def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
-    words, tags = read_conll(write(tmp_path, "EU\tB-ORG\n\t\nHe\tO\n"))
-    assert (words, tags) == ([["EU"], ["He"]], [["B-ORG"], ["O"]])
+    read = read_conll(write(tmp_path, "EU\tB-ORG\n\t\nHe\tO\n"))
+    assert (read.x, read.y) == ([["EU"], ["He"]], [["B-ORG"], ["O"]])
     rows = "\tEU\tB-ORG\n1\tagreed\tO\n"
-    assert read_conll(write(tmp_path, rows), word_column=2)[0] == [["EU", "agreed"]]
+    assert read_conll(write(tmp_path, rows), word_column=2).x == [["EU", "agreed"]]
 
 
 @pytest.mark.parametrize(
@@ -63,21 +64,35 @@ def test_wrong_files(tmp_path, content, encoding, arguments, error):
 )
 def test_published_corpora(shared_data, file, sentences, scheme):
     """The numbers of sentences are those of the corpora's authors."""
-    words, tags = read_conll(shared_data / "ner" / file)
-    assert len(words) == sentences
-    assert detect_scheme(tags) == scheme
+    read = read_conll(shared_data / "ner" / file)
+    assert len(read) == sentences
+    assert detect_scheme(read.y) == scheme
 
 
 def test_numbered_characters_of_weibo(tmp_path):
-    words, tags = read_conll(write(tmp_path, "科0\tO\n技1\tB-ORG\n\n:0\tO\n70\tO\n"))
-    assert words == [["科", "技"], [":", "7"]] and tags == [["O", "B-ORG"], ["O", "O"]]
+    read = read_conll(write(tmp_path, "科0\tO\n技1\tB-ORG\n\n:0\tO\n70\tO\n"))
+    assert read.x == [["科", "技"], [":", "7"]] and read.y == [["O", "B-ORG"], ["O", "O"]]
     for unnumbered in ("科0 A", "A1 B2", "科0 7"):
-        words, _ = read_conll(write(tmp_path, unnumbered.replace(" ", "\tO\n") + "\tO\n"))
-        assert words == [unnumbered.split()]
+        read = read_conll(write(tmp_path, unnumbered.replace(" ", "\tO\n") + "\tO\n"))
+        assert read.x == [unnumbered.split()]
 
 
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
 def test_numbered_characters_of_the_published_files(shared_data, part):
-    words, _ = read_conll(shared_data / "ner" / "weibo_zh" / f"weiboNER_2nd_conll.{part}")
+    words = read_conll(shared_data / "ner" / "weibo_zh" / f"weiboNER_2nd_conll.{part}").x
     # A few characters were damaged before they were published.
     assert {len(word) for row in words for word in row} <= {1, 2}
+
+
+def test_tags_of_another_scheme_and_spans(tmp_path):
+    """The right values are those of the table in `tag_schemes.py`."""
+    path = write(tmp_path, "New I-LOC\nYork I-LOC\nAda B-PER\n\nParis B-LOC\nis O\n")
+    assert read_conll(path).y == [["I-LOC", "I-LOC", "B-PER"], ["B-LOC", "O"]]
+    read = read_conll(path, scheme="BIOES")
+    assert read.y == [["B-LOC", "E-LOC", "S-PER"], ["S-LOC", "O"]]
+    assert read.label_names == ["O", "B-LOC", "E-LOC", "S-LOC", "S-PER"]
+    read = read_conll(path, scheme="spans")
+    assert read.y == [[(0, 2, "LOC"), (2, 3, "PER")], [(0, 1, "LOC")]]
+    assert read.label_names == ["LOC", "PER"]
+    with pytest.raises(ValueError, match="scheme must be one of .* got 'bio'"):
+        read_conll(path, scheme="bio")

@@ -5,13 +5,13 @@ https://gluebenchmark.com/tasks.
 """
 
 import dataclasses
+import os
 import warnings
 from pathlib import Path
 
-from keras_bert_suite.data.tables import read_table
-
-#: `problem_type` of a `TextClassifier`.
-CLASSES, NUMBERS = "single_label_classification", "regression"
+from keras_bert_suite.data.readers.columns import BROKEN, read_columns
+from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.tables import CLASSES, NUMBERS
 
 DEV = {"dev": "dev.tsv"}
 
@@ -109,34 +109,6 @@ GLUE_TASKS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class GlueRows:
-    """Rows of a file.
-
-    Attributes:
-        path: str, the file.
-        texts: tuple of lists of N str, one list for each column of texts.
-        labels: list of N label names, or of N floats, or None.
-    """
-
-    path: str
-    texts: tuple
-    labels: list | None
-
-    def __len__(self):
-        return len(self.texts[0])
-
-    @property
-    def x(self):
-        """The texts as `fit` takes them."""
-        return self.texts if len(self.texts) > 1 else self.texts[0]
-
-    def take(self, number):
-        """The first `number` rows; all rows if `number` is None."""
-        labels = self.labels and self.labels[:number]
-        return GlueRows(self.path, tuple(column[:number] for column in self.texts), labels)
-
-
 def find_tasks(folder, names):
     """Finds the tasks whose training file and dev files are in a folder.
 
@@ -159,49 +131,54 @@ def find_tasks(folder, names):
     return present, missing
 
 
-def read_glue(task, folder, file="train.tsv", labelled=True):
-    """Reads a file of a task. Tabs separate the fields. Quotes are ordinary characters.
+def read_glue(
+    folder: str | os.PathLike[str], task: str, file: str = "train.tsv", labelled: bool = True
+) -> Examples:
+    """Reads an official file of a GLUE task. Tabs separate the fields. Quotes have no meaning.
 
-    >>> rows = read_glue(GLUE_TASKS["stsb"], "glue_data", "dev.tsv")
-    >>> rows.texts[0][0], rows.texts[1][0], rows.labels[0]
+    >>> dev = read_glue("glue_data", "stsb", "dev.tsv")
+    >>> dev.x[0][0], dev.x[1][0], dev.y[0]
     ('A man with a hard hat is dancing.', 'A man wearing a hard hat is dancing.', 5.0)
 
     Args:
-        task: `GlueTask`.
-        folder: as for `find_tasks`.
+        folder: str or path of the folder that holds `CoLA`, `SST-2` and so on.
+        task: "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte" or "wnli".
         file: str, a file of the task's folder.
         labelled: bool, whether the rows have labels.
 
     Returns:
-        `GlueRows`.
+        `Examples` of at least one row, for `TextClassifier`. `x`: texts, or (first texts, second
+        texts). `y`: names of labels, or floats for "stsb".
 
     Raises:
-        ValueError: if a row has more or fewer fields than the first line, or a label that the task
-            does not have, naming file and line; if a column is missing.
+        ValueError: if there is no such task; if a row has more or fewer fields than the first line,
+            or a label that the task does not have, naming file and line; if a column is missing.
         OSError: if the file cannot be read.
 
     Warns:
         UserWarning: if broken rows are left out. The official training file of QQP has some.
     """
-    unnamed = labelled and task.unnamed_columns is not None
-    columns = [*task.text_columns, *([task.label_column] if labelled else [])]
-    table = read_table(
-        Path(folder) / task.folder / file,
-        list(task.unnamed_columns) if unnamed else columns,
-        header=not unnamed,
-        leave_out_broken=task.leaves_out_broken,
+    if task not in GLUE_TASKS:
+        raise ValueError(f"GLUE has the tasks {', '.join(GLUE_TASKS)}, got {task!r}.")
+    found = GLUE_TASKS[task]
+    numbers = found.unnamed_columns if labelled else None
+    columns = [*found.text_columns, *([found.label_column] if labelled else [])]
+    table = read_columns(
+        Path(folder) / found.folder / file,
+        list(numbers or columns),
+        header=numbers is None,
+        leave_out_broken=found.leaves_out_broken,
     )
-    if table.left_out:
+    if lines := table.left_out.get(BROKEN):
         warnings.warn(
-            f"{table.path}: {len(table.left_out)} lines are left out, because they have another "
-            f"number of fields, such as line {table.left_out[0]}. The official file has such "
-            "lines.",
+            f"{table.path}: {len(lines)} lines are left out, because they have another number of "
+            f"fields, such as line {lines[0]}. The official file has such lines.",
             stacklevel=2,
         )
-    values = list(table.columns.values())
-    if not labelled:
-        return GlueRows(table.path, tuple(values), None)
-    return GlueRows(table.path, tuple(values[:-1]), _read_labels(task, table, values[-1]))
+    texts = table.columns[: len(found.text_columns)]
+    x = texts if len(texts) > 1 else texts[0]
+    y = _read_labels(found, table, table.columns[-1]) if labelled else None
+    return dataclasses.replace(table, x=x, y=y, label_names=list(found.label_names))
 
 
 def _read_labels(task, table, column):

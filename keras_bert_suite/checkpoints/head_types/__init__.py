@@ -1,0 +1,1 @@
+"""The kinds of heads: one record each."""

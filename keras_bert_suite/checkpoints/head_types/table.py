@@ -1,0 +1,136 @@
+"""The kinds of heads. For a new head, add a record here and a task in `tasks`."""
+
+from dataclasses import replace
+
+from keras_bert_suite.checkpoints.head_types.config_fields import (
+    read_choices,
+    read_labels,
+    read_text_labels,
+    write_labels,
+    write_text_labels,
+)
+from keras_bert_suite.checkpoints.head_types.head_type import HeadType
+
+TEXTS = HeadType(
+    task="TextClassifier",
+    layer="classifier",
+    labels="texts",
+    hugging_face="classifier",
+    ending="ForSequenceClassification",
+    google_tf1="",  # run_classifier.py writes its head at the root.
+    read=read_text_labels,
+    write=write_text_labels,
+    commands=("classify", "multilabel", "regress"),
+)
+DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="row_answers.ServedDocuments")
+
+TOKENS = HeadType(
+    task="TokenClassifier",
+    layer="token_classifier",
+    labels="tokens",
+    hugging_face="classifier",
+    ending="ForTokenClassification",
+    drops_pooler=True,
+    read=read_labels,
+    write=write_labels,
+    served="entity_answers.ServedEntities",
+    commands=("ner",),
+    flag="softmax",
+)
+CHAINS = replace(
+    TOKENS,
+    task="CrfTokenClassifier",
+    more_layers=("crf",),
+    served="entity_answers.ServedChains",
+    flag="crf",
+)
+ENTITY_SPANS = HeadType(
+    task="EntitySpanClassifier",
+    layer="entity_spans",
+    labels="spans",
+    served="entity_span_answers.ServedEntitySpans",
+    commands=("ner",),
+    flag="global_pointer",
+)
+
+QUESTIONS = HeadType(
+    task="QuestionAnswerer",
+    layer="span_labeler",
+    hugging_face="qa_outputs",
+    ending="ForQuestionAnswering",
+    drops_pooler=True,
+    google_tf1="cls/squad/",
+    served="span_answers.ServedSpans",
+    commands=("qa",),
+)
+CHOICES = HeadType(
+    task="MultipleChoice",
+    layer="choice_scorer",
+    hugging_face="classifier",
+    ending="ForMultipleChoice",
+    read=read_choices,
+    served="row_answers.ServedChoices",
+    commands=("choice",),
+)
+VECTORS = HeadType(
+    task="TextEmbedder", served="embedding_answers.ServedVectors", commands=("embed",)
+)
+
+PAIRS = HeadType(
+    task="Pretrainer",
+    layer="next_sentence",
+    ending="ForPreTraining",
+    google_tf1="cls/seq_relationship/",
+)
+REPLACED_TOKENS = HeadType(
+    task="ElectraPretrainer",
+    layer="replaced_tokens",
+    weight="scorer/kernel",
+    ending="ForPreTraining",
+    drops_pooler=True,
+)
+#: It keeps an idle pooler, with which a fine-tuning may begin.
+MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
+MASKS = replace(MASKED_TOKENS, task="MaskedLM", served="mask_answers.ServedMasks")
+TARGETS = replace(
+    MASKED_TOKENS,
+    task="Seq2Seq",
+    served="target_answers.ServedTargets",
+    commands=("seq2seq",),
+)
+SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
+
+#: A head that stands before another is preferred, where a model or a file has both.
+HEAD_TYPES = (
+    *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
+    *(DOCUMENTS, CHAINS, ENTITY_SPANS, VECTORS, MASKS, TARGETS, SPAN_BOUNDARY),
+)
+
+#: The first record of each layer of a head.
+HEADS_BY_LAYER: dict[str, HeadType] = {}
+for _head in HEAD_TYPES:
+    if _head.layer:
+        HEADS_BY_LAYER.setdefault(_head.layer, _head)
+
+#: The layers of all heads, also those that only files of ours have.
+HEAD_LAYERS = tuple(
+    dict.fromkeys([*HEADS_BY_LAYER, *(name for head in HEAD_TYPES for name in head.more_layers)])
+)
+
+#: The heads that transformers fine-tunes.
+FINE_TUNED = tuple(head for head in HEADS_BY_LAYER.values() if head.hugging_face)
+
+
+def find_head(paths):
+    """The `HeadType` as which transformers knows a model with weights at these paths, or None."""
+    return next((head for head in HEAD_TYPES if head.ending and head.path in paths), None)
+
+
+def heads_of_task(task):
+    """list of `HeadType`, the records of a class of task, which is given by name."""
+    return [head for head in HEAD_TYPES if head.task == task]
+
+
+def heads_of_command(name):
+    """list of `HeadType`, the records of a value of `--task`. The first one is the default."""
+    return [head for head in HEAD_TYPES if name in head.commands]

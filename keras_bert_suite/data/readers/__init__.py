@@ -1,0 +1,14 @@
+"""Readers of labelled files. Each returns the same `Examples`.
+
+A reader is a file with one public function. It needs the standard library alone, so that the
+command line reads a file before it imports Keras.
+"""
+
+from keras_bert_suite.data.readers.conll import read_conll
+from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.glue import read_glue
+from keras_bert_suite.data.readers.squad import read_squad
+from keras_bert_suite.data.readers.swag import read_swag
+from keras_bert_suite.data.readers.tables import read_table
+
+__all__ = ["Examples", "read_conll", "read_glue", "read_squad", "read_swag", "read_table"]

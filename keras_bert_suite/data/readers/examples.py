@@ -1,0 +1,63 @@
+"""The examples of a labelled file."""
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """The N examples of a file. Every reader returns them.
+
+    `x` and `y` go into `fit`, `evaluate` and `score` as they are:
+
+    ```python
+    train = kbs.read_table("train.tsv", "sentence", "label")
+    dev = kbs.read_table("dev.tsv", "sentence", "label")
+    classifier = kbs.TextClassifier.from_preset("bert", label_names=train.label_names)
+    classifier.fit(train.x, train.y, validation_data=(dev.x, dev.y))
+    ```
+
+    Attributes:
+        path: str, the file.
+        x: list of N inputs, or a tuple of such lists if a row has several texts.
+        y: list of N labels; None if the file was read without labels.
+        label_names: list of str, the labels in the order of their ids, for `from_preset`. A model
+            takes those of its training file. None if the labels have no names.
+        lines: list of N int, the line in which each example begins. The first line is 1. None if
+            the file has no lines.
+        ids: list of N str, the ids that the file gives its examples; None if it gives none.
+        left_out: dict of a reason -> list of the lines, or ids, that were left out for it.
+    """
+
+    path: str
+    x: list[Any] | tuple[list[Any], ...]
+    y: list[Any] | None = None
+    label_names: list[str] | None = None
+    lines: list[int] | None = None
+    ids: list[str] | None = None
+    left_out: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[list[Any], ...]:
+        """The columns of `x`, one or more."""
+        return self.x if isinstance(self.x, tuple) else (self.x,)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def take(self, number: int | None) -> "Examples":
+        """The first `number` examples, with all `label_names`; all examples if it is None."""
+        columns = tuple(column[:number] for column in self.columns)
+        return dataclasses.replace(
+            self,
+            x=columns if isinstance(self.x, tuple) else columns[0],
+            y=self.y and self.y[:number],
+            lines=self.lines and self.lines[:number],
+            ids=self.ids and self.ids[:number],
+        )
+
+    def locate(self, row: int) -> str:
+        """Where an example is, as text for a message: "train.tsv, line 7"."""
+        if self.lines is not None:
+            return f"{self.path}, line {self.lines[row]}"
+        return f"{self.path}, id {self.ids[row]}" if self.ids else f"{self.path}, row {row}"

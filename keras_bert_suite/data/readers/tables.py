@@ -1,0 +1,135 @@
+"""Reads tables of texts and their labels from TSV and CSV files."""
+
+import dataclasses
+import math
+import os
+from collections.abc import Sequence
+
+from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.examples import Examples
+
+#: Values of `problem_type`, as for a `TextClassifier`.
+CLASSES, SETS = "single_label_classification", "multi_label_classification"
+NUMBERS = "regression"
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    text_columns: str | Sequence[str],
+    label_column: str | None = None,
+    problem_type: str | None = CLASSES,
+    label_separator: str = ",",
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    header: bool = True,
+) -> Examples:
+    """Reads the texts of a table, and a label for each row.
+
+    >>> read_table("examples/data/sentences_test.tsv", "sentence", "label").y[:2]
+    ['negative', 'positive']
+
+    A `.tsv` file has tabs between fields and no quoting. A `.csv` file has commas and quotes as in
+    RFC 4180.
+
+    Args:
+        path: str or path. Without a `delimiter` it must end in `.tsv` or `.csv`.
+        text_columns: str, the column of the texts, or a list of str for rows of several texts: a
+            name in the first line or, without a `header`, a number, "1" for the first column.
+        label_column: str, the column of the labels; None for a file without labels.
+        problem_type: how the labels are read. "single_label_classification": names of classes.
+            "multi_label_classification": sets of names, which may be empty. "regression": numbers.
+            None: texts, for `Seq2Seq`.
+        label_separator: str, what is between the names of a set.
+        encoding: str, the encoding of the file. A byte order mark is dropped.
+        delimiter: str, one character. With a tab the file is read as a `.tsv` file, whatever its
+            name. With another character it is read as a `.csv` file with this character in place
+            of the comma.
+        header: bool, whether the first line names the columns.
+
+    Returns:
+        `Examples`. Its `label_names` are the labels of the file, sorted, by value if all are
+        integers. For "regression" they are the name of the column, or "score" without a header.
+
+    Raises:
+        ValueError: if a text or a label is missing, a number is not finite, or a row has more or
+            fewer fields than the first line, naming the line; if a column does not exist or is
+            asked for twice; if the file is empty or cannot be decoded; or if an argument has a
+            value other than those above.
+        OSError: if the file cannot be read.
+    """
+    if problem_type not in (CLASSES, SETS, NUMBERS, None):
+        raise ValueError(
+            f"problem_type must be {CLASSES!r}, {SETS!r}, {NUMBERS!r} or None, got "
+            f"{problem_type!r}."
+        )
+    if not label_separator:
+        raise ValueError('label_separator must not be empty. The default is a comma, ",".')
+    texts = [text_columns] if isinstance(text_columns, str) else list(text_columns)
+    columns = texts if label_column is None else [*texts, label_column]
+    if len(set(columns)) != len(columns):
+        raise ValueError(f"Wanted different columns of {path}, got {', '.join(columns)}.")
+    table = read_columns(path, columns, encoding, delimiter, header)
+    for number, column in enumerate(columns if problem_type is None else texts):
+        _check_filled(table, number, "text", column)
+    x = table.columns[: len(texts)]
+    examples = dataclasses.replace(table, x=x if len(x) > 1 else x[0])
+    if label_column is None:
+        return examples
+    y, names = table.columns[-1], None
+    if problem_type == CLASSES:
+        _check_filled(table, -1, "label", label_column)
+        names = list_label_names(y)
+    elif problem_type == SETS:
+        y = [_split_labels(labels, label_separator) for labels in y]
+        names = list_label_names(name for labels in y for name in labels)
+    elif problem_type == NUMBERS:
+        y = [_read_number(table, row, label_column) for row in range(len(table))]
+        names = [label_column if header else "score"]
+    return dataclasses.replace(examples, y=y, label_names=names)
+
+
+def list_label_names(labels):
+    """The different labels, sorted. They are sorted by value if all are integers.
+
+    >>> list_label_names(["10", "9", "10"])
+    ['9', '10']
+    """
+    names = set(labels)
+    try:
+        return sorted(names, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def _check_filled(table, number, noun, column):
+    """Raises a `ValueError` if a field of a column is empty, naming its line."""
+    fields = table.columns[number]
+    empty = [row for row, field in enumerate(fields) if not field.strip()]
+    if empty:
+        raise ValueError(
+            f"{table.locate(empty[0])}: the {noun} in the column {column!r} is missing, as in "
+            f"{len(empty)} of {len(fields)} rows. Add the {noun}, or remove the row."
+        )
+
+
+def _split_labels(labels, separator):
+    """list of str.
+
+    >>> _split_labels("joy, love", ",")
+    ['joy', 'love']
+    """
+    return [name.strip() for name in labels.split(separator) if name.strip()]
+
+
+def _read_number(table, row, column):
+    label = table.columns[-1][row]
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(
+            f"{table.locate(row)}: the label in the column {column!r} is {label[:40]!r}. Wanted a "
+            "finite number, such as 4.5. Correct it, or name another `label_column`."
+        )
+    return number

@@ -1,0 +1,55 @@
+"""Reads text files and their lines."""
+
+import sys
+from pathlib import Path
+
+#: The file name that stands for standard input.
+STANDARD_INPUT = "-"
+
+
+def read_lines(path, encoding="utf-8"):
+    """Reads a file with a text in each line, or standard input if `path` is "-".
+
+    Returns:
+        list of at least one str. A line ends at a line feed, or at a carriage return and a
+        line feed.
+
+    Raises:
+        ValueError: if the file is empty or cannot be decoded.
+        OSError: if the file cannot be read.
+    """
+    text = read_text(path, encoding)
+    if not text:
+        raise ValueError(f"{_name(path)} is empty. Wanted a text in each line.")
+    return split_lines(text)
+
+
+def split_lines(text):
+    """The lines of a text, as `read_lines` returns them."""
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def read_text(path, encoding):
+    """Reads a whole file, or standard input, without its byte order mark.
+
+    Raises:
+        ValueError: if the file is in another encoding, naming the line.
+    """
+    if path == STANDARD_INPUT:
+        data = sys.stdin.buffer.read()
+    else:
+        data = Path(path).expanduser().read_bytes()
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line_number = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
+            "encoding it is in."
+        ) from None
+    except LookupError as error:
+        raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
+
+
+def _name(path):
+    return "standard input" if path == STANDARD_INPUT else path

@@ -1,0 +1,284 @@
+"""What each flag of each command must change in the calls of the library.
+
+A row is a flag with a value that is not its default, the arguments that the library must get, and
+other flags that it needs. The key "fit.epochs" is the argument `epochs` of a call of `fit`;
+"compile.optimizer.decay" is the attribute `decay` of the argument `optimizer`.
+"""
+
+from cli.training_flags import FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
+
+INPUT = [
+    ("--input=more.txt", {"find_files.inputs": ["more.txt"]}),
+    ("--input=texts.txt,more.txt", {"find_files.inputs": ["texts.txt", "more.txt"]}),
+    ("--format=files", {"InputOptions.format": "files", "plan_slices.format": "files"}),
+    ("--text_key=body", {"InputOptions.text_key": "body"}),
+    ("--encoding=cp1252", {"InputOptions.encoding": "cp1252", "plan_slices.encoding": "cp1252"}),
+    ("--errors=replace", {"InputOptions.errors": "replace"}),
+    ("--on_error=skip", {"InputOptions.on_error": "skip"}),
+]
+
+VOCAB = [
+    *INPUT,
+    ("--output=other.out", {"put_in_place.path": "other.out"}),
+    OVERWRITE,
+    ("--size=200", {"learn_pieces.size": 200}),
+    ("--nolowercase", {"count_words.lowercase": False}),
+    ("--strip_accents", {"count_words.strip_accents": True}),
+    ("--nostrip_accents", {"count_words.strip_accents": False}),
+    ("--min_frequency=1", {"learn_pieces.min_frequency": 1}),
+    ("--num_unused=7", {"learn_pieces.num_unused": 7}),
+    ("--limit_alphabet=20", {"learn_pieces.limit_alphabet": 20}),
+]
+
+PREPARE = [
+    ("--input=texts.txt,more.txt", {"prepare_corpus.inputs": ["texts.txt", "more.txt"]}),
+    ("--format=jsonl", {"prepare_corpus.format": "jsonl"}),
+    ("--text_key=body", {"prepare_corpus.text_key": "body"}),
+    ("--encoding=cp1252", {"prepare_corpus.encoding": "cp1252"}),
+    ("--errors=replace", {"prepare_corpus.errors": "replace"}),
+    ("--on_error=skip", {"prepare_corpus.on_error": "skip"}),
+    ("--vocab=other.txt", {"open_tokenizer.path": "other.txt"}),
+    ("--output=other", {"prepare_corpus.output": "other"}),
+    ("--workers=77", {"prepare_corpus.workers": 77}),
+    ("--nolowercase", {"prepare_corpus.tokenizer.lowercase": False}),
+    ("--nostrip_accents", {"prepare_corpus.tokenizer.strip_accents": False}),
+    ("--slice_mb=0.5", {"prepare_corpus.slice_bytes": 524_288}),
+]
+
+FILL_MASK = [
+    ("--model=other_masked_lm", {"from_preset.preset": "other_masked_lm"}),
+    ("--text=a", {"predict.x": ["[MASK]", "a"]}),
+    ("--top_k=7", {"predict.top_k": 7}),
+]
+
+NER = "--model=ner --input=words.txt"
+PAIRS = "--model=embed --text_column=text --text_pair_column=second"
+
+EVALUATE = [
+    ("--model=regress --label_column=number", {"from_preset.preset": "regress"}),
+    ("--input=other.tsv", {"read_table.path": "other.tsv", "predict.x": ["other0", "other1"]}),
+    ("--task=ner --input=types.txt", {"score.cls": "TokenClassifier"}),
+    ("--task=qa --input=squad.json", {"predict.cls": "QuestionAnswerer"}),
+    ("--task=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
+    ("--task=embed --text_column=text --text_pair_column=second", {"search.cls": "TextEmbedder"}),
+    ("--task=seq2seq", {"predict.cls": "Seq2Seq"}),
+    ("--text_column=sentence", {"predict.x": ["sentence0", "sentence1", "sentence2"]}),
+    (
+        "--text_pair_column=second --model=pairs --text_column=text",
+        {"predict.x": [["text0", "text1", "text2"], ["second0", "second1", "second2"]]},
+    ),
+    ("--label_column=opposite", {"read_table.label_column": "opposite"}),
+    (
+        "--noheader --text_column=2 --label_column=4 --input=no_header.tsv",
+        {"read_table.header": False},
+    ),
+    ("--delimiter=; --input=semicolons.txt", {"read_table.delimiter": ";"}),
+    ("--encoding=cp1252", {"read_table.encoding": "cp1252"}),
+    ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, NER),
+    (
+        "--label_separator=;",
+        {"score_label_sets.labels": [[True, True, False], [False, True, False]]},
+        "--model=multilabel --input=sets.tsv",
+    ),
+    ("--word_column=2", {"score.rows": [["B-X", "O"]]}, NER),
+    ("--tag_column=2", {"score.labels": [["B-X", "O"]]}, NER),
+    ("--tag_scheme=BIO", {"score.labels": [["B-X", "O"]]}, "--model=ner --input=inside.txt"),
+    (
+        "--negative_column=sentence",
+        {
+            "search.corpus": [
+                f"{name}{row}" for name in ("second", "sentence") for row in range(3)
+            ],
+        },
+        PAIRS,
+    ),
+    ("--target_column=sentence", {"read_table.label_column": "sentence"}, "--model=seq2seq"),
+    ("--json=scores.json", {"put_in_place.path": "scores.json", "put_in_place.begins": b"{\n "}),
+    ("--png=scores.png", {"put_in_place.path": "scores.png", "put_in_place.begins": b"\x89PN"}),
+    (*OVERWRITE, "--json=scores.json"),
+    (*OVERWRITE, "--png=scores.png"),
+    ("--batch_size=7", {"predict.batch_size": 7}),
+    ("--batch_size=7", {"predict.batch_size": 7}, "--model=multilabel"),
+    ("--batch_size=7", {"predict.batch_size": 7}, "--model=regress --label_column=number"),
+    ("--batch_size=7", {"score.batch_size": 7}, NER),
+    ("--batch_size=7", {"predict.batch_size": 7}, "--model=qa --input=squad.json"),
+    ("--batch_size=7", {"predict.batch_size": 7}, "--model=choice --input=swag.csv"),
+    ("--batch_size=7", {"search.batch_size": 7}, PAIRS),
+    (
+        "--batch_size=7",
+        {"predict.batch_size": 7},
+        PAIRS + " --label_column=number",
+    ),
+    ("--batch_size=7", {"predict.batch_size": 7}, "--model=seq2seq"),
+]
+
+#: Flags of a table of texts.
+TABLE = {
+    "--text_column=sentence": {"read_columns.columns": ["sentence"]},
+    "--noheader --text_column=2": {"read_columns.header": False},
+    "--delimiter=tab": {"read_columns.delimiter": "\t"},
+    "--encoding=cp1252": {"read_columns.encoding": "cp1252"},
+}
+
+#: Texts for a model of each kind.
+ASKED = {
+    "classify": "",
+    "multilabel": "",
+    "regress": "",
+    "ner": "--format=jsonl",
+    "qa": "--input=squad.json",
+    "choice": "--input=swag.csv",
+    "embed": "--format=jsonl",
+    "seq2seq": "",
+}
+
+
+def read_table_by(file):
+    """Rows of the flags of a table. The flag `file` names the table."""
+    return [(flags, seen, file) for flags, seen in TABLE.items()]
+
+
+PREDICT = [
+    ("--model=regress", {"from_preset.preset": "regress"}),
+    ("--task=ner --format=jsonl", {"predict.cls": "TokenClassifier"}),
+    ("--task=qa --input=squad.json", {"predict.cls": "QuestionAnswerer"}),
+    ("--task=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
+    ("--task=embed --format=jsonl", {"predict.cls": "TextEmbedder"}),
+    ("--task=seq2seq", {"predict.cls": "Seq2Seq"}),
+    ("--input=more.txt", {"predict.x": ["more"]}),
+    ("--question=who? --model=qa", {"predict.x": [["who?"], ["a good film\na dull plot"]]}),
+    (
+        "--text_column=sentence",
+        {"predict.x": ["sentence0", "sentence1", "sentence2"]},
+        "--input=train.tsv",
+    ),
+    (
+        "--text_pair_column=sentence --text_column=text --model=pairs",
+        {"read_columns.columns": ["text", "sentence"]},
+        "--input=train.tsv",
+    ),
+    *read_table_by("--input=train.tsv"),
+    ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
+    ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}, "--model=qa --question=who?"),
+    ("--output=answers.out", {"put_in_place.path": "answers.out"}),
+    (*OVERWRITE, "--output=answers.out"),
+    ("--format=jsonl", {"printed.begins": '{"text": '}),
+    ("--format=tsv", {"printed.begins": "label\tpro"}, "--format=jsonl"),
+    *(
+        ("--batch_size=7", {"predict.batch_size": 7}, f"--model={name} {flags}")
+        for name, flags in ASKED.items()
+    ),
+    *(
+        ("--batch_size=7", {"answer.batch_size": 7}, f"--model=served_{name} {flags}")
+        for name, flags in ASKED.items()
+    ),
+]
+
+#: A message. The flag is known so that this can be said.
+NO_PAIRS = "--text_pair_column has no meaning here: each text has a vector"
+
+EMBED_TEXTS = [
+    ("--model=other_embed", {"from_preset.preset": "other_embed"}),
+    ("--input=more.txt", {"predict.x": ["more"]}),
+    *read_table_by("--input=train.tsv"),
+    ("--text_pair_column=second --text_column=text --input=train.tsv", NO_PAIRS),
+    ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
+    ("--output=other.npy", {"put_in_place.path": "other.npy"}),
+    OVERWRITE,
+    ("--batch_size=7", {"predict.batch_size": 7}),
+]
+
+SEARCH = [
+    ("--model=other_embed", {"from_preset.preset": "other_embed"}),
+    ("--corpus=more.txt", {"search.corpus": ["more"]}),
+    *read_table_by("--corpus=train.tsv"),
+    ("--text_pair_column=second --text_column=text --corpus=train.tsv", NO_PAIRS),
+    ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
+    ("--vectors=vectors.npy", {"search.corpus": [[1.0, 2.0], [3.0, 4.0]]}),
+    ("--query=film --query=plot --queries=", {"search.queries": ["film", "plot"]}),
+    ("--queries=more.txt", {"search.queries": ["more"]}),
+    ("--top_k=7", {"search.top_k": 7}),
+    ("--format=jsonl", {"printed.begins": '{"query":'}),
+    ("--batch_size=7", {"search.batch_size": 7}),
+]
+
+ONNX = "--format=onnx --precision=int8 --calibration="
+
+EXPORT = [
+    ("--model=regress", {"from_preset.preset": "regress"}),
+    ("--model=regress", {"from_preset.preset": "regress"}, "--format=onnx"),
+    ("--format=onnx --output=onnx", {"export_onnx.precision": "float32"}),
+    ("--format=openvino --output=openvino", {"export_openvino.precision": "float32"}),
+    ("--format=litert --output=litert", {"export_litert.task.name": "task"}),
+    ("--format=saved_model", {"export_saved_model.task.name": "task"}, "--format=onnx"),
+    (
+        "--output=other/7",
+        {"put_in_place.path": "other/7", "export_saved_model.model_name": "other"},
+    ),
+    ("--output=onnx", {"put_in_place.path": "onnx"}, "--format=onnx"),
+    ("--inputs=sentence", {"export_saved_model.inputs": ["sentence"]}),
+    ("--max_batch_size=7", {"export_saved_model.max_batch_size": 7}),
+    ("--precision=bfloat16", {"export_saved_model.precision": "bfloat16"}),
+    ("--precision=int8", {"export_onnx.precision": "int8"}, "--format=onnx"),
+    (
+        "--calibration=more.txt",
+        {"export_onnx.calibration_texts": ["more"]},
+        "--format=onnx --precision=int8",
+    ),
+    (
+        "--text_column=sentence",
+        {"export_onnx.calibration_texts": ["sentence0", "sentence1", "sentence2"]},
+        ONNX + "train.tsv",
+    ),
+    (
+        "--text_pair_column=sentence --text_column=second",
+        {"read_columns.columns": ["second", "sentence"]},
+        ONNX + "train.tsv",
+    ),
+    *read_table_by(ONNX + "train.tsv"),
+    OVERWRITE,
+    (*OVERWRITE, "--format=onnx --output=onnx"),
+]
+
+CONVERT = [
+    ("--input=regress", {"from_preset.preset": "regress"}),
+    ("--input=regress", {"open_backbone.preset": "regress"}, "--encoder_only --to=huggingface"),
+    ("--output=other", {"put_in_place.path": "other"}),
+    ("--to=huggingface", {"save_hugging_face.sequence_length": 16}),
+    ("--to=google_tf1", {"save_google_tf1.model.name": "task"}),
+    ("--to=keras_hub", {"save_keras_hub.sequence_length": 16}),
+    ("--to=preset", {"save_to_preset.cls": "TextClassifier"}, "--to=huggingface"),
+    ("--encoder_only", {"save_hugging_face.model": "encoder"}, "--to=huggingface"),
+    (
+        "--part=masked_lm",
+        {"from_preset.next_sentence": False, "from_preset.span_boundary": False},
+        "--input=pretrained --to=huggingface",
+    ),
+    ("--part=masked_lm --input=electra", {"make_masked_lm.cls": "ElectraPretrainer"}),
+    (
+        "--part=discriminator --to=huggingface",
+        {"save_hugging_face.model.name": "discriminator"},
+        "--input=electra",
+    ),
+    OVERWRITE,
+]
+
+#: A command, its flags without the flag of a row, and the rows.
+TABLES = [
+    ("vocab", "--input=texts.txt --output=vocab.out", VOCAB),
+    ("prepare", "--input=texts.txt --vocab=vocab.txt --output=shards.out", PREPARE),
+    ("pretrain", "--corpus=shards --output=run --steps=200 --size=tiny", PRETRAIN),
+    (
+        "pretrain",
+        "--corpus=shards --output=run --steps=200 --checkpoint=bert",
+        PRETRAIN_FROM_CHECKPOINT,
+    ),
+    ("fill-mask", "--model=masked_lm --text=[MASK]", FILL_MASK),
+    ("finetune", "--checkpoint=bert --train=train.tsv --output=a.keras", FINETUNE),
+    ("evaluate", "--model=classify --input=train.tsv", EVALUATE),
+    ("predict", "--model=classify --input=texts.txt", PREDICT),
+    ("embed", "--model=embed --input=texts.txt --output=vectors.out.npy", EMBED_TEXTS),
+    ("search", "--model=embed --corpus=texts.txt --queries=texts.txt", SEARCH),
+    ("export", "--model=classify --output=saved/1", EXPORT),
+    ("convert", "--input=classify --output=converted --to=preset", CONVERT),
+]

@@ -1,0 +1,297 @@
+"""The flags of `pretrain` and `finetune`: rows as in `flag_table.py`."""
+
+OVERWRITE = ("--overwrite", {"put_in_place.replace": True})
+
+#: Learning rates are read in the optimizer that `compile` gets.
+SCHEDULE = "compile.optimizer._learning_rate."
+
+PRETRAIN = [
+    ("--corpus=books", {"open_corpus.path": "books", "read_tokenizer.path": "books"}),
+    (
+        "--corpus=shards=0.75,books=0.25",
+        {
+            "open_corpus.path": ["shards", "books"],
+            "share_rows.shares": [0.75, 0.25],
+            "PretrainingBatches.batch_size": [24, 8],
+        },
+    ),
+    (
+        "--output=other",
+        {
+            "fit.callbacks.0.log_file": "other/log.csv",
+            "fit.callbacks.1.directory": "other/checkpoints",
+            "put_in_place.path": "other/model",
+        },
+    ),
+    (
+        "--steps=600",
+        {"fit.epochs": 50, "fit.steps_per_epoch": 12, SCHEDULE + "total_steps": 600},
+    ),
+    ("--objective=masked_lm", {"Pretrainer.span_boundary": False}, "--objective=span_boundary"),
+    (
+        "--objective=span_boundary",
+        {
+            "Pretrainer.span_boundary": True,
+            "PretrainingBatches.masker.unit": "span",
+            "PretrainingBatches.mode": "doc_sentences",
+            "PretrainingBatches.short_seq_prob": 0.0,
+        },
+    ),
+    (
+        "--objective=word_order",
+        {
+            "PretrainingBatches.masker.__class__.__name__": "TokenShuffler",
+            "Pretrainer.sentence_relations": 3,
+        },
+    ),
+    (
+        "--objective=replaced_tokens",
+        {
+            "ElectraPretrainer.backbone.__class__.__name__": "ElectraBackbone",
+            "PretrainingBatches.masker.mask_token_rate": 0.85,
+            "PretrainingBatches.masker.random_token_rate": 0.0,
+            SCHEDULE + "peak_learning_rate": 2e-4,
+        },
+    ),
+    (
+        "--objective=unilm",
+        {
+            "PretrainingBatches.masker.__class__.__name__": "LanguageModelMixture",
+            "Pretrainer.backbone.attention_pattern": "unilm",
+        },
+    ),
+    (
+        "--objective=left_to_right",
+        {
+            "PretrainingBatches.masker.__class__.__name__": "NextTokenTargets",
+            "Pretrainer.backbone.attention_pattern": "left_to_right",
+        },
+    ),
+    ("--model=nezha", {"Pretrainer.backbone.__class__.__name__": "NezhaBackbone"}),
+    ("--size=mini", {"Pretrainer.backbone.hidden_dim": 256, "Pretrainer.backbone.num_layers": 4}),
+    (
+        "--dropout=0.3",
+        {"Pretrainer.backbone.dropout": 0.3, "Pretrainer.backbone.attention_dropout": 0.3},
+    ),
+    ("--initializer_range=0.05", {"Pretrainer.backbone.initializer_range": 0.05}),
+    ("--batch_size=12", {"PretrainingBatches.batch_size": 12}),
+    (
+        "--accumulate=4",
+        {"compile.optimizer.gradient_accumulation_steps": 4, SCHEDULE + "total_steps": 50},
+    ),
+    (
+        "--sequence_length=64",
+        {
+            "PretrainingBatches.sequence_length": 64,
+            "Pretrainer.preprocessor.sequence_length": 64,
+            "fit.callbacks.0.tokens_per_step": 32 * 64,
+        },
+    ),
+    (
+        "--sequence_length=600",
+        {"Pretrainer.backbone.max_sequence_length": 600},
+    ),
+    ("--masking_rate=0.3", {"PretrainingBatches.masker.rate": 0.3}),
+    ("--max_predictions=9", {"PretrainingBatches.masker.max_predictions": 9}),
+    ("--mask_token_rate=0.7", {"PretrainingBatches.masker.mask_token_rate": 0.7}),
+    ("--random_token_rate=0.2", {"PretrainingBatches.masker.random_token_rate": 0.2}),
+    ("--unit=word", {"PretrainingBatches.masker.unit": "word"}),
+    ("--ngram_shares=0.7,0.3", {"TokenMasker.ngram_shares": [0.7, 0.3]}, "--unit=ngram"),
+    ("--lexicon=phrases.txt", {"TokenMasker.phrases": ["good film"]}, "--unit=word"),
+    ("--rarity=0.25", {"rarity_weights.power": 0.25}),
+    (
+        "--similar_words=similar.txt",
+        {"TokenMasker.similar_words": {"good": "great"}},
+        "--unit=word",
+    ),
+    (
+        "--mode=sop",
+        {"PretrainingBatches.mode": "sop", "Pretrainer.sentence_relations": 2},
+        "--objective=word_order",
+    ),
+    (
+        "--mode=full_sentences",
+        {"PretrainingBatches.mode": "full_sentences", "Pretrainer.next_sentence": False},
+    ),
+    (
+        "--generator_width=0.5",
+        {"ElectraPretrainer.generator_width": 0.5},
+        "--objective=replaced_tokens",
+    ),
+    ("--short_seq_prob=0.4", {"PretrainingBatches.short_seq_prob": 0.4}),
+    ("--shuffle_blocks=3", {"PretrainingBatches.shuffle_blocks": 3}),
+    ("--optimizer=lamb", {"compile.optimizer.__class__.__name__": "Lamb"}),
+    ("--optimizer=adamw", {"compile.optimizer.__class__.__name__": "AdamW"}, "--optimizer=lamb"),
+    ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
+    ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 20}),
+    ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 5}, "--accumulate=4"),
+    ("--weight_decay=0.5", {"compile.optimizer.decay": 0.5}),
+    ("--dtype=mixed_bfloat16", {"Pretrainer.backbone.dtype_policy.name": "mixed_bfloat16"}),
+    ("--sequence_packing", {"fit.sequence_packing": True}),
+    ("--held_out=0.3", {"hold_out.share": 0.3}),
+    ("--held_out=0", {"fit.validation_data": None}),
+    ("--evaluation_batches=7", {"held_out.stop": 7}),
+    ("--report_every=20", {"fit.steps_per_epoch": 20, "fit.epochs": 10}),
+    ("--checkpoint_every=7", {"fit.callbacks.1.every": 7}),
+    ("--keep=7", {"fit.callbacks.1.keep": 7}),
+    (
+        "--seed=7",
+        {
+            "set_random_seed.seed": 7,
+            "PretrainingBatches.masker.seed": 7,
+            "PretrainingBatches.seed": 7,
+            "hold_out.seed": 7,
+        },
+    ),
+    ("--devices=3", {"main.args.2": "--nproc-per-node=3"}),
+    ("--tensorboard", {"TensorBoard.log_dir": "run/tensorboard"}),
+]
+
+#: A run from a checkpoint has the model and the size of the checkpoint.
+PRETRAIN_FROM_CHECKPOINT = [
+    ("--checkpoint=other_bert", {"from_preset.preset": "other_bert"}),
+    ("--sequence_length=64", {"from_preset.sequence_length": 64}),
+    ("--dtype=mixed_bfloat16", {"from_preset.dtype": "mixed_bfloat16"}),
+    ("--mode=full_sentences", {"from_preset.next_sentence": False}),
+    ("--generator_width=0.5", {"from_preset.generator_width": 0.5}, "--objective=replaced_tokens"),
+]
+
+WORDS = "--task=ner --train=words.txt"
+EMBED = "--task=embed --text_pair_column=second"
+SEQ2SEQ = "--task=seq2seq"
+CHOICE = "--task=choice --train=swag.csv"
+QA = "--task=qa --train=squad.json"
+TESTED = " --dev=dev.tsv --test=test.tsv"
+
+FINETUNE = [
+    ("--checkpoint=other_bert", {"from_preset.preset": "other_bert"}),
+    ("--task=multilabel", {"from_preset.problem_type": "multi_label_classification"}),
+    ("--task=regress --label_column=number", {"from_preset.problem_type": "regression"}),
+    (WORDS, {"from_preset.cls": "TokenClassifier"}),
+    (QA, {"from_preset.cls": "QuestionAnswerer"}),
+    (CHOICE, {"from_preset.cls": "MultipleChoice"}),
+    (EMBED, {"from_preset.cls": "TextEmbedder"}),
+    (SEQ2SEQ, {"from_preset.cls": "Seq2Seq"}),
+    ("--task=classify", {"from_preset.cls": "TextClassifier"}, SEQ2SEQ),
+    ("--train=other.tsv", {"read_table.path": "other.tsv", "fit.x": ["other0", "other1"]}),
+    ("--dev=dev.tsv", {"fit.validation_data": [["dev0", "dev1"], ["no", "yes"]]}),
+    ("--test=test.tsv", {"evaluate.x": ["test0", "test1"], "evaluate.y": ["no", "yes"]}),
+    ("--text_column=sentence", {"fit.x": ["sentence0", "sentence1", "sentence2"]}),
+    (
+        "--text_pair_column=second",
+        {
+            "fit.x": [["text0", "text1", "text2"], ["second0", "second1", "second2"]],
+            "from_preset.input_names": ["text", "second"],
+        },
+    ),
+    ("--label_column=kind", {"fit.y": ["a", "a", "b"], "from_preset.label_names": ["a", "b"]}),
+    ("--label_column=number", {"fit.y": [1.0, 2.0, 3.0]}, "--task=regress --label_column=half"),
+    (
+        "--label_column=number",
+        {"fit.y": [1.0, 2.0, 3.0], "compile.loss.__class__.__name__": "CoSENT"},
+        EMBED,
+    ),
+    ("--noheader --text_column=2 --label_column=4", {"read_table.header": False}),
+    ("--delimiter=; --train=semicolons.txt", {"read_table.delimiter": ";"}),
+    ("--delimiter=tab --train=tabs.txt", {"read_table.delimiter": "\t"}),
+    ("--delimiter=,", {"read_swag.delimiter": ","}, CHOICE),
+    ("--encoding=cp1252", {"read_table.encoding": "cp1252"}),
+    ("--encoding=cp1252", {"read_swag.encoding": "cp1252"}, CHOICE),
+    ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, WORDS),
+    (
+        "--label_separator=;",
+        {"fit.y": [["a", "b"], ["b"], ["a"]]},
+        "--task=multilabel --label_column=labels",
+    ),
+    ("--word_column=2", {"read_conll.word_column": 2}, WORDS),
+    ("--tag_column=2", {"read_conll.tag_column": 2}, WORDS),
+    ("--tag_scheme=BIOES", {"fit.y": [["O", "S-X"]]}, WORDS),
+    ("--negative_column=sentence", {"fit.x.2": ["sentence0", "sentence1", "sentence2"]}, EMBED),
+    ("--target_column=sentence", {"fit.y": ["sentence0", "sentence1", "sentence2"]}, SEQ2SEQ),
+    (
+        "--window_pooling=mean",
+        {"from_preset.cls": "DocumentClassifier", "from_preset.window_pooling": "mean"},
+    ),
+    ("--window_pooling=max", {"from_preset.window_pooling": "max"}),
+    (
+        "--window_pooling=attention",
+        {"from_preset.window_pooling.class_name": "keras_bert_suite>AttentionPooling"},
+    ),
+    (
+        "--window_pooling=transformer",
+        {"from_preset.window_pooling.class_name": "keras_bert_suite>WindowTransformer"},
+    ),
+    ("--max_windows=7", {"from_preset.max_windows": 7}, "--window_pooling=mean"),
+    ("--training_windows=7", {"from_preset.training_windows": 7}, "--window_pooling=mean"),
+    (
+        "--head=crf",
+        {
+            "from_preset.cls": "CrfTokenClassifier",
+            "compile.optimizer.rate_multipliers": [["(^|/)crf/", 100.0]],
+        },
+        WORDS,
+    ),
+    (
+        "--head=global_pointer",
+        {"from_preset.cls": "EntitySpanClassifier", "from_preset.label_names": ["X"]},
+        WORDS,
+    ),
+    ("--head=softmax", {"from_preset.cls": "TokenClassifier"}, WORDS + " --head=crf"),
+    ("--max_target_length=7", {"from_preset.max_target_length": 7}, SEQ2SEQ),
+    ("--num_beams=3", {"compile.sampler.num_beams": 3}, SEQ2SEQ),
+    ("--output=b.keras", {"put_in_place.path": "b.keras"}),
+    ("--output=preset", {"put_in_place.path": "preset", "save_to_preset.cls": "TextClassifier"}),
+    (
+        "--export=saved/7",
+        {
+            "export_saved_model.model_name": "saved",
+            "put_in_place.path": ["a.keras", "saved/7"],
+        },
+    ),
+    OVERWRITE,
+    (*OVERWRITE, "--export=saved/7"),
+    ("--epochs=7", {"fit.epochs": 7}),
+    ("--batch_size=7", {"fit.batch_size": 7, "evaluate.batch_size": 7}, "--test=test.tsv"),
+    (
+        "--batch_size=7",
+        {"tune_thresholds.batch_size": 7, "score.batch_size": 7},
+        "--task=multilabel" + TESTED,
+    ),
+    (
+        "--batch_size=7",
+        {"score.batch_size": 7},
+        "--task=regress --label_column=number --test=test.tsv",
+    ),
+    (
+        "--batch_size=7",
+        {"score.batch_size": 7, "EntityF1.batch_size": 7},
+        WORDS + " --dev=words.txt --test=words.txt",
+    ),
+    (
+        "--batch_size=7",
+        {"score.batch_size": 7, "AnswerF1.batch_size": 7, "tune_threshold.batch_size": 7},
+        QA + " --dev=squad.json --test=squad.json",
+    ),
+    ("--batch_size=7", {"evaluate.batch_size": 7}, CHOICE + " --test=swag.csv"),
+    ("--batch_size=7", {"search.batch_size": 7}, EMBED + " --test=test.tsv"),
+    ("--batch_size=7", {"predict.batch_size": 7}, SEQ2SEQ + " --test=test.tsv"),
+    ("--sequence_length=64", {"fit.task.preprocessor.sequence_length": 64}),
+    ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
+    ("--warmup_ratio=0.75", {SCHEDULE + "warmup_ratio": 0.75}),
+    ("--weight_decay=0.5", {"compile.optimizer.decay": 0.5}),
+    ("--bias_correction", {"compile.optimizer.bias_correction": True}),
+    ("--class_weight=balanced", {"fit.sample_weight": [0.75, 0.75, 1.5]}),
+    ("--class_weight=balanced", {"fit.class_weight": {"O": 1.0, "B-X": 1.0}}, WORDS),
+    (
+        "--class_weight=balanced",
+        {"fit.class_weight": {"no": 0.5, "yes": 2.0}},
+        "--task=multilabel",
+    ),
+    ("--sequence_packing", {"fit.sequence_packing": True}),
+    ("--checkpoint_dir=there", {"fit.callbacks.-1.directory": "there/checkpoints"}),
+    ("--checkpoint_every=7", {"fit.callbacks.-1.every": 7}),
+    ("--checkpoint_every=0", {"fit.callbacks.-1.__class__.__name__": "EpochLog"}),
+    ("--seed=7", {"set_random_seed.seed": 7}),
+    ("--dtype=bfloat16", {"from_preset.dtype": "bfloat16"}),
+    ("--devices=3", {"main.args.2": "--nproc-per-node=3"}),
+]

@@ -1,0 +1,84 @@
+"""Each reader of the README's table reads a file, and the task beside it takes what it returns."""
+
+import json
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from small_texts import ONE_LAYER, VOCABULARY
+
+import keras_bert_suite as kbs
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+
+#: (a call of a reader, the name of a task) of each row of the table.
+CASES = [
+    (call, task)
+    for call, tasks in re.findall(
+        r"^\| .* \| `(kbs\.read_.*)` \| (.*) \|$", README.read_text("utf-8"), re.M
+    )
+    for task in re.findall(r"\w+", tasks)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the files of the table."""
+    folder = tmp_path_factory.mktemp("files")
+    answers = [{"text": "bad plot", "answer_start": 6}]
+    entries = [{"id": str(i), "question": "what", "answers": answers} for i in range(4)]
+    entries.append({"id": "4", "question": "who", "answers": [], "is_impossible": True})
+    paragraphs = [{"context": "a the bad plot", "qas": entries}]
+    endings = ",".join(f"ending{i}" for i in range(4))
+    files = {
+        "train.tsv": "sentence\tlabel\nthe good film\tpositive\nthe bad plot\tnegative\n",
+        "pairs.csv": 'first,second,score\nthe film,the plot,0.5\n"good, film",film,1\n',
+        "emotions.tsv": "text\tlabels\nthe good film\tjoy,love\nthe plot\t\n",
+        "titles.tsv": "film\tthe good film\nplot\tthe bad plot\n",
+        "train.txt": "the O\ngood B-FILM\nfilm I-FILM\n\nbad O\nplot B-PLOT\n",
+        "train-v2.0.json": json.dumps({"data": [{"paragraphs": paragraphs}]}),
+        "swag.csv": f"sent1,sent2,{endings},label\nthe film,the,a,good,bad,plot,1\n",
+        "glue_data/SST-2/train.tsv": "sentence\tlabel\nthe good film \t1\nthe bad plot \t0\n",
+    }
+    (folder / "glue_data" / "SST-2").mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_text(content, "utf-8")
+    return folder
+
+
+def test_every_reader_is_in_the_table():
+    readers = {name for name in kbs.__all__ if name.startswith("read_")}
+    assert {call.partition("(")[0].removeprefix("kbs.") for call, _ in CASES} == readers
+
+
+@pytest.mark.parametrize(("call", "task"), CASES)
+def test_the_task_takes_what_the_reader_returns(call, task, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    examples = eval(call, {"kbs": kbs})
+    assert isinstance(examples, kbs.Examples)
+    model = make_task(task, examples, call)
+    model.fit(examples.x, examples.y, epochs=1, verbose=0)
+    scores = model.evaluate(examples.x, examples.y, return_dict=True, verbose=0)
+    assert np.isfinite(scores["loss"])
+
+
+def make_task(name, examples, call):
+    """A task on one layer, with the label names of examples."""
+    keras.utils.set_random_seed(0)
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
+    pattern = {"attention_pattern": "seq2seq"} if name == "Seq2Seq" else {}
+    backbone = kbs.BertBackbone(**ONE_LAYER, **pattern)
+    arguments = {
+        "Seq2Seq": {"max_target_length": 4},
+        "QuestionAnswerer": {"no_answer_threshold": 0.0},
+    }.get(name, {})
+    if name.endswith("Classifier"):
+        arguments = {"label_names": examples.label_names}
+        if problem_type := re.search(r'problem_type="(\w+)"', call):
+            arguments["problem_type"] = problem_type[1]
+    loss = {"loss": kbs.CoSENT()} if name == "TextEmbedder" and examples.y else {}
+    model = getattr(kbs, name)(backbone, preprocessor=packer, **arguments)
+    model.compile(kbs.AdamW(1e-3), **loss)
+    return model

@@ -1,0 +1,104 @@
+"""Texts of tables and their labels."""
+
+from pathlib import Path
+
+import pytest
+
+from keras_bert_suite import read_table
+from keras_bert_suite.data.readers.tables import CLASSES, NUMBERS, SETS
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "data"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Function: the content of a .tsv file -> its path."""
+
+    def write_file(content):
+        path = tmp_path / "a.tsv"
+        path.write_text(content, "utf-8")
+        return path
+
+    return write_file
+
+
+@pytest.mark.parametrize(
+    ("part", "counts"),
+    [("train", {"negative": 1190, "positive": 1210}), ("test", {"negative": 310, "positive": 290})],
+)
+def test_sentences_of_the_examples(part, counts):
+    # The counts are those of examples/data/README.md.
+    read = read_table(EXAMPLES / f"sentences_{part}.tsv", "sentence", "label")
+    assert {name: read.y.count(name) for name in set(read.y)} == counts
+    assert read.label_names == ["negative", "positive"]
+    assert len(read) == len(read.x) == sum(counts.values())
+
+
+def test_one_text_is_a_list_and_several_are_a_tuple(write):
+    path = write("a\tb\tlabel\nx\ty\t2\nz\tw\t10\n")
+    single, pairs = read_table(path, "a", "label"), read_table(path, ["b", "a"], "label")
+    assert single.x == ["x", "z"] and single.columns == (["x", "z"],)
+    assert pairs.x == pairs.columns == (["y", "w"], ["x", "z"])
+    assert pairs.y == ["2", "10"] and pairs.label_names == ["2", "10"]
+    assert len(single) == len(pairs) == 2 and pairs.locate(1) == f"{path}, line 3"
+    first = pairs.take(1)
+    assert (first.x, first.y, first.lines) == ((["y"], ["x"]), ["2"], [2])
+    assert first.label_names == pairs.label_names and pairs.take(None) == pairs
+    without = read_table(path, ["a"])
+    assert without.x == ["x", "z"] and without.y is None and without.label_names is None
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "labels", "names"),
+    [
+        (CLASSES, ["1", "2, 10"], ["1", "2, 10"]),
+        (SETS, [["1"], ["2", "10"]], ["1", "2", "10"]),
+        (None, ["1", "2, 10"], None),
+    ],
+)
+def test_kinds_of_labels(write, problem_type, labels, names):
+    read = read_table(write("text\tlabel\nx\t1\ny\t2, 10\n"), "text", "label", problem_type)
+    assert (read.x, read.y, read.label_names) == (["x", "y"], labels, names)
+
+
+def test_numbers_and_empty_sets(write):
+    path = write("text\tlabel\nx\t1e-2\ny\t-3\n")
+    read = read_table(path, "text", "label", NUMBERS)
+    assert read.y == [0.01, -3.0] and read.label_names == ["label"]
+    path = write("x\t \ny\ta;b;\n")
+    read = read_table(path, "1", "2", SETS, label_separator=";", header=False)
+    assert read.y == [[], ["a", "b"]] and read.label_names == ["a", "b"]
+    path = write("4\tx\n")
+    assert read_table(path, "2", "1", NUMBERS, header=False).label_names == ["score"]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "error"),
+    [
+        ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, as in 2 of 3"),
+        ("x\ta\ny\t \n", {}, "line 3: the label in the column 'label' is missing, as in 1 of 2"),
+        ("x\ta\ny\t\n", {"problem_type": None}, "line 3: the text in the column 'label'"),
+        ("x\t1\ny\ta\n", {"problem_type": NUMBERS}, "line 3: the label in the column .* is 'a'"),
+        ("x\tnan\n", {"problem_type": NUMBERS}, "line 2: .* is 'nan'. Wanted a finite number"),
+        ("x\ta\n", {"label_column": "text"}, "different columns of .*a.tsv, got text, text"),
+        ("x\ta\n", {"problem_type": "classes"}, "problem_type must be .* got 'classes'"),
+        ("x\ta\n", {"label_separator": ""}, "label_separator must not be empty"),
+    ],
+)  # fmt: skip
+def test_wrong_files_and_arguments(write, content, arguments, error):
+    path = write(f"text\tlabel\n{content}")
+    with pytest.raises(ValueError, match=error):
+        read_table(path, "text", **{"label_column": "label", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["b", "a", "b"], ["a", "b"]),
+        (["10", "9", "-1"], ["-1", "9", "10"]),
+        (["10", "9", "x"], ["10", "9", "x"]),
+    ],
+)
+def test_label_names(write, labels, names):
+    rows = "".join(f"x\t{label}\n" for label in labels)
+    assert read_table(write(f"text\tlabel\n{rows}"), "text", "label").label_names == names
