@@ -282,9 +282,8 @@ class BertBackbone(TextEncoder):
         """
         padding_mask = inputs["padding_mask"]
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
-        return {
-            "attention_mask": visible(padding_mask, inputs.get(ARRAYS_READ.get(attention_pattern)))
-        }
+        ranked_by = inputs.get(ARRAYS_READ.get(attention_pattern, ""))
+        return {"attention_mask": visible(padding_mask, ranked_by)}
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers.

@@ -47,15 +47,17 @@ def pool_summary(
     return take_summary(outputs, inputs.get("padding_mask"), find_place(backbone))
 
 
-def find_place(
-    backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer | None = None
-) -> str | None:
-    """ "first" or "last", the token that a task reads a row from; None if it reads several tokens.
+def find_place(backbone: keras_hub.models.Backbone) -> str:
+    """The `summary_place` of a backbone, "first" or "last". In KerasHub's encoders it is first."""
+    return getattr(backbone, "summary_place", "first")
 
-    Without a pooling it is the `summary_place` of the backbone, in KerasHub's encoders the first.
-    """
+
+def find_pooled_place(
+    backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer | None
+) -> str | None:
+    """The place of the token that a task reads a row from; None if it reads several tokens."""
     if pooling is None:
-        return getattr(backbone, "summary_place", "first")
+        return find_place(backbone)
     places = SUMMARY_POOLINGS.items()
     return next((place for place, kind in places if isinstance(pooling, kind)), None)
 

@@ -21,6 +21,7 @@ from keras_bert_suite.tasks.data.input_checks import (
 )
 from keras_bert_suite.tasks.hidden_states import (
     find_place,
+    find_pooled_place,
     open_new_pooling,
     pool_hidden_states,
     pool_summary,
@@ -144,7 +145,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # === Data and Answers ===
         self.problem = problem
         labels = problem.labels_cls(label_names)
-        place = find_place(backbone, pooling)
+        place = find_pooled_place(backbone, pooling)
         encoder = EncoderInputs.of(backbone, hides_second_texts(backbone, place))
         names = check_input_names(input_names)
         self.data = self.data_cls(self.preprocessor, encoder, labels, names)
@@ -164,7 +165,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        check_place(self.backbone, find_place(self.backbone, self.pooling))
+        check_place(self.backbone, find_pooled_place(self.backbone, self.pooling))
         if self.pooling is None:
             return pool_summary(self.backbone, self.backbone(inputs), inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)

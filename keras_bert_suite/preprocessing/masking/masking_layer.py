@@ -112,6 +112,6 @@ class MaskerWrapper(MaskingLayer):
         return self.masker.tokenizer
 
     @property
-    def dynamic(self) -> bool:
+    def dynamic(self) -> bool:  # type: ignore[override]  # Nobody sets it.
         """Whether the rows of each epoch are masked and changed anew."""
         return self.masker.dynamic
