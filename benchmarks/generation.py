@@ -53,7 +53,7 @@ def write_without_cache(writer, sources):
     import numpy as np
 
     place_holders = [" ".join(["word1"] * TARGET_LENGTH)] * len(sources)
-    inputs, _, _ = writer.preprocess_training((sources,), place_holders)
+    inputs, _, _ = writer.data.pack(writer.data.read(sources, place_holders), labelled=True)
     inputs = {name: np.array(array) for name, array in inputs.items()}
     first = inputs["mask_positions"][:, 0]
     for place in range(TARGET_LENGTH):

@@ -19,7 +19,7 @@ Example:
 
 from absl import flags
 
-from keras_bert_suite.checkpoints.head_types.table import heads_of_task
+from keras_bert_suite.checkpoints.head_types.records import heads_of_task
 
 from .command_flags import UsageError, define_path
 from .model_paths import check_model

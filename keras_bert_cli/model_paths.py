@@ -6,7 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, VECTORS
+from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, VECTORS
 from keras_bert_suite.files import messages
 
 #: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.

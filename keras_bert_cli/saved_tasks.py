@@ -4,7 +4,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from keras_bert_suite.checkpoints.head_types.table import HEAD_TYPES
+from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
 

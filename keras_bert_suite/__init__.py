@@ -30,6 +30,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.models import (
     AlbertBackbone,
     BertBackbone,
+    BertEncoderDecoder,
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
@@ -105,6 +106,7 @@ __all__ = [
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
+    "BertEncoderDecoder",
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",

@@ -30,7 +30,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     RoFormerBackbone,
 )
-from keras_bert_suite.checkpoints.head_types.table import HEAD_TYPES
+from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 
 #: The end of the name of a class of transformers -> our task with this head, the first one.

@@ -42,3 +42,22 @@ def compute_gradients(backbone, inputs, weighting):
         gradients = [v.value.grad for v in variables]
     found = zip(variables, gradients, strict=True)
     return {variable.path: to_numpy(g) for variable, g in found if g is not None}
+
+
+def input_gradients(function, arrays):
+    """The gradients of the sum of squares of an output, with respect to the arrays."""
+    if keras.config.backend() == "jax":
+        import jax
+
+        return jax.grad(lambda arrays: ops.sum(function(*arrays) ** 2))(list(arrays))
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        tensors = list(map(tf.constant, arrays))
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            total = ops.sum(function(*tensors) ** 2)
+        return tape.gradient(total, tensors)
+    tensors = [ops.convert_to_tensor(array).requires_grad_() for array in arrays]
+    ops.sum(function(*tensors) ** 2).backward()
+    return [tensor.grad for tensor in tensors]

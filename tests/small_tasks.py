@@ -106,7 +106,7 @@ def make_task(task, preprocessor, **backbone_arguments):
         targets = [" ".join(text.split()[:2]) for text in FIRST]
         writer = Seq2Seq(BertBackbone.from_config(config), preprocessor=packer, max_target_length=3)
         if preprocessor == "none":
-            packed, y, weights = writer.preprocess_training((FIRST,), targets)
+            packed, y, weights = writer.data.pack(writer.data.read(FIRST, targets), labelled=True)
             writer.preprocessor = None
             return writer, (packed, y, weights)
         return writer, (FIRST, targets)

@@ -4,7 +4,7 @@ import functools
 import json
 from abc import ABC, abstractmethod
 
-from keras_bert_suite.checkpoints.head_types.table import heads_of_command
+from keras_bert_suite.checkpoints.head_types.records import heads_of_command
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError

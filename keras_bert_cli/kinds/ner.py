@@ -4,7 +4,7 @@ import dataclasses
 
 from absl import flags
 
-from keras_bert_suite.checkpoints.head_types.table import (
+from keras_bert_suite.checkpoints.head_types.records import (
     ENTITY_SPANS,
     heads_of_command,
     heads_of_task,

@@ -1,6 +1,6 @@
 """What the readers of all formats have."""
 
-from keras_bert_suite.checkpoints.head_types.table import HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER, TEXTS
 
 
 class Checkpoint:
@@ -14,6 +14,7 @@ class Checkpoint:
         heads: dict of the layer of each fine-tuned head -> keyword arguments of its task.
         has_modules: bool, whether the directory is one of sentence-transformers.
         sequence_length: int, the length to which texts are cut, or None.
+        decoder_start_token_id: int, the token that begins the rows of a decoder, or None.
         tokenizer_class: str, the class of the tokenizer.
         tokenizer_config: dict of arguments of the tokenizer. Reading it raises FileNotFoundError if
             there is no tokenizer, and ValueError if it does not split text as ours does.
@@ -22,6 +23,12 @@ class Checkpoint:
     heads: dict[str, dict] = {}
     has_modules = False
     sequence_length = None
+    decoder_start_token_id = None
+
+    @property
+    def encoder_config(self):
+        """dict of keyword arguments of the model that reads texts: the backbone, or its encoder."""
+        return self.backbone_config.get("encoder_arguments", self.backbone_config)
 
     @property
     def label_names(self):

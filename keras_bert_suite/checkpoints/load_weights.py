@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, MASKED_TOKENS, VECTORS
+from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, MASKED_TOKENS, VECTORS
 from keras_bert_suite.checkpoints.name_tables.bert import is_of_head, matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
 
@@ -190,12 +190,12 @@ def transformed_shape(transform, shape):
 
 def _absent_parts(wanted, shapes, table):
     """The paths of weights in optional parts that the file lacks as a whole."""
-    absent = []
+    absent = set()
     for pattern in table.optional:
         part = [path for path in wanted if matches_any(path, [pattern])]
         if not any(wanted[path] and wanted[path][0] in shapes for path in part):
-            absent += part
-    return absent
+            absent.update(part)
+    return [path for path in wanted if path in absent]
 
 
 def _find_misfits(wanted, weights, shapes):

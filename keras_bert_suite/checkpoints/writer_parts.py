@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert_suite.checkpoints.head_types.config_fields import SINGLE_LABEL
+from keras_bert_suite.checkpoints.head_types.head_fields import SINGLE_LABEL
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.files.messages import list_names
 

@@ -9,14 +9,14 @@ from keras.src.backend.common.variables import AutocastScope
 
 from keras_bert_suite.annotations import Tensor
 
-#: A function (values of variables, hidden) -> (output, next states). It reads no variables.
-Step: TypeAlias = Callable[[list[Tensor], Tensor], tuple[Tensor, list[Tensor]]]
+#: A function (values of variables, *inputs) -> (output, next states). It reads no variables.
+Step: TypeAlias = Callable[..., tuple[Tensor, list[Tensor]]]
 
 
 def recompute(
-    layer: keras.layers.Layer, function: Callable[[Tensor], Tensor], hidden: Tensor
+    layer: keras.layers.Layer, function: Callable[..., Tensor], *inputs: Tensor
 ) -> Tensor:
-    """Computes `function(hidden)` now, and again when its gradient is wanted.
+    """Computes `function(*inputs)` now, and again when its gradient is wanted.
 
     The activations in between are thrown away. The second time, the function draws the random
     numbers of the first, so output and gradients are those of the function. Keras' own `RematScope`
@@ -25,8 +25,8 @@ def recompute(
     Args:
         layer: the layer whose variables the function reads. The non-trainable ones that it changes
             must be the states of random generators.
-        function: takes a tensor and returns one.
-        hidden: float tensor.
+        function: takes tensors and returns one.
+        *inputs: float tensors, all that have a gradient.
 
     Returns:
         what the function returns.
@@ -38,34 +38,34 @@ def recompute(
         values = [ops.convert_to_tensor(variable.value) for variable in variables]
     states = [v for v in layer.non_trainable_variables if not keras.backend.is_float_dtype(v.dtype)]
 
-    def step(values: list[Tensor], hidden: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def step(values: list[Tensor], *inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
         with keras.StatelessScope(list(zip(variables, values, strict=True))) as scope:
-            output = function(hidden)
+            output = function(*inputs)
         return output, [scope.get_current_value(state) for state in states]
 
-    output, next_states = _RECOMPUTERS[keras.config.backend()](step, values, hidden)
+    output, next_states = _RECOMPUTERS[keras.config.backend()](step, values, *inputs)
     for state, value in zip(states, next_states, strict=True):
         state.assign(value)
     return output
 
 
-def _recompute_torch(step: Step, values: list[Tensor], hidden: Tensor) -> Any:
+def _recompute_torch(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
     from torch.utils.checkpoint import checkpoint
 
     # It also restores the state of PyTorch's own generators for the second time.
-    return checkpoint(step, values, hidden, use_reentrant=False)
+    return checkpoint(step, values, *inputs, use_reentrant=False)
 
 
-def _recompute_jax(step: Step, values: list[Tensor], hidden: Tensor) -> Any:
+def _recompute_jax(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
     import jax
 
-    return jax.checkpoint(step)(values, hidden)
+    return jax.checkpoint(step)(values, *inputs)
 
 
-def _recompute_tensorflow(step: Step, values: list[Tensor], hidden: Tensor) -> Any:
+def _recompute_tensorflow(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
     import tensorflow as tf
 
-    return tf.recompute_grad(step)(values, hidden)
+    return tf.recompute_grad(step)(values, *inputs)
 
 
 _RECOMPUTERS = {

@@ -1,5 +1,6 @@
-"""A layer of the encoder."""
+"""A layer of an encoder or a decoder."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ from keras_bert_suite.layers.recompute import recompute
 class TransformerBlock(ShapeKeepingLayer):
     """Self-attention and a feed-forward network, each with residual and norm after it.
 
+    As a layer of a decoder it attends to the output of an encoder between the two.
+
     Args:
         num_heads: int.
         intermediate_dim: int, inner width of the feed-forward network.
@@ -29,8 +32,10 @@ class TransformerBlock(ShapeKeepingLayer):
         initializer_range: float, standard deviation of the truncated normal.
         remat: bool, whether a training step computes the block a second time for its gradient,
             instead of keeping its activations; see `recompute`.
+        has_cross_attention: bool, whether the block has weights for attention to an encoder.
 
-    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805).
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is that of
+    Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
     """
 
     #: Whether the layers of the feed-forward network have biases.
@@ -46,6 +51,7 @@ class TransformerBlock(ShapeKeepingLayer):
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         remat: bool = False,
+        has_cross_attention: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -57,15 +63,20 @@ class TransformerBlock(ShapeKeepingLayer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.remat = remat
+        self.has_cross_attention = has_cross_attention
 
-        self.self_attention = self.make_attention(
-            num_heads=num_heads,
-            dropout=attention_dropout,
-            initializer_range=initializer_range,
-            dtype=self.dtype_policy,
-            name="self_attention",
-        )
+        heads = {
+            "num_heads": num_heads,
+            "dropout": attention_dropout,
+            "initializer_range": initializer_range,
+            "dtype": self.dtype_policy,
+        }
+        self.self_attention = self.make_attention(**heads, name="self_attention")
         self.self_attention_norm = self.make_norm("self_attention_norm")
+        if has_cross_attention:
+            # The tokens of another row have no distance.
+            self.cross_attention: Any = SelfAttention(**heads, name="cross_attention")
+            self.cross_attention_norm = self.make_norm("cross_attention_norm")
         self.feedforward_norm = self.make_norm("feedforward_norm")
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
@@ -74,7 +85,7 @@ class TransformerBlock(ShapeKeepingLayer):
         return SelfAttention(**arguments)
 
     def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes one of the two norms."""
+        """Makes one of the norms."""
         return keras.layers.LayerNormalization(
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
         )
@@ -83,6 +94,9 @@ class TransformerBlock(ShapeKeepingLayer):
         hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
+        if self.has_cross_attention:
+            self.cross_attention.build(hidden_shape)
+            self.cross_attention_norm.build(hidden_shape)
         stddev = self.initializer_range
         bias: Config = {"use_bias": self.use_bias}
         self.intermediate = make_dense(
@@ -101,6 +115,11 @@ class TransformerBlock(ShapeKeepingLayer):
         attention_mask: Tensor | GroupedLayout | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
+        source: Tensor | None = None,
+        source_positions: Tensor | None = None,
+        score_bias: Tensor | None = None,
+        encoder_sequence: Tensor | None = None,
+        encoder_padding_mask: Tensor | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
 
@@ -108,30 +127,73 @@ class TransformerBlock(ShapeKeepingLayer):
             hidden: float (B, L, H).
             attention_mask: see `SelfAttention.call`.
             positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
-                that have them; see `SelfAttention.place`. None for other attention layers.
+                that have them; see `SelfAttention.place_queries`. None for other attention layers.
             training: bool, whether dropout is active.
+            source, source_positions, score_bias: of the self-attention; see `SelfAttention.call`.
+            encoder_sequence: float (B, S, H), the output of an encoder to which the block attends.
+                None leaves the cross-attention out. Then the block is one of an encoder.
+            encoder_padding_mask: int (B, S), 1 on tokens of the encoder; None for all.
 
         Returns:
             float (B, L, H).
         """
-        attention = {"attention_mask": attention_mask, "positions": positions}
-        attention = {name: x for name, x in attention.items() if x is not None}
+        tensors = {
+            "source": source,
+            "score_bias": score_bias,
+            "encoder_sequence": encoder_sequence,
+        }
+        tensors = {name: x for name, x in tensors.items() if x is not None}
+        places = {
+            "attention_mask": attention_mask,
+            "positions": positions,
+            "source_positions": source_positions,
+            "encoder_padding_mask": encoder_padding_mask,
+        }
+        places = {name: x for name, x in places.items() if x is not None}
         if not (training and self.remat):
-            return self._encode(hidden, attention, training)
-        # What the attention takes has no gradient, so it is no input of what is computed twice.
-        return recompute(self, partial(self._encode, attention=attention, training=True), hidden)
+            return self._encode(hidden, training=training, **tensors, **places)
 
-    def _encode(self, hidden: Tensor, attention: dict[str, Any], training: bool | None) -> Tensor:
+        # Masks and positions have no gradient, so they are no inputs of what is computed twice.
+        def encode(hidden: Tensor, *values: Tensor) -> Tensor:
+            given = dict(zip(tensors, values, strict=True))
+            return self._encode(hidden, training=True, **given, **places)
+
+        return recompute(self, encode, hidden, *tensors.values())
+
+    def _encode(
+        self,
+        hidden: Tensor,
+        training: bool | None,
+        encoder_sequence: Tensor | None = None,
+        encoder_padding_mask: Tensor | None = None,
+        **attention: Any,
+    ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
         attended = self.self_attention(hidden, **attention, training=training)
-        return self.finish(hidden, attended, training=training)
+        if encoder_sequence is None:
+            return self.finish(hidden, attended, training=training)
+        cross = partial(
+            self.cross_attention,
+            attention_mask=encoder_padding_mask,
+            source=encoder_sequence,
+            training=training,
+        )
+        return self.finish(hidden, attended, cross, training=training)
 
-    def finish(self, hidden: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
-        """Computes what follows the attention: residual, norm and feed-forward network.
+    def finish(
+        self,
+        hidden: Tensor,
+        attended: Tensor,
+        cross: Callable[[Tensor], Tensor] | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Computes what follows the self-attention: residuals, norms and feed-forward network.
 
         Args:
             hidden: float (B, L, H), the input of the block.
-            attended: float (B, L, H), the output of its attention.
+            attended: float (B, L, H), the output of its self-attention.
+            cross: function from hidden states (B, L, H) to the output of the cross-attention, or
+                None without cross-attention.
             training: bool, whether dropout is active.
 
         Returns:
@@ -140,5 +202,8 @@ class TransformerBlock(ShapeKeepingLayer):
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)
         )
+        if cross is not None:
+            attended = self.sublayer_dropout(cross(hidden), training=training)
+            hidden = self.cross_attention_norm(hidden + attended)
         projected = self.feedforward_output(self.intermediate(hidden))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))

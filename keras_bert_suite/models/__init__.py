@@ -6,6 +6,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models.albert_backbone import AlbertBackbone
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
+from keras_bert_suite.models.bert_encoder_decoder import BertEncoderDecoder
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
@@ -24,6 +25,7 @@ BACKBONES = {
     for cls in (
         AlbertBackbone,
         BertBackbone,
+        BertEncoderDecoder,
         DistilBertBackbone,
         ElectraBackbone,
         ErnieBackbone,
@@ -40,6 +42,7 @@ __all__ = [
     "BERT_SIZES",
     "AlbertBackbone",
     "BertBackbone",
+    "BertEncoderDecoder",
     "DistilBertBackbone",
     "ElectraBackbone",
     "ErnieBackbone",

@@ -22,7 +22,9 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.poolings.pooling import take_summary
+from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.text_encoder import TextEncoder
+from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
 #: network is four times as wide as the hidden states in all of them.
@@ -256,6 +258,10 @@ class BertBackbone(TextEncoder):
     def list_calls(self) -> list[keras.layers.Layer]:
         """The transformer layers in the order in which they are called."""
         return self.transformer_layers
+
+    def make_decoder(self, head: keras.layers.Layer) -> Decoder:
+        """The decoder of a `Seq2Seq` whose head is `head`, by the mask of UniLM."""
+        return UnilmDecoder(self, head)
 
     def takes_groups(self) -> bool:
         """Whether the attention of this model takes groups of packed rows."""

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import keras
 
-from keras_bert_suite.checkpoints.head_types.table import HEAD_LAYERS
+from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS
 
 #: The names of mesh axes along the axes of a weight. None is for an axis that is not split.
 Axes: TypeAlias = tuple[str | None, ...]
@@ -15,7 +15,7 @@ MODEL = "model"
 #: Each device has the whole weight.
 WHOLE: Axes = ()
 
-_BLOCK = r"(generator/)?transformer_layer_\d+(_\d+)?"
+_BLOCK = r"((generator|decoder)/)?transformer_layer_\d+(_\d+)?"
 
 # The columns of the matrices that read hidden states are split, so a device computes some heads,
 # or some inner features. Then the rows of the matrix that writes hidden states are split, and each
@@ -23,10 +23,10 @@ _BLOCK = r"(generator/)?transformer_layer_\d+(_\d+)?"
 # section 3. In ModernBERT one matrix holds queries, keys and values, and one holds both halves of
 # the feed-forward network. There the compiler exchanges activations between devices once more.
 _PROJECTIONS = r"((global_)?(query|key|value)|query_key_value)"
-_READS = rf"{_BLOCK}/(self_attention/{_PROJECTIONS}|(gated_)?intermediate)"
-_WRITES = rf"{_BLOCK}/(self_attention/output_projection|feedforward_output)"
+_READS = rf"{_BLOCK}/((self|cross)_attention/{_PROJECTIONS}|(gated_)?intermediate)"
+_WRITES = rf"{_BLOCK}/((self|cross)_attention/output_projection|feedforward_output)"
 
-_TOKENS = r"embeddings/token_embedding"
+_TOKENS = r"(decoder/)?embeddings/token_embedding"
 
 #: The layers of the heads that score the vocabulary, and of the others.
 _VOCABULARY_HEADS = ("masked_lm", "span_boundary")
@@ -45,14 +45,14 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_READS}/lora_kernel_a", WHOLE),
     (rf"{_WRITES}/(kernel|lora_kernel_a)", (MODEL, None)),
     (rf"{_WRITES}/(bias|lora_kernel_b)", WHOLE),
-    (rf"{_BLOCK}/(self_attention|feedforward)_norm{_REST}", WHOLE),
+    (rf"{_BLOCK}/((self|cross)_attention|feedforward)_norm{_REST}", WHOLE),
     # A device has some tokens of the vocabulary. It looks them up, and scores them.
     (rf"{_TOKENS}/(embeddings|lora_embeddings_a)", (MODEL, None)),
     (rf"{_TOKENS}/lora_embeddings_b", WHOLE),
     (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
     # What is left of the models is small.
-    (rf"(generator/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
-    (rf"(generator/)?(pooler|final_norm){_REST}", WHOLE),
+    (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
+    (rf"(generator/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
     # The heads of the tasks.
     (rf"({'|'.join(_VOCABULARY_HEADS)})/[^/]+{_REST}", WHOLE),
     (rf"({'|'.join(_OTHER_HEADS)}|pooling|window_pooling){_REST}", WHOLE),

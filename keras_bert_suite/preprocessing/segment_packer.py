@@ -364,7 +364,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
         if lowercase is not None:
             tokenizer = tokenizer.with_lowercase(lowercase)
-        sizes = checkpoint.backbone_config
+        sizes = checkpoint.encoder_config
         checkpoints.check_vocabulary(
             tokenizer.vocabulary_size(),
             sizes["vocabulary_size"],

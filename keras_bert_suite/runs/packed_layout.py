@@ -25,6 +25,11 @@ def check_can_pack_sequences(task):
             "the rows of a packed row from each other. Drop sequence_packing, or load the "
             "checkpoint with a backbone of this package."
         )
+    if not task.backbone.packs_sequences:
+        raise ValueError(
+            f"A {type(task.backbone).__name__} has several rows for each example, which cannot be "
+            "packed. Drop sequence_packing."
+        )
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(task, argument, None) is not None:
             raise ValueError(

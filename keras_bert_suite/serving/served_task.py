@@ -4,6 +4,7 @@ import functools
 
 from keras import ops
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
@@ -22,6 +23,11 @@ class ServedTask:
 
     def __init__(self, task):
         self.task = task
+
+    @property
+    def encoder(self):
+        """The model whose inputs are the packed texts of a request."""
+        return self.task.backbone
 
     def check(self):
         """Raises ValueError if the task cannot answer in a graph."""
@@ -57,7 +63,8 @@ class ServedTask:
 
         packed = self.packer.pack(*texts) if self.packer else self.task.data.pack_texts(texts)
         # The padding masks of KerasHub are bool.
-        return {name: tf.cast(packed[name], tf.int32) for name in self.task.backbone.input}
+        inputs = select_inputs(self.task.backbone, packed)
+        return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 
     @functools.cached_property
     def pack_once_traced(self):

@@ -2,7 +2,7 @@
 
 import importlib
 
-from keras_bert_suite.checkpoints.head_types.table import heads_of_task
+from keras_bert_suite.checkpoints.head_types.records import heads_of_task
 from keras_bert_suite.serving.served_task import ServedTask
 
 

@@ -13,7 +13,7 @@ def make_signatures(served, input_names):
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
     | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
 
-    Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
+    Classes are what the task's `answers` serve, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
     Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and
@@ -73,7 +73,7 @@ def make_signatures(served, input_names):
     token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {
         name: tf.TensorSpec([None] * token_rank, tf.int32, name=name)
-        for name in task.backbone.input
+        for name in served.encoder.input
     }
     one, several = (
         tf.io.FixedLenFeature([], tf.string),
@@ -89,7 +89,9 @@ def make_signatures(served, input_names):
 
     # `serve_examples` calls the same function, so that the graph holds its ops once.
     serve = sign(_check_first(served.answer_texts, ranks), *specify(ranks))
-    embed = _check_first(lambda texts: _embed(task, served.pack_once_traced(texts)), ranks)
+    embed = _check_first(
+        lambda texts: _embed(served.encoder, served.pack_once_traced(texts)), ranks
+    )
 
     def serve_ids(inputs):
         return served.answer_ids(_check_inputs(inputs, token_rank))
@@ -160,10 +162,10 @@ def _check_inputs(tensors, ranks):
         return {name: tf.identity(tensor) for name, tensor in tensors.items()}
 
 
-def _embed(task, packed):
+def _embed(encoder, packed):
     import tensorflow as tf
 
-    outputs = task.backbone(packed, training=False)
+    outputs = encoder(packed, training=False)
     if not isinstance(outputs, dict):
         outputs = {"sequence_output": outputs}
     vectors = {

@@ -1,5 +1,6 @@
 """The answers to questions in the graph of a SavedModel: the best span of each context."""
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
@@ -99,7 +100,7 @@ class ServedSpans(ServedTask):
         tokens = packed["token_indices"]
         place = tokens - window_starts[:, None]
         is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
-        inputs = {name: packed[name] for name in task.backbone.input}
+        inputs = select_inputs(task.backbone, packed)
         template = packer.tokenizer.row_template
         summary = template.find_summary([question[2], lengths])
         summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(lengths)

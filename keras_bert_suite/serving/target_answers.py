@@ -2,6 +2,7 @@
 
 import keras_hub
 
+from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
 
@@ -13,6 +14,10 @@ class ServedTargets(ServedTask):
         "other runtimes have no loop that writes token by token. Export a SavedModel, which takes "
         "sources and answers with targets."
     )
+
+    @property
+    def encoder(self):
+        return self.task.decoder.encoder
 
     def check(self):
         sampler = self.task.sampler
@@ -30,15 +35,16 @@ class ServedTargets(ServedTask):
         """Packs sources, with room for a target after them."""
         (sources,) = texts
         ids, lengths = _tokenize(self.task.preprocessor.tokenizer, sources)
-        return self.task.pack_sources(
+        packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
         )
+        return select_inputs(self.encoder, packed)
 
     def answer_ids(self, packed):
         """Writes the targets of packed sources.
 
         Args:
-            packed: dict of int32 (B, L), the inputs of the backbone.
+            packed: dict of int32 (B, L), the inputs of the encoder.
 
         Returns:
             dict of `texts` string (B,); `target_ids` int32 (B, T), T the task's
@@ -48,7 +54,8 @@ class ServedTargets(ServedTask):
         import tensorflow as tf
 
         task, tokenizer = self.task, self.task.preprocessor.tokenizer
-        first = tf.fill([tf.shape(packed["token_ids"])[0], 1], tokenizer.end_token_id)
+        first_id = task.target_rows.first_token_id
+        first = tf.fill([tf.shape(packed["token_ids"])[0], 1], first_id)
         rest = tf.fill([tf.shape(first)[0], task.max_target_length], tokenizer.pad_token_id)
         targets = tf.concat([first, rest], axis=1)
         targets.set_shape([None, 1 + task.max_target_length])

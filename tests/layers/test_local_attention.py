@@ -1,9 +1,9 @@
 """Attention within a window, block by block, beside the whole formula with a mask."""
 
-import keras
 import numpy as np
 import pytest
 from checkers import check_layer
+from gradients import input_gradients
 from keras import ops
 from peer_weights import to_numpy
 
@@ -59,31 +59,14 @@ def test_blocks_equal_the_formula(length, reach, packed):
     np.testing.assert_allclose(to_numpy(got), to_numpy(expected), rtol=0, atol=1e-6)
 
 
-def gradients(function, arrays):
-    """The gradients of the sum of squares of an output."""
-    if keras.config.backend() == "jax":
-        import jax
-
-        return jax.grad(lambda arrays: ops.sum(function(*arrays) ** 2))(list(arrays))
-    if keras.config.backend() == "tensorflow":
-        import tensorflow as tf
-
-        tensors = list(map(tf.constant, arrays))
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            total = ops.sum(function(*tensors) ** 2)
-        return tape.gradient(total, tensors)
-    tensors = [ops.convert_to_tensor(array).requires_grad_() for array in arrays]
-    ops.sum(function(*tensors) ** 2).backward()
-    return [tensor.grad for tensor in tensors]
-
-
 @pytest.mark.every_backend
 def test_gradients_equal_those_of_the_formula():
     arrays, sequences, positions = make_rows(11, packed=True)
     mask = mask_by_hand(sequences, positions, 3)[:, None]
-    got = gradients(lambda *x: attend_locally(*x, sequences, positions, 3, plain_attention), arrays)
-    expected = gradients(lambda *x: plain_attention(*x, mask), arrays)
+    got = input_gradients(
+        lambda *x: attend_locally(*x, sequences, positions, 3, plain_attention), arrays
+    )
+    expected = input_gradients(lambda *x: plain_attention(*x, mask), arrays)
     for a, b in zip(got, expected, strict=True):
         np.testing.assert_allclose(to_numpy(a), to_numpy(b), rtol=0, atol=1e-5)
 

@@ -112,6 +112,7 @@ BLOCK = {
     "layer_norm_epsilon": 0.5,
     "initializer_range": 0.1,
     "remat": True,
+    "has_cross_attention": True,
 }
 MODERN = {
     "num_heads": 4,

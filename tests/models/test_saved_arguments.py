@@ -101,4 +101,5 @@ def test_all_arguments_are_saved(cls, tmp_path):
 
 
 def test_every_backbone_has_a_row():
-    assert set(CHANGED) == set(kbs.models.BACKBONES.values())
+    # Its arguments are those of two BERTs.
+    assert set(CHANGED) == set(kbs.models.BACKBONES.values()) - {kbs.BertEncoderDecoder}

@@ -11,11 +11,15 @@ from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
+    AlbertBackbone,
     BertBackbone,
+    ElectraBackbone,
+    ErnieBackbone,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
     RobertaBackbone,
+    RoFormerBackbone,
     SegmentPacker,
     Seq2Seq,
     TextClassifier,
@@ -32,8 +36,8 @@ def make_packer(sequence_length=24):
     return SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length)
 
 
-def make_writer(sizes=ONE_LAYER, packer=None, **kwargs):
-    backbone = BertBackbone(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
+def make_writer(sizes=ONE_LAYER, packer=None, kind=BertBackbone, **kwargs):
+    backbone = kind(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
     randomize(backbone)
     kwargs = {"max_target_length": 8, **kwargs}
     return Seq2Seq(backbone, preprocessor=packer or make_packer(), **kwargs)
@@ -97,6 +101,21 @@ def test_greedy_targets_equal_those_of_whole_passes():
     assert writer.predict([]) == []
 
 
+@pytest.mark.parametrize("kind", [AlbertBackbone, ElectraBackbone, ErnieBackbone, RoFormerBackbone])
+def test_kinds_with_the_attention_of_a_bert_write(kind):
+    """Narrow embeddings, shared layers and turned queries: the logits are those of whole passes."""
+    sizes = {**ONE_LAYER, "num_layers": 2, "embedding_dim": 4}
+    writer = make_writer(sizes, kind=kind, max_target_length=4)
+    target = [7, 9, 8]
+    packed = writer.data.pack_sources(SOURCES, 3)
+    state = writer.decoder.start(keras.tree.map_structure(ops.convert_to_tensor, packed), 3)
+    expected = [score_target(writer, source, target) for source in SOURCES]
+    for place, token in enumerate([3, *target[:-1]]):
+        logits, state = writer.decoder.step(ops.full((3,), token, dtype="int32"), state)
+        got = to_numpy(ops.log_softmax(logits))
+        np.testing.assert_allclose(got, np.stack(expected)[:, place], atol=1e-5)
+
+
 def test_a_wide_beam_finds_the_best_target():
     """Every target of up to two tokens is scored by whole passes."""
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY[:9]), 16)
@@ -124,7 +143,7 @@ def test_an_ended_beam_keeps_its_score():
     writer.masked_lm.bias.assign(bias)
     beam = keras_hub.samplers.BeamSampler(num_beams=3, return_all_beams=True)
     writer.compile(sampler=beam)
-    packed = writer._pack_sources(SOURCES, 5)
+    packed = writer.data.pack_sources(SOURCES, 5)
     targets = np.zeros((3, 6), "int32")
     targets[:, 0] = 3
     inputs = {"source": packed, "targets": targets}
@@ -187,7 +206,7 @@ def test_weights_of_rows_and_packed_arrays():
     assert weighted == pytest.approx(
         writer.evaluate(SOURCES, tables[0], sample_weight=tables[1], return_dict=True, verbose=0)
     )
-    x, y, weights = writer.preprocess_training((SOURCES[:2],), targets[:2])
+    x, y, weights = writer.data.pack(writer.data.read(SOURCES[:2], targets[:2]), labelled=True)
     packed = writer.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
     assert packed["loss"] == pytest.approx(both["loss"], abs=1e-5)
 
@@ -250,17 +269,24 @@ def test_a_checkpoint_of_a_mixture_becomes_a_writer(tmp_path):
         np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
 
 
-@pytest.mark.parametrize("kind", ["roberta", "modernbert", "electra"])
-def test_checkpoints_of_other_kinds_are_refused(kind, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("roberta", "this kind of backbone has no segment_ids. Use a BertBackbone"),
+        ("modernbert", "which has no decoder. Load a checkpoint of a BERT"),
+        ("nezha", "with the same attention, got a NezhaBackbone"),
+    ],
+)
+def test_checkpoints_of_other_kinds_are_refused(kind, message, tmp_path):
     MEMBERS[kind].save_peer(tmp_path / kind)
-    with pytest.raises(ValueError, match="and a Seq2Seq writes with the layers of a BERT"):
+    with pytest.raises(ValueError, match=message):
         Seq2Seq.from_preset(tmp_path / kind, preprocessor=None)
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="='seq2seq', got a BertBackbone with 'bidir"):
+    with pytest.raises(ValueError, match="='seq2seq', .*got a BertBackbone with 'bidir"):
         Seq2Seq(BertBackbone(**ONE_LAYER))
-    with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone"):
+    with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone with 'left_to"):
         Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
     writer = make_writer()
     with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):

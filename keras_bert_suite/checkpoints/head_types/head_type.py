@@ -33,7 +33,7 @@ class HeadType:
         write: function from (task, number of outputs) to the fields of config.json that `read`
             reads, beside the dropout rate.
         served: str, the module and the class in `serving`, as "row_answers.ServedChoices". None is
-            `ServedTask`, which answers with the `serving_outputs` of the task.
+            `ServedTask`, which returns what the task's `answers` serve.
         commands: tuple of str, the values of `--task` of the command line.
         flag: str, the value of its `--head`, if a value of `--task` has several heads.
     """

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
-from keras_bert_suite.checkpoints.head_types.table import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
 from keras_bert_suite.checkpoints.hugging_face.config import find_model_type, has_architecture
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
@@ -44,6 +44,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.path = path
         self.has_modules = (path / "modules.json").is_file()
         config = ConfigValues(find_config(path))
+        self.decoder_start_token_id = config.get("decoder_start_token_id")
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config)
@@ -84,7 +85,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         if type(length) is not int or length < 1:
             return None
         # A model without a table of positions may have no number of positions.
-        longest = self.backbone_config.get("max_sequence_length")
+        longest = self.encoder_config.get("max_sequence_length")
         return length if longest is None else min(length, longest)
 
     @property

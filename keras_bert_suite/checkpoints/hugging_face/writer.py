@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.head_types.table import TEXTS, find_head
+from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
@@ -94,12 +94,13 @@ def save_hugging_face(
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names or kind.names
     weights = collect_weights(model, names, owner)
+    weights.update(kind.copy_weights(backbone, weights))
     head = find_head(weights)
     if head is not None and head.drops_pooler:
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
-    config["architectures"] = [kind.classes + (head.ending if head else "Model")]
+    config["architectures"] = [kind.find_architecture(head)]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))
         config.update(_describe_dropout(model, backbone, kind, head))
@@ -111,7 +112,9 @@ def save_hugging_face(
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
         special = {
-            **dict.fromkeys(("bos_token_id", "cls_token_id"), tokenizer.start_token_id),
+            **dict.fromkeys(
+                ("bos_token_id", "cls_token_id", "decoder_start_token_id"), tokenizer.start_token_id
+            ),
             **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.end_token_id),
         }
         config.update((name, token_id) for name, token_id in special.items() if name in config)

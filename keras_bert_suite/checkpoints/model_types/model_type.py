@@ -66,7 +66,11 @@ class ModelType:
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
-        dials: configuration fields as in `hugging_face.config.DIALS`, of this kind alone.
+        copy_weights: function from a backbone and the dict of path -> weight that is written, to
+            further such weights, for files that hold some weights twice.
+        architecture: str, the class of transformers of all models of this kind. None: the class
+            depends on the head.
+        dials: configuration fields as in `dials.DIALS`, of this kind alone.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
             `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
             place of `tokenizer`.
@@ -91,6 +95,8 @@ class ModelType:
     head_checks: dict = field(default_factory=dict)
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
+    copy_weights: Callable = lambda backbone, weights: {}
+    architecture: str | None = None
 
     @property
     def tokenizers(self):
@@ -108,3 +114,7 @@ class ModelType:
         """(field of config.json, default) of the dropout rate before the head of a layer."""
         name, default = self.head_dropouts.get(layer, self.head_dropout)
         return name, encoder_dropout if default is None else default
+
+    def find_architecture(self, head):
+        """The class of transformers for a model with a `HeadType`, or without a head."""
+        return self.architecture or self.classes + (head.ending if head else "Model")

@@ -6,6 +6,11 @@ class in `models`.
 
 from dataclasses import replace
 
+from keras_bert_suite.checkpoints.hugging_face.encoder_decoder_config import (
+    copy_shared_weights,
+    read_encoder_decoder,
+    write_encoder_decoder,
+)
 from keras_bert_suite.checkpoints.hugging_face.longformer_config import (
     LONGFORMER_FIELDS,
     read_longformer,
@@ -39,6 +44,7 @@ from keras_bert_suite.checkpoints.name_tables import (
     bert,
     distil_bert,
     electra,
+    encoder_decoder,
     ernie,
     keras_hub,
     longformer,
@@ -257,11 +263,25 @@ LONGFORMER = ModelType(
     write_more=write_longformer,
 )
 
+#: Two BERTs. `find_type` has the kind whose decoder shares the weights of the encoder.
+ENCODER_DECODER = ModelType(
+    name="encoder-decoder",
+    title="BERT encoder-decoder",
+    backbone="BertEncoderDecoder",
+    names=encoder_decoder.ENCODER_DECODER,
+    classes="EncoderDecoder",
+    architecture="EncoderDecoderModel",
+    fields=(),
+    read_more=read_encoder_decoder,
+    write_more=write_encoder_decoder,
+    copy_weights=copy_shared_weights,
+)
+
 MODEL_TYPES = {
     kind.name: kind
     for kind in (
         *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
-        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER, ENCODER_DECODER),
     )
 }
 
@@ -320,4 +340,6 @@ def find_type(config):
             f"{', '.join(map(repr, MODEL_TYPES))}. Does your model have the layers and the "
             'tokenizer of a BERT, for example? Then set "model_type": "bert" in this file.'
         )
+    if name == ENCODER_DECODER.name and config.get("tie_encoder_decoder"):
+        return replace(ENCODER_DECODER, names=encoder_decoder.SHARED_ENCODER_DECODER)
     return MODEL_TYPES[name]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.head_types.table import HEADS_BY_LAYER
+from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
 
 #: Parts that a file may lack. A model that has such a part keeps its values.
 OPTIONAL = (

@@ -1,7 +1,8 @@
 """Computes softmax(Q K^T / sqrt(D)) V with the fastest kernel that is right for the case.
 
-All tensors are (B, heads, L, D). The mask is bool and broadcastable to (B, heads, L, L). It is true
-where a query may attend to a key.
+Queries are (B, heads, L, D), keys and values (B, heads, S, D). The mask is bool and broadcastable
+to (B, heads, L, S). It is true where a query may attend to a key. The bias is float and
+broadcastable to the same shape. It is added to Q K^T / sqrt(D).
 """
 
 from collections.abc import Callable
@@ -19,45 +20,53 @@ def plain_attention(
     value: Tensor,
     mask: Tensor | None = None,
     drop: Callable[[Tensor], Tensor] | None = None,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """The formula itself, with the softmax in float32 whatever the compute dtype.
 
     Args:
-        query, key, value: float (B, heads, L, D).
-        mask: bool, broadcastable to (B, heads, L, L), or None.
+        query: float (B, heads, L, D).
+        key, value: float (B, heads, S, D).
+        mask: bool, broadcastable to (B, heads, L, S), or None.
         drop: function that drops some of the probabilities, or None.
+        bias: float, broadcastable to (B, heads, L, S), or None.
 
     Returns:
         float (B, heads, L, D) in the dtype of `value`.
     """
-    probabilities = ops.cast(attention_probabilities(query, key, mask), value.dtype)
+    probabilities = ops.cast(attention_probabilities(query, key, mask, bias), value.dtype)
     if drop is not None:
         probabilities = drop(probabilities)
     return ops.matmul(probabilities, value)
 
 
-def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+def attention_probabilities(
+    query: Tensor, key: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
     """The attention probabilities: how much each query attends to each key.
 
     Args:
-        query, key, mask: as for `plain_attention`.
+        query, key, mask, bias: as for `plain_attention`.
 
     Returns:
-        float32 (B, heads, L, L). It sums to 1 over the last axis.
+        float32 (B, heads, L, S). It sums to 1 over the last axis.
     """
     scale = query.shape[-1] ** -0.5
-    return normalize_scores(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), mask)
+    scores = ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
+    if bias is not None:
+        scores = ops.cast(scores, "float32") + ops.cast(bias, "float32")
+    return normalize_scores(scores, mask)
 
 
 def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """The softmax of the scores of keys, over the keys that a query may attend to.
 
     Args:
-        scores: float (B, heads, L, L).
-        mask: bool, broadcastable to (B, heads, L, L), or None.
+        scores: float (B, heads, L, S).
+        mask: bool, broadcastable to (B, heads, L, S), or None.
 
     Returns:
-        float32 (B, heads, L, L).
+        float32 (B, heads, L, S).
     """
     scores = ops.cast(scores, "float32")
     if mask is not None:
@@ -88,7 +97,7 @@ def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | No
         dropout: float, 0.0 outside training.
 
     Returns:
-        function(query, key, value, mask, dropout) or None.
+        function(query, key, value, mask, dropout, bias) or None.
     """
     kernel = {"torch": _torch_attention, "jax": _jax_attention}.get(keras.config.backend())
     if kernel is None or (dropout and not getattr(query, "is_cuda", False)):
@@ -104,6 +113,7 @@ def _torch_attention(
     value: Tensor,
     mask: Tensor | None = None,
     dropout: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
     import torch
 
@@ -111,6 +121,9 @@ def _torch_attention(
         # A query that sees no key would give NaN in the kernels that take a boolean mask. So it
         # sees every key instead. Its output is never read.
         mask = mask | ~mask.any(dim=-1, keepdim=True)
+    if bias is not None:
+        bias = bias.to(query.dtype)
+        mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=dropout
     )
@@ -122,15 +135,18 @@ def _jax_attention(
     value: Tensor,
     mask: Tensor | None = None,
     dropout: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """Ignores dropout: with dropout in force `fused_attention` returns no kernel for JAX."""
-    context = cudnn_attention.attend(query, key, value, mask)
+    context = cudnn_attention.attend(query, key, value, mask) if bias is None else None
     if context is not None:
         return context
     # `flash_attention=None` would take kernels which are not right for all masks: on a TPU, Keras
     # reduces the mask to its first row.
     query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
-    output = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=False)
+    output = ops.dot_product_attention(
+        query, key, value, bias=bias, mask=mask, flash_attention=False
+    )
     return ops.swapaxes(output, 1, 2)
 
 

@@ -44,7 +44,7 @@ class RelativeAttention(SelfAttention):
         super().__init__(num_heads, **kwargs)
         self.max_relative_position = max_relative_position
 
-    def call(
+    def call(  # type: ignore[override]  # A source would need vectors of its own distances.
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
@@ -53,7 +53,7 @@ class RelativeAttention(SelfAttention):
     ) -> Tensor:
         """Lets each position attend to the positions that its mask allows.
 
-        Args, Returns: as for `SelfAttention.call`, without groups.
+        Args, Returns: as for `SelfAttention.call`, without groups and without a source.
         """
         query, key, value = self.project(hidden)
         positions = count_positions(hidden) if positions is None else positions

@@ -37,17 +37,28 @@ class RotaryAttention(SelfAttention):
         self.rotary_value = rotary_value
         self.use_bias = use_bias
 
-    def place(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Turns queries and keys by angles in proportion to their positions.
+    def place_queries(self, query: Tensor, positions: Tensor | None) -> Tensor:
+        """Turns queries by angles in proportion to their positions.
 
-        Args, Returns: as for `SelfAttention.place`.
+        Args, Returns: as for `SelfAttention.place_queries`.
         """
-        if positions is None:
-            positions = ops.arange(ops.shape(query)[2], dtype="int32")[None]
-        query, key = rotate_pairs(query, positions), rotate_pairs(key, positions)
-        return query, key, rotate_pairs(value, positions) if self.rotary_value else value
+        return _turn(query, positions)
+
+    def place_keys(
+        self, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Turns keys, and values if the layer turns them, as `place_queries` turns queries.
+
+        Args, Returns: as for `SelfAttention.place_keys`.
+        """
+        return _turn(key, positions), _turn(value, positions) if self.rotary_value else value
+
+
+def _turn(x: Tensor, positions: Tensor | None) -> Tensor:
+    """`rotate_pairs` of (B, heads, L, D), by default at the positions 0 to L - 1."""
+    if positions is None:
+        positions = ops.arange(ops.shape(x)[2], dtype="int32")[None]
+    return rotate_pairs(x, positions)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

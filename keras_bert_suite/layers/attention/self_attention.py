@@ -1,4 +1,4 @@
-"""Multi-head self-attention."""
+"""Multi-head attention of tokens to each other, or to the tokens of a source."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -28,7 +28,11 @@ class SelfAttention(ShapeKeepingLayer):
     remains for TensorFlow, which has no kernel, and for training with attention dropout under JAX
     and on a CPU.
 
-    A subclass with positions overrides `place`.
+    With a `source`, keys and values come from other tokens than the queries. So a decoder attends
+    to an encoder, a second stream to the first one, a row to a memory before it, and the few tokens
+    that a head reads to all tokens of their row.
+
+    A subclass with positions overrides `place_queries` and `place_keys`.
 
     Args:
         num_heads: int, must divide the width H of the input.
@@ -84,31 +88,43 @@ class SelfAttention(ShapeKeepingLayer):
         attention_mask: Tensor | GroupedLayout | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
+        source: Tensor | None = None,
+        source_positions: Tensor | None = None,
+        score_bias: Tensor | None = None,
     ) -> Tensor:
         """Lets each position attend to the positions that its mask allows.
 
         Args:
-            hidden: float (B, L, H).
+            hidden: float (B, L, H), from which the queries come.
             attention_mask: bool or int, true or 1 where a key may be attended to:
-                (B, L) with the same keys for every query (a padding mask),
-                (B, L, L) with keys for each query, or (B, heads, L, L), where any
-                of the first three sizes may be 1. With None every query attends to
-                every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
-                at its own row of the batch.
+                (B, S) with the same keys for every query (a padding mask),
+                (B, L, S) with keys for each query, or (B, heads, L, S), where any
+                of the first three sizes may be 1. S is L without a `source`. With None every query
+                attends to every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query
+                looks at its own row of the batch.
             training: bool, whether dropout is active.
-            positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
+            positions: int32 (1, L) or (B, L), which `place_queries` reads; None for 0 to L - 1. A
                 `GroupedLayout` has positions of its own.
+            source: float (B, S, H), from which keys and values come; None for `hidden`.
+            source_positions: int32 (1, S) or (B, S), the positions of the source; None for 0 to
+                S - 1.
+            score_bias: float, broadcastable to (B, heads, L, S), added to the scores
+                Q K^T / sqrt(D); or None.
 
         Returns:
             float (B, L, H). A query that may attend to no key gets a finite value.
 
         Raises:
-            ValueError: if the mask has another rank.
+            ValueError: if the mask has another rank, or if groups come with a source or a bias.
         """
         if isinstance(attention_mask, GroupedLayout):
+            if source is not None or score_bias is not None:
+                raise ValueError("Groups of packed rows take no `source` and no `score_bias`.")
             return self._call_on_groups(hidden, attention_mask, training)
-        query, key, value = self.place(*self.project(hidden), positions)
-        context = self.attend(query, key, value, attention_mask, training)
+        query, key, value = self.project(hidden, source)
+        query = self.place_queries(query, positions)
+        key, value = self.place_keys(key, value, positions if source is None else source_positions)
+        context = self.attend(query, key, value, attention_mask, training, score_bias)
         return self.merge(context)
 
     def _call_on_groups(
@@ -124,29 +140,60 @@ class SelfAttention(ShapeKeepingLayer):
             strict=True,
         ):
             query, key, value = map(self._split_heads, tensors)
-            query, key, value = self.place(query, key, value, positions)
+            query = self.place_queries(query, positions)
+            key, value = self.place_keys(key, value, positions)
             context = self.attend(query, key, value, visible, training)
             contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
 
-    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value of each position: float (B, L, H) -> three of (B, heads, L, D)."""
-        query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
-        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
-
-    def place(
-        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
+    def project(
+        self, hidden: Tensor, source: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Gives queries, keys and values their positions. This layer has none.
+        """The queries of `hidden`, and the keys and values of `source`.
 
         Args:
-            query, key, value: float (B, heads, L, D), from `project`.
+            hidden: float (B, L, H).
+            source: float (B, S, H); None for `hidden`.
+
+        Returns:
+            float (B, heads, L, D), and two of float (B, heads, S, D).
+        """
+        keys, values = self.project_source(hidden if source is None else source)
+        return self.project_queries(hidden), keys, values
+
+    def project_queries(self, hidden: Tensor) -> Tensor:
+        """Queries: float (B, L, H) -> (B, heads, L, D)."""
+        return self._split_heads(self.query(hidden))
+
+    def project_source(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values: float (B, S, H) -> two of float (B, heads, S, D)."""
+        return self._split_heads(self.key(source)), self._split_heads(self.value(source))
+
+    def place_queries(self, query: Tensor, positions: Tensor | None) -> Tensor:
+        """Gives queries their positions. This layer has none.
+
+        Args:
+            query: float (B, heads, L, D), from `project`.
             positions: int32 (1, L) or (B, L); None for 0 to L - 1.
 
         Returns:
-            three of float (B, heads, L, D).
+            float (B, heads, L, D).
         """
-        return query, key, value
+        return query
+
+    def place_keys(
+        self, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Gives keys and values their positions. This layer has none.
+
+        Args:
+            key, value: float (B, heads, S, D), from `project`.
+            positions: int32 (1, S) or (B, S); None for 0 to S - 1.
+
+        Returns:
+            two of float (B, heads, S, D).
+        """
+        return key, value
 
     def attend(
         self,
@@ -155,18 +202,20 @@ class SelfAttention(ShapeKeepingLayer):
         value: Tensor,
         attention_mask: Tensor | None = None,
         training: bool | None = None,
+        score_bias: Tensor | None = None,
     ) -> Tensor:
         """The attention output of each head at each position.
 
         Args:
-            query, key, value: float (B, heads, L, D), from `place`.
-            attention_mask, training: as for `call`.
+            query: float (B, heads, L, D), from `place_queries`.
+            key, value: float (B, heads, S, D), from `place_keys`.
+            attention_mask, training, score_bias: as for `call`.
 
         Returns:
             float (B, heads, L, D).
         """
         mask = expand_attention_mask(attention_mask)
-        return self.choose_kernel(query, training)(query, key, value, mask)
+        return self.choose_kernel(query, training)(query, key, value, mask, score_bias)
 
     def choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
         """The fastest kernel, or the formula itself, with the dropout that is in force.
@@ -176,15 +225,16 @@ class SelfAttention(ShapeKeepingLayer):
             training: as for `call`.
 
         Returns:
-            function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
-            (B, heads, L, L), or None. It returns float (B, heads, L, D).
+            function of queries (B, heads, L, D), of keys and values (B, heads, S, D), and of a bool
+            mask and a float bias, each broadcastable to (B, heads, L, S), or None. It returns float
+            (B, heads, L, D).
         """
         dropout = self.dropout if training else 0.0
         kernel = fused_attention(query, dropout)
         if kernel is not None:
-            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+            return lambda q, k, v, mask, bias=None: kernel(q, k, v, mask, dropout, bias)
         drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
+        return lambda q, k, v, mask, bias=None: plain_attention(q, k, v, mask, drop, bias)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
@@ -205,7 +255,8 @@ class SelfAttention(ShapeKeepingLayer):
         Returns:
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
-        query, key, _ = self.place(*self.project(hidden), None)
+        query, key, value = self.project(hidden)
+        query, (key, _) = self.place_queries(query, None), self.place_keys(key, value, None)
         return attention_probabilities(query, key, expand_attention_mask(attention_mask))
 
     def _split_heads(self, x: Tensor) -> Tensor:

@@ -252,6 +252,9 @@ class PackedSequences:
     List it before `keras.Model` in the bases.
     """
 
+    #: Whether the rows of the model may come packed.
+    packs_sequences = True
+
     def takes_groups(self) -> bool:
         """Whether the attention of this model takes groups of packed rows."""
         return False

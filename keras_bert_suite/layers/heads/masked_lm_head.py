@@ -55,9 +55,10 @@ class VocabularyHead(ConfiguredLayer):
         return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
 
     def compute_output_shape(
-        self, sequence_output_shape: Shape, mask_positions_shape: Shape
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
     ) -> Shape:
-        return (*mask_positions_shape, self.token_embedding.input_dim)
+        rows = sequence_output_shape[:-1] if mask_positions_shape is None else mask_positions_shape
+        return (*rows, self.token_embedding.input_dim)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -111,17 +112,19 @@ class MaskedLMHead(VocabularyHead):
             self.shared_transform.build(sequence_output_shape)
         self.add_bias_of_tokens()
 
-    def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
+    def call(self, sequence_output: Tensor, mask_positions: Tensor | None = None) -> Tensor:
         """Scores the vocabulary at some positions.
 
         Args:
             sequence_output: float (B, L, H).
-            mask_positions: int32 (B, P), in [0, L).
+            mask_positions: int32 (B, P), in [0, L); None for all positions, P = L.
 
         Returns:
             float (B, P, V) in the compute dtype, logits.
         """
-        x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
+        x = sequence_output
+        if mask_positions is not None:
+            x = ops.take_along_axis(x, mask_positions[:, :, None], axis=1)
         x = self.transform(x)
         if self.shared_transform is None:
             x = self.layer_norm(x)

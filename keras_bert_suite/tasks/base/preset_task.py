@@ -46,11 +46,11 @@ class PresetTask(SavedTask):
     - `preset_classes()`, `load_keras_preset` and `load_checkpoint` say whose heads it opens.
     """
 
-    #: Arguments of the backbone that `from_preset` sets, whatever the checkpoint says.
-    backbone_arguments: Mapping[str, Any] = {}
-
     #: Which tokens are global in a `LongformerBackbone`, as `from_preset` sets it for a new task.
     global_tokens = "first_token"
+
+    #: Whether the backbone may be an encoder-decoder.
+    takes_encoder_decoders = False
 
     def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
         """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
@@ -126,6 +126,11 @@ class PresetTask(SavedTask):
         return arguments, list_missing_poolers(checkpoint)
 
     @classmethod
+    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
+        """Arguments of a backbone of a class that are set, whatever the checkpoint says."""
+        return {}
+
+    @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
         """Whether arguments of the constructor ask for another head than that of a preset."""
         return False
@@ -146,11 +151,16 @@ class PresetTask(SavedTask):
         **arguments: Any,
     ) -> Self:
         """Builds the task of a checkpoint from `checkpoints.open_checkpoint`."""
+        if "encoder_arguments" in checkpoint.backbone_config and not cls.takes_encoder_decoders:
+            raise ValueError(
+                f"{checkpoint.path} holds an encoder-decoder, which a Seq2Seq opens. Build the "
+                f"{cls.__name__} on its encoder: BertEncoderDecoder.from_preset(...).encoder."
+            )
         arguments, new_parts = cls.arguments_of(checkpoint, arguments)
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):
             backbone_cls = cls.backbone_cls
-        config = {**checkpoint.backbone_config, **cls.backbone_arguments}
+        config = {**checkpoint.backbone_config, **cls.backbone_arguments_of(backbone_cls)}
         backbone = backbone_cls(**config, dtype=dtype)
         task = cls(backbone=backbone, **arguments)  # type: ignore[call-arg]
         _choose_global_tokens(task)

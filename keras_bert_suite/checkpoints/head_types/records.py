@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from keras_bert_suite.checkpoints.head_types.config_fields import (
+from keras_bert_suite.checkpoints.head_types.head_fields import (
     read_choices,
     read_labels,
     read_text_labels,

@@ -1,0 +1,120 @@
+"""The fields of the config.json of transformers' EncoderDecoderModel."""
+
+from types import SimpleNamespace
+
+from keras_bert_suite.checkpoints.model_types import activation_names
+from keras_bert_suite.checkpoints.model_types.config_fields import (
+    BERT_FIELDS,
+    read_fields,
+    write_fields,
+)
+from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
+from keras_bert_suite.checkpoints.model_types.dials import DIALS
+from keras_bert_suite.files.messages import shorten
+
+#: What a decoder is, for which an encoder has the opposite in `DIALS`.
+_OF_DECODERS = {"is_decoder": (True,), "add_cross_attention": (True,)}
+_DECODER_DIALS = (
+    *((name, _OF_DECODERS.get(name, values)) for name, values in DIALS),
+    ("cross_attention_hidden_size", ()),
+)
+
+
+def read_encoder_decoder(config):
+    """Reads the arguments of a `BertEncoderDecoder` from the two configurations in a file.
+
+    Args:
+        config: `ConfigValues`.
+
+    Returns:
+        dict of `encoder_arguments` and `decoder_arguments`. The latter is None if
+        `tie_encoder_decoder` says that both share their weights. Version 5 of transformers does
+        not read this field, so files that this package writes hold the weights twice.
+
+    Raises:
+        ValueError: if one of the two is no BERT, or its fields say what our BERT does not compute.
+    """
+    encoder = _read_part(config.path, "encoder", DIALS)
+    decoder = _read_part(config.path, "decoder", _DECODER_DIALS)
+    if not config.read("flag", "tie_encoder_decoder", False):
+        return {"encoder_arguments": encoder, "decoder_arguments": decoder}
+    differing = [name for name, value in encoder.items() if decoder[name] != value]
+    if differing:
+        raise ValueError(
+            f"'tie_encoder_decoder' in {config.path} is true, but encoder and decoder differ in "
+            f"{', '.join(differing)}. Correct the file."
+        )
+    return {"encoder_arguments": encoder, "decoder_arguments": None}
+
+
+def write_encoder_decoder(backbone):
+    """Makes the fields that `read_encoder_decoder` reads.
+
+    Args:
+        backbone: `BertEncoderDecoder`.
+    """
+    encoder = _write_part(backbone.encoder_arguments, backbone.encoder.activation)
+    shares = backbone.decoder_arguments is None
+    decoder = encoder if shares else _write_part(backbone.decoder_arguments, backbone.activation)
+    return {
+        "encoder": {**encoder, "is_decoder": False, "add_cross_attention": False},
+        "decoder": {**decoder, "is_decoder": True, "add_cross_attention": True},
+        "is_encoder_decoder": True,
+        **({"tie_encoder_decoder": True} if shares else {}),
+        # The writer fills them in, if it has a tokenizer.
+        **dict.fromkeys(("decoder_start_token_id", "eos_token_id")),
+    }
+
+
+def copy_shared_weights(backbone, weights):
+    """The weights that a file holds twice, because transformers does not share them.
+
+    Args:
+        backbone: `BertEncoderDecoder`.
+        weights: dict of path -> weight.
+
+    Returns:
+        dict of the path of a decoder of its own -> weight of the encoder.
+
+    Raises:
+        ValueError: if there is no head, which transformers would make anew.
+    """
+    if "masked_lm/bias" not in weights:
+        raise ValueError(
+            "An EncoderDecoderModel of transformers has a head that scores the vocabulary, got a "
+            f"{type(backbone).__name__} alone. Save the Seq2Seq, or use `backbone.save_to_preset`."
+        )
+    if backbone.decoder_arguments is not None:
+        return {}
+    own = {weight.path for weight in backbone.encoder.weights}
+    left_out = ("pooler/",)
+    return {
+        f"decoder/{path}": weight
+        for path, weight in weights.items()
+        if path in own and "/cross_attention" not in path and not path.startswith(left_out)
+    }
+
+
+def _read_part(path, part, dials):
+    config = ConfigValues(path, part)
+    kind = config.get("model_type")
+    if kind != "bert":
+        raise ValueError(
+            f"The {part} in {path} has model_type {shorten(repr(kind))}; only encoder-decoders of "
+            "two models of the type 'bert' can be read."
+        )
+    config.check_dials(dials)
+    return read_fields(config, BERT_FIELDS, activation_names.HUGGING_FACE)
+
+
+def _write_part(arguments, activation):
+    """The fields of a BERT, from the arguments of a `BertBackbone`."""
+    owner = "Hugging Face's BERT"
+    if arguments["embedding_dim"] != arguments["hidden_dim"]:
+        raise ValueError(
+            f"{owner} has embedding_dim={arguments['hidden_dim']}, got "
+            f"{arguments['embedding_dim']}. Use `model.save`."
+        )
+    values = SimpleNamespace(**{**arguments, "activation": activation}, position_offset=0)
+    fields = write_fields(values, BERT_FIELDS, activation_names.HUGGING_FACE, owner)
+    return {**fields, "model_type": "bert", "pad_token_id": 0}

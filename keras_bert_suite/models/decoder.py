@@ -1,0 +1,98 @@
+"""What a `Seq2Seq` asks of its backbone: a model that writes targets token by token."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+
+
+class DecoderState(NamedTuple):
+    """What a decoder remembers between two tokens.
+
+    Attributes:
+        source: tensors of B sources. No step changes them, and the targets of a source share them.
+        cache: tensors (B N, ...) of N targets of each source. A sampler may reorder their rows.
+        num_read: int32 scalar, how many tokens of each target were read.
+    """
+
+    source: Any
+    cache: Any
+    num_read: Tensor
+
+
+class Decoder(ABC):
+    """Reads a batch of sources once, and then a token of each target at a time.
+
+    A backbone has a method `make_decoder(head)` that returns its decoder. With this object a new
+    kind of decoder brings all that `Seq2Seq` needs of it.
+
+    Attributes:
+        encoder: functional model whose inputs are the packed arrays of the sources.
+        joins_source: bool, whether a target stands in the row of its source. Then the first token
+            that the decoder reads is the last token of the source. Else it is the token that begins
+            a row.
+    """
+
+    encoder: keras.Model
+    joins_source: bool
+
+    @abstractmethod
+    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The model that scores whole targets, for training.
+
+        Returns:
+            tuple (inputs by name, logits float (B, P, V)), symbolic.
+        """
+
+    @abstractmethod
+    def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
+        """Reads a batch of sources.
+
+        Args:
+            source: dict of int32 (B, L), the inputs of `encoder`.
+            length: int T, the most tokens of a target that will be read.
+
+        Returns:
+            `DecoderState` of B targets, of which no token was read.
+        """
+
+    @abstractmethod
+    def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Reads the next token of each target, and scores the token that follows it.
+
+        Args:
+            token_ids: int32 (B N,), the tokens of the N targets of a source one after the other.
+            state: `DecoderState` of these targets.
+
+        Returns:
+            tuple (float (B N, V), logits; the new state).
+        """
+
+
+def make_cache(blocks: list[Any], num_rows: Any, length: int) -> list[tuple[Tensor, Tensor]]:
+    """Empty keys and values (B, heads, T, D) of the tokens of targets, for each block.
+
+    Args:
+        blocks: list of `TransformerBlock`, built, in the order of their calls.
+        num_rows: int B.
+        length: int T.
+    """
+    cache = []
+    for block in blocks:
+        attention = block.self_attention
+        width = attention.query.units // attention.num_heads
+        shape = (num_rows, attention.num_heads, length, width)
+        cache.append((ops.zeros(shape, dtype=attention.compute_dtype),) * 2)
+    return cache
+
+
+def extend_cache(
+    cache: tuple[Tensor, Tensor], key: Tensor, value: Tensor, place: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Writes the key and the value (B, heads, 1, D) of the newest token at its place."""
+    keys, values = cache
+    start = (0, 0, place, 0)
+    return ops.slice_update(keys, start, key), ops.slice_update(values, start, value)

@@ -1,0 +1,106 @@
+"""A BERT that writes: the mask of UniLM lets each token of a target see what stands before it."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers import SelfAttention, TransformerBlock
+from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
+from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
+
+
+class UnilmDecoder(Decoder):
+    """Source and target in one row of an encoder whose `attention_pattern` is "seq2seq".
+
+    Args:
+        backbone: a `BertBackbone`, or a subclass with segments whose blocks have the attention of
+            `SelfAttention`, such as a `RoFormerBackbone`.
+        head: `MaskedLMHead`.
+
+    Raises:
+        ValueError: if the backbone has another pattern or another attention.
+
+    Source: Dong et al., 2019 (https://arxiv.org/abs/1905.03197).
+    """
+
+    joins_source = True
+
+    def __init__(self, backbone: Any, head: keras.layers.Layer) -> None:
+        _check_can_decode(backbone)
+        self.encoder = backbone
+        self.head = head
+
+    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The encoder on whole pairs, with a head at `mask_positions`, int32 (B, P)."""
+        positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        encoded = self.encoder(self.encoder.input)["sequence_output"]
+        inputs = {**self.encoder.input, "mask_positions": positions}
+        return inputs, self.head(encoded, positions)
+
+    def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
+        """Computes the keys and values of the sources.
+
+        The last token of a source, [SEP], is left out: it is the first token that the decoder
+        reads. Args, Returns: as for `Decoder.start`.
+        """
+        padding_mask = source["padding_mask"]
+        hidden = self.encoder.embed(source)
+        last = ops.sum(ops.cast(padding_mask, "int32"), axis=1) - 1
+        is_last = ops.arange(ops.shape(padding_mask)[1]) == last[:, None]
+        remembered = (padding_mask != 0) & ~is_last
+        blocks = self.encoder.list_calls()
+        sources = []
+        for block in blocks:
+            attention = block.self_attention
+            query, key, value = attention.project(hidden)
+            query = attention.place_queries(query, None)
+            key, value = attention.place_keys(key, value, None)
+            sources.append(Source(key, value, remembered))
+            context = attention.attend(query, key, value, padding_mask)
+            hidden = block.finish(hidden, attention.merge(context))
+        cache = make_cache(blocks, ops.shape(padding_mask)[0], length)
+        return DecoderState((sources, last), cache, ops.zeros((), dtype="int32"))
+
+    def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Args, Returns: as for `Decoder.step`."""
+        (sources, last), place = state.source, state.num_read
+        of_sources = ops.reshape(token_ids, (ops.shape(last)[0], -1))
+        positions = ops.reshape(ops.zeros_like(of_sources) + last[:, None], (-1, 1)) + place
+        token_ids = token_ids[:, None]
+        # The last token of the source belongs to the source.
+        segment_ids = ops.zeros_like(token_ids) + ops.cast(place > 0, "int32")
+        hidden = self.encoder.embeddings(token_ids, segment_ids, positions)
+        seen = ops.arange(state.cache[0][0].shape[2]) <= place
+        cache = []
+        for block, source, before in zip(
+            self.encoder.list_calls(), sources, state.cache, strict=True
+        ):
+            attention = block.self_attention
+            query, key, value = attention.project(hidden)
+            query = attention.place_queries(query, positions)
+            key, value = attention.place_keys(key, value, positions)
+            keys, values = extend_cache(before, key, value, place)
+            cache.append((keys, values))
+            context = attend_to_source_and_targets(query, source, keys, values, seen)
+            hidden = block.finish(hidden, attention.merge(context))
+        logits = self.head(hidden, ops.zeros_like(token_ids))
+        return logits[:, 0], DecoderState(state.source, cache, place + 1)
+
+
+def _check_can_decode(backbone: Any) -> None:
+    """Checks that a backbone computes what this module computes token by token."""
+    pattern = backbone.attention_pattern
+    is_plain = all(
+        type(block).call is TransformerBlock.call
+        and type(block.self_attention).call is SelfAttention.call
+        for block in backbone.transformer_layers
+    )
+    if not is_plain or pattern != "seq2seq":
+        raise ValueError(
+            "A Seq2Seq needs a BertBackbone with attention_pattern='seq2seq', or a subclass with "
+            f"the same attention, got a {type(backbone).__name__} with {pattern!r}. Open the "
+            "checkpoint of a BERT with Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to "
+            "a BertBackbone."
+        )

@@ -1,0 +1,185 @@
+"""Packs sources and their targets for the two kinds of decoders.
+
+Both classes have the same methods. They take NumPy arrays and a packer, and no model: `JoinedRows`
+for decoders that read source and target in one row, `SeparateRows` for those with a row for each.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+from keras_bert_suite.preprocessing.target_predictions import find_predictions
+
+#: The least tokens of a source: [CLS], a token and [SEP].
+_LEAST_SOURCE = 3
+
+
+class TargetRows(ABC):
+    """How rows of a `Seq2Seq` are packed.
+
+    Args:
+        packer: `SegmentPacker`.
+        backbone: the backbone, of which numbers of positions are read.
+
+    Raises:
+        ValueError: if rows do not begin with the start token.
+    """
+
+    def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
+        template = packer.tokenizer.row_template
+        if (template.summary_place, template.padding_side) != ("first", "right"):
+            raise ValueError(
+                "A Seq2Seq reads rows that begin with the start token and end with padding, got "
+                f"a {type(packer.tokenizer).__name__} with {template}. Use another tokenizer."
+            )
+        self.packer = packer
+        positions = backbone.max_sequence_length or packer.sequence_length
+        self.max_source_length = min(packer.sequence_length, positions)
+        self.max_decoder_length: Any = getattr(backbone, "max_decoder_length", None)
+
+    @property
+    @abstractmethod
+    def first_token_id(self) -> int:
+        """int, the first token that the decoder reads."""
+
+    @abstractmethod
+    def count_room(self, max_target_length: int) -> int:
+        """int, the most tokens of a source, [CLS] and [SEP] among them.
+
+        Raises:
+            ValueError: if a target of `max_target_length` tokens has no room.
+        """
+
+    @abstractmethod
+    def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
+        """Packs pairs for training.
+
+        Args:
+            sources, targets: lists of B str.
+
+        Returns:
+            tuple (dict of int32 arrays, the inputs of the task; labels int32 (B, P); weights
+            float32 (B, P), 0 where there is no token to predict).
+        """
+
+    @abstractmethod
+    def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
+        """Completes packed sources to inputs of the task that score the first token of a target."""
+
+    def pack_sources(
+        self,
+        xp: Any,
+        ids: Any,
+        lengths: Any,
+        max_target_length: int,
+        allowed_lengths: tuple[int, ...] | None = None,
+    ) -> dict[str, Tensor]:
+        """Packs tokenized sources so that a target has room.
+
+        Args:
+            xp: namespace of array functions, of NumPy or TensorFlow.
+            ids: int32 (T,), the ids of all sources.
+            lengths: int32 (B,), how many each source has.
+            max_target_length: int, the maximum number of tokens of a target.
+            allowed_lengths: the lengths to which a batch may be padded, or None for any.
+
+        Returns:
+            dict of int32 (B, L), packed arrays.
+
+        Raises:
+            ValueError: as `count_room`.
+        """
+        room = self.count_room(max_target_length)
+        return self._pack_single(xp, ids, lengths, room, allowed_lengths)
+
+    def pack_texts(self, sources: Any, max_target_length: int) -> dict[str, Any]:
+        """`pack_sources` for a list of str."""
+        ids, lengths = self._tokenize(sources)
+        allowed = self.packer.allowed_lengths()
+        return self.pack_sources(NUMPY, ids, lengths, max_target_length, allowed)
+
+    def _tokenize(self, texts: Any) -> tuple[Any, Any]:
+        ids, lengths = self.packer.tokenizer.tokenize_flat(list(texts))
+        return ids, lengths.astype("int32")
+
+    def _pack_single(self, xp, ids, lengths, room, allowed_lengths):
+        packer = self.packer
+        if allowed_lengths is not None:
+            allowed_lengths = (*(n for n in allowed_lengths if n < room), room)
+        return pack_segments(
+            xp,
+            [(ids, xp.cumsum(lengths) - lengths, lengths)],
+            sequence_length=room,
+            template=packer.tokenizer.row_template,
+            truncation=packer.truncation,
+            head_length=packer.head_length,
+            allowed_lengths=allowed_lengths,
+        )
+
+
+class JoinedRows(TargetRows):
+    """A row is a pair, [CLS] source [SEP] target [SEP]. The first [SEP] predicts a token, too."""
+
+    @property
+    def first_token_id(self) -> int:
+        return self.packer.tokenizer.end_token_id
+
+    def count_room(self, max_target_length: int) -> int:
+        room = self.max_source_length - max_target_length
+        if room < _LEAST_SOURCE:
+            raise ValueError(
+                f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
+                f"sequence_length is {self.packer.sequence_length}, and source and target share "
+                f"{self.max_source_length} positions. Choose a smaller max_target_length, or a "
+                "larger sequence_length."
+            )
+        return room
+
+    def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
+        packed = self.packer.pack(sources, list(targets))
+        fixed_shape = self.packer.allowed_lengths() is not None
+        positions, labels, weights = find_predictions(packed, fixed_shape)
+        return {**packed, "mask_positions": positions}, labels, weights
+
+    def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
+        last = packed["padding_mask"].sum(axis=1, keepdims=True) - 1
+        return {**packed, "mask_positions": last.astype("int32")}
+
+
+class SeparateRows(TargetRows):
+    """Rows are [CLS] source [SEP] and [CLS] target [SEP]. Each token predicts the next one.
+
+    The decoder does not read the last [SEP].
+    """
+
+    @property
+    def first_token_id(self) -> int:
+        return self.packer.tokenizer.start_token_id
+
+    def count_room(self, max_target_length: int) -> int:
+        if max_target_length > self.max_decoder_length:
+            raise ValueError(
+                f"A target of {max_target_length} tokens does not fit the "
+                f"{self.max_decoder_length} positions of the decoder. Choose a smaller "
+                "max_target_length."
+            )
+        return self.max_source_length
+
+    def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
+        packed = self.packer.pack(sources)
+        # Targets are cut as sources are, and by the positions of the decoder.
+        room = min(self.packer.sequence_length, self.max_decoder_length + 1)
+        allowed = self.packer.allowed_lengths()
+        rows = self._pack_single(NUMPY, *self._tokenize(targets), room, allowed)
+        ids, mask = rows["token_ids"], rows["padding_mask"]
+        decoder = {"decoder_token_ids": ids[:, :-1], "decoder_padding_mask": mask[:, 1:]}
+        return {**packed, **decoder}, ids[:, 1:], mask[:, 1:].astype("float32")
+
+    def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
+        first = np.full((len(packed["token_ids"]), 1), self.first_token_id, "int32")
+        decoder = {"decoder_token_ids": first, "decoder_padding_mask": np.ones_like(first)}
+        return {**packed, **decoder}

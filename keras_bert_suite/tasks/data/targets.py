@@ -1,0 +1,86 @@
+"""Rows of a source, with the text that is to be written from it."""
+
+import numpy as np
+
+from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
+from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.target_rows import JoinedRows, SeparateRows
+from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+
+
+class Targets(Labels):
+    """A text for each row; for packed arrays the ids of its tokens, int32 (N, P)."""
+
+    def encode(self, labels):
+        """Object array (N,) of str; labels of packed arrays stay as they are."""
+        if getattr(labels, "dtype", None) is not None and labels.dtype.kind in "iu":
+            return labels
+        if getattr(labels, "ndim", 1) == 2 and labels.shape[1] == 1:  # Of a DataFrame.
+            labels = labels[:, 0]
+        return read_texts(labels, "target")
+
+
+class TargetData(TextData):
+    """Rows of a source and a target, for a decoder.
+
+    Args:
+        packer, encoder, input_names: as for `TextData`.
+        backbone: the backbone, of which numbers of positions are read.
+        joins_source: bool, whether the decoder reads source and target in one row.
+        max_target_length: int, the maximum number of tokens that are written.
+    """
+
+    takes_graphs = False  # Targets are packed in Python.
+    needs_segment_packer = True
+
+    def __init__(self, packer, encoder, input_names, *, backbone, joins_source, max_target_length):
+        super().__init__(packer, encoder, Targets(), input_names)
+        self._backbone = backbone
+        self._rows_cls = JoinedRows if joins_source else SeparateRows
+        self.max_target_length = max_target_length
+        if packer is not None:
+            self.target_rows.count_room(max_target_length)
+
+    @property
+    def target_rows(self):
+        """`TargetRows`, which say how sources and targets are packed for the decoder."""
+        self.check_can_pack()
+        return self._rows_cls(self.packer, self._backbone)
+
+    def read_batch_columns(self, x, y, sample_weight):
+        rows = super().read_batch_columns(x, y, sample_weight)
+        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
+        if not rows.is_packed:
+            inputs = tuple(canonicalize_texts(np.asarray(column))[0] for column in inputs)
+            labels = labels if labels is None else canonicalize_texts(np.asarray(labels))[0]
+        return Rows(inputs, labels, weights, rows.input_names)
+
+    def order(self, inputs, names):
+        if len(inputs) != 1:
+            raise ValueError(
+                f"A row of a Seq2Seq has one source, got {len(inputs)} columns of texts. Join the "
+                "texts of a row. Targets are the labels, `y`."
+            )
+        return super().order(inputs, names)
+
+    def pack(self, rows, labelled=False):
+        """Packs pairs for training, or sources so that the first token of a target is scored."""
+        if rows.is_packed:
+            return super().pack(rows)
+        if not labelled:
+            packed = self.pack_sources(rows.inputs[0], self.max_target_length)
+            return self.target_rows.begin(packed), None, None
+        inputs, labels, weights = self.target_rows.pack(rows.inputs[0], rows.labels)
+        if rows.weights is not None:
+            weights = weights * np.reshape(rows.weights, (-1, 1)).astype("float32")
+        return inputs, labels, weights
+
+    def pack_sources(self, sources, max_target_length):
+        """dict of int32 (B, L), the inputs of the encoder.
+
+        Args:
+            sources: list of B str.
+            max_target_length: int, for how many tokens of a target a row has room.
+        """
+        return self.encoder.select(self.target_rows.pack_texts(sources, max_target_length))
