@@ -345,9 +345,7 @@ def compare_packing(texts, vocabulary):
             NUMPY,
             [(segment.ravel(), starts, lengths) for segment in pair],
             sequence_length=SEQUENCE_LENGTH,
-            start_token_id=tokenizer.start_token_id,
-            end_token_id=tokenizer.end_token_id,
-            pad_token_id=tokenizer.pad_token_id,
+            template=tokenizer.row_template,
             allowed_lengths=(SEQUENCE_LENGTH,),
         )
 

@@ -17,14 +17,14 @@ from keras_bert_suite.instances.epoch_stretches import (
 from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
 from keras_bert_suite.instances.stretch_plans import StretchPlans
 from keras_bert_suite.instances.token_ranges import TokenRanges
-from keras_bert_suite.preprocessing.masking.language_model_mixture import LanguageModelMixture
-from keras_bert_suite.preprocessing.masking.next_tokens import NextTokenTargets
-from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
-from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
+from keras_bert_suite.preprocessing.masking.masking_layer import MaskingLayer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
 #: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
 SHUFFLE_BLOCKS = 8
+
+#: The arrays of a masker that are no inputs of a model.
+_OF_LOSS = ("mask_ids", "mask_weights", "pair_weights")
 
 
 class PretrainingBatches(grain.MapDataset):
@@ -58,7 +58,8 @@ class PretrainingBatches(grain.MapDataset):
     Args:
         corpus: `TokenCorpus`.
         masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one, or
-            `NextTokenTargets`. Rows are packed with the special tokens of its tokenizer.
+            `NextTokenTargets`, or a `MaskingLayer` of your own. Rows are packed with the special
+            tokens of its tokenizer. Further arrays of it reach the inputs of the model by name.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
         mode: "pairs", "sop", "relations", "full_sentences" or "doc_sentences"; see
@@ -84,7 +85,7 @@ class PretrainingBatches(grain.MapDataset):
     def __init__(
         self,
         corpus: TokenCorpus,
-        masker: TokenMasker | TokenShuffler | LanguageModelMixture | NextTokenTargets,
+        masker: MaskingLayer,
         sequence_length: int,
         batch_size: int,
         mode: str = "pairs",
@@ -104,7 +105,7 @@ class PretrainingBatches(grain.MapDataset):
         self._masker = masker
         self._batch_size = batch_size
         self._packing: dict[str, Any] = {
-            **tokenizer.packing_arguments,
+            "template": tokenizer.row_template,
             "sequence_length": sequence_length,
             "allowed_lengths": (sequence_length,),
         }
@@ -142,7 +143,7 @@ class PretrainingBatches(grain.MapDataset):
         Returns:
             `(x, y, sample_weight)`, NumPy arrays in dicts:
             x: `token_ids`, `segment_ids` (not for RoBERTa), `padding_mask` int32 (B, L);
-            `mask_positions` int32 (B, P).
+            `mask_positions` int32 (B, P); and other arrays that the masker makes.
             y: `mlm` int32 (B, P), the original tokens at `mask_positions`; with pairs also `nsp`
             int32 (B,), 0 if B follows A, 1 if not, and in mode "relations" 2 if B precedes A.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
@@ -193,15 +194,15 @@ def name_arrays(
     """Arranges the arrays of a batch as `fit` takes them.
 
     Args:
-        masked: dict of arrays, from `TokenMasker`; `pair_weights` float32 (B,) if the pairs of some
-            rows do not count.
+        masked: dict of arrays, from a masker: `mask_ids` and `mask_weights`, labels and weights;
+            `pair_weights` float32 (B,) if the pairs of some rows do not count; and inputs. A masker
+            may make any inputs. A model leaves out those that it does not have.
         labels: int32 (B,), or None without pairs.
 
     Returns:
         `(x, y, sample_weight)`, see `PretrainingBatches`.
     """
-    names = ("token_ids", "segment_ids", "padding_mask", "mask_positions")
-    x = {name: masked[name] for name in names if name in masked}
+    x = {name: array for name, array in masked.items() if name not in _OF_LOSS}
     y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
     if labels is not None:
         y["nsp"] = labels

@@ -43,6 +43,7 @@ from keras_bert_suite.layers.poolings.learned_pooling import (
 from keras_bert_suite.layers.poolings.pooling import (
     FirstLastPooling,
     FirstTokenPooling,
+    LastTokenPooling,
     MaxPooling,
     MeanPooling,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "GlobalPointer",
     "GlobalTokens",
     "LastLayers",
+    "LastTokenPooling",
     "LongformerAttention",
     "LongformerBlock",
     "MaskedLMHead",

@@ -20,7 +20,8 @@ from keras_bert_suite.layers import (
     gelu_erf,
     gelu_tanh,
 )
-from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ, check_segments
+from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
+from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
@@ -83,8 +84,10 @@ class BertBackbone(TextEncoder):
         attention_pattern: str, which tokens a token attends to: "bidirectional" (all of them),
             "left_to_right" (itself and the tokens before it), "right_to_left", "seq2seq" (a
             token of segment 0 to segment 0; a token of segment 1 to segment 0, to itself and to
-            the tokens of segment 1 before it), or "unilm" (each row as its segments say, see
-            `LanguageModelMixture`; needs `num_segments=6`).
+            the tokens of segment 1 before it), "unilm" (each row as its segments say, see
+            `LanguageModelMixture`; needs `num_segments=6`), or "ranked": a further input `ranks`,
+            int32 (B, L), has a rank for each token, and a token attends to the tokens whose rank is
+            not above its own. So a batch may bring an order of its own, such as a permutation.
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -225,15 +228,15 @@ class BertBackbone(TextEncoder):
         )
 
         # === Functional Model ===
-        inputs = {
-            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
-        }
+        names = (*self.input_names, *(("ranks",) if attention_pattern == "ranked" else ()))
+        inputs = {name: keras.Input(shape=(None,), dtype="int32", name=name) for name in names}
         padding_mask = inputs["padding_mask"]
         attention = self.show_tokens(inputs, attention_pattern, dtype)
         hidden_states = self.encode(self.embed(inputs), **attention)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
-        outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
+        summary = take_summary(x, padding_mask, self.summary_place)
+        outputs = {"sequence_output": x, "pooled_output": self.pooler(summary)}
         if output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
@@ -284,9 +287,9 @@ class BertBackbone(TextEncoder):
             dict of arguments of `TransformerBlock.call` for its attention layer.
         """
         padding_mask = inputs["padding_mask"]
-        segment_ids = inputs["segment_ids"] if attention_pattern in SEGMENTS_READ else None
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
-        return {"attention_mask": visible(padding_mask, segment_ids)}
+        ranked_by = inputs.get(ARRAYS_READ.get(attention_pattern, ""))
+        return {"attention_mask": visible(padding_mask, ranked_by)}
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers.

@@ -29,6 +29,8 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
     #: The named sizes, each with the arguments of the constructor.
     sizes: ClassVar[dict[str, Config]]
+    #: The place of the token whose state stands for its row, "first" or "last". Heads read it.
+    summary_place = "first"
 
     def take_layouts(self) -> None:
         """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""

@@ -58,7 +58,7 @@ def pack_documents(
     allowed = None if packer.allowed_lengths() is None else _list_allowed_numbers(max_windows)
     places = choose_windows(xp, row_ids, num_rows, max_windows, allowed)
     is_window = (places >= 0)[:, :, None]
-    padding = {"token_ids": packer.tokenizer.packing_arguments["pad_token_id"]}
+    padding = {"token_ids": packer.tokenizer.pad_token_id}
     taken = xp.maximum(places, 0)
     return {
         name: xp.where(is_window, xp.take(array, taken, axis=0), padding.get(name, 0))

@@ -1,4 +1,4 @@
-"""Packs ragged token ids as [CLS] A [SEP] B [SEP], by index arithmetic over a grid.
+"""Packs ragged token ids as rows of a template, by index arithmetic over a grid.
 
 Every function is written once, and runs in NumPy and in a TensorFlow graph. Its first argument is
 the namespace of array functions to use: `NUMPY`, or the result of `tensorflow_namespace`. S is the
@@ -8,6 +8,8 @@ number of segments.
 from types import SimpleNamespace
 
 import numpy as np
+
+from keras_bert_suite.tokenizers.row_template import count_special_tokens
 
 TRUNCATIONS = ("longest_first", "only_first", "only_second", "head", "tail", "head_tail")
 
@@ -57,11 +59,6 @@ def tensorflow_namespace():
         where=tf.where,
         zeros_like=tf.zeros_like,
     )
-
-
-def count_special_tokens(num_segments, num_separators):
-    """Counts [CLS] and all [SEP]s of a row with `num_separators` [SEP]s between two segments."""
-    return 2 + (num_segments - 1) * num_separators
 
 
 def count_places(sequence_length, num_segments, num_separators=1):
@@ -129,16 +126,12 @@ def pack_segments(
     xp,
     segments,
     sequence_length,
-    start_token_id,
-    end_token_id,
-    pad_token_id,
+    template,
     truncation="longest_first",
     head_length=None,
     allowed_lengths=None,
-    num_separators=1,
-    has_segment_ids=True,
 ):
-    """Packs S segments a row between [CLS] and [SEP]s, and pads the rows.
+    """Packs S segments a row with the special tokens of a template, and pads the rows.
 
     Args:
         xp: namespace of array functions.
@@ -146,38 +139,40 @@ def pack_segments(
             of all rows. `starts` and `lengths`, int32 (B,), say where in `ids` each row begins and
             how many tokens it has.
         sequence_length: int, the maximum sequence length, with special tokens.
-        start_token_id, end_token_id, pad_token_id: int.
+        template: `RowTemplate`, from the tokenizer.
         truncation: one of `TRUNCATIONS`. "tail" keeps the end of a text. "head_tail" keeps
             `head_length` tokens of the beginning, and the rest from the end. All others keep
             the beginning of a text.
         head_length: int, for "head_tail".
         allowed_lengths: ascending ints, the lengths to pad to. The last is `sequence_length`.
             None pads to the longest row.
-        num_separators: int, how many [SEP]s stand between two segments.
-        has_segment_ids: bool, whether to return `segment_ids`.
 
     Returns:
         dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
-        [SEP]s), `padding_mask` (1 on tokens).
+        [SEP]s; not if the template has none), `padding_mask` (1 on tokens).
 
     Raises:
         ValueError: if `sequence_length` has no place for a token beside the special tokens.
     """
+    num_separators = template.num_separators
     budget = count_places(sequence_length, len(segments), num_separators)
     kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
-    total = sum(kept) + count_special_tokens(len(segments), num_separators)
+    total = template.count_tokens(kept)
     if allowed_lengths is not None and len(allowed_lengths) == 1:
         length = sequence_length
     else:
         length = padded_length(xp, xp.maximum(xp.max(total), 1), allowed_lengths)
 
-    column = xp.cast(xp.arange(length))[None, :]
-    padding_mask = xp.cast(column < total[:, None])
-    token_ids = padding_mask * (end_token_id - pad_token_id) + pad_token_id
-    token_ids = xp.where(column == 0, start_token_id, token_ids)
+    column, padding_mask = _count_columns(xp, template, total, length)
+    token_ids = padding_mask * (template.end_token_id - template.pad_token_id)
+    token_ids += template.pad_token_id
+    is_summary = column == (0 if template.summary_place == "first" else total[:, None] - 1)
+    token_ids = xp.where(is_summary, template.start_token_id, token_ids)
     segment_ids = xp.zeros_like(token_ids)
-    begin = xp.zeros_like(total) + 1
-    for (ids, starts, lengths), keep in zip(segments, kept, strict=True):
+    begin = xp.zeros_like(total) + template.num_leading
+    for s, ((ids, starts, lengths), keep) in enumerate(zip(segments, kept, strict=True)):
+        if s:
+            segment_ids += xp.cast(column >= begin[:, None])
         head = _head_lengths(xp, lengths, keep, truncation, head_length)
         position = column - begin[:, None]
         source = (
@@ -190,11 +185,29 @@ def pack_segments(
         looked_up = xp.take(xp.append_zero(ids), xp.clip(source, 0, xp.size(ids)))
         token_ids = xp.where(inside, looked_up, token_ids)
         begin += keep + num_separators
-        segment_ids += xp.cast(column >= begin[:, None])
     packed = {"token_ids": token_ids}
-    if has_segment_ids:
+    if template.has_segment_ids:
+        if template.summary_segment is not None:
+            segment_ids = xp.where(is_summary, template.summary_segment, segment_ids)
         packed["segment_ids"] = segment_ids * padding_mask
     return {**packed, "padding_mask": padding_mask}
+
+
+def _count_columns(xp, template, total, length):
+    """The place of each column among the tokens of its row, and the padding mask.
+
+    Args:
+        total: int32 (B,), the tokens of each row.
+        length: int, or int32 scalar.
+
+    Returns:
+        int32 (1, L), or with padding on the left (B, L), negative on padding; int32 (B, L).
+    """
+    column = xp.cast(xp.arange(length))[None, :]
+    if template.padding_side == "right":
+        return column, xp.cast(column < total[:, None])
+    column = column - (length - total)[:, None]
+    return column, xp.cast(column >= 0)
 
 
 def _head_lengths(xp, lengths, keep, truncation, head_length):

@@ -24,7 +24,6 @@ from keras_bert_suite.preprocessing.packing import (
     NUMPY,
     TRUNCATIONS,
     count_places,
-    count_special_tokens,
     pack_segments,
     tensorflow_namespace,
 )
@@ -45,18 +44,16 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 #: The maximum sequence length of a packer if nothing names one.
 DEFAULT_LENGTH = 512
 
-#: Special token ids for packing the numbers of tokens instead of their ids.
-_NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes one or several texts of each row, and packs them as BERT reads them.
 
     A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa
-    `<s> A </s></s> B </s>`. It is truncated to `sequence_length`, then padded. A batch is padded to
-    its longest row, so short batches cost little. Where each length is compiled, this length is
-    rounded up to one of a small set of lengths, so the compiler sees few shapes.
+    `<s> A </s></s> B </s>`, as the `row_template` of the tokenizer says. It is truncated to
+    `sequence_length`, then padded. A batch is padded to its longest row, so short batches cost
+    little. Where each length is compiled, this length is rounded up to one of a small set of
+    lengths, so the compiler sees few shapes.
 
     Python strings are packed in NumPy, without TensorFlow. A TensorFlow string tensor is packed by
     TensorFlow ops, also inside a graph. Both give the same arrays.
@@ -225,7 +222,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             (number_tokens(xp, segment), starts, lengths)
             for segment, (_, starts, lengths) in zip(ragged, windows, strict=True)
         ]
-        indices = self._pack(xp, numbered, batched, **_NO_TOKENS)
+        indices = self._pack(xp, numbered, batched, self.tokenizer.row_template.number_places())
         return {
             **self._pack(xp, windows, batched),
             "token_indices": indices["token_ids"],
@@ -251,7 +248,9 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
         places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
-        indices = self._pack(xp, [*no_places, places], True, **_NO_TOKENS)
+        indices = self._pack(
+            xp, [*no_places, places], True, self.tokenizer.row_template.number_places()
+        )
         packed = self._pack(xp, [*queries, (ids, starts, lengths)], True)
         return {**packed, "token_indices": indices["token_ids"]}
 
@@ -275,9 +274,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             `LengthAdvice`.
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
-        num_special_tokens = count_special_tokens(len(segments), self.tokenizer.num_separators)
-        num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
-        return advise_length(num_tokens + num_special_tokens, coverage)
+        lengths = [np.asarray(lengths, "int64") for _, _, lengths in ragged]
+        return advise_length(self.tokenizer.row_template.count_tokens(lengths), coverage)
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
@@ -297,12 +295,12 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         """int, how many tokens the `num_segments` texts of a row may have together."""
         return count_places(self.sequence_length, num_segments, self.tokenizer.num_separators)
 
-    def _pack(self, xp, ragged, batched, **special_ids):
+    def _pack(self, xp, ragged, batched, template=None):
         return pack_segments(
             xp,
             ragged,
             sequence_length=self.sequence_length,
-            **{**self.tokenizer.packing_arguments, **special_ids},
+            template=template or self.tokenizer.row_template,
             truncation=self.truncation,
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),

@@ -38,12 +38,15 @@ def check_can_pack_sequences(task):
             )
 
 
-def check_rows(padding_mask):
+def check_rows(padding_mask, summary_place="first"):
     """Checks that each row begins with a token, because poolings read the first hidden state.
 
-    The mask is int (..., L). A window of documents (B, W, L) may be empty.
+    If the summary token is last, it may begin with padding. The mask is int (..., L). A window of
+    documents (B, W, L) may be empty.
     """
     begins = padding_mask[..., :1] != 0
+    if summary_place == "last":
+        begins = padding_mask.any(axis=-1, keepdims=True)
     if padding_mask.ndim > 2:
         begins |= ~padding_mask.any(axis=-1, keepdims=True)
     if not begins.all():
@@ -57,12 +60,13 @@ def check_rows(padding_mask):
 def choose_layout(backbone):
     """Makes a function from a preprocessed batch to the same batch with a layout of packed rows."""
     lay_out = _choose_kind(backbone)
+    summary_place = getattr(backbone, "summary_place", "first")
 
     def add_layout(batch):
         # A `tf.data` dataset yields tensors of TensorFlow under every backend.
         batch = keras.tree.map_structure(np.asarray, batch)
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
-        check_rows(x["padding_mask"])
+        check_rows(x["padding_mask"], summary_place)
         layout = lay_out(x["padding_mask"])
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 

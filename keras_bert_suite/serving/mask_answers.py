@@ -96,6 +96,6 @@ class ServedMasks(ServedTask):
             tensorflow_namespace(),
             [(rows.flat_values, tf.cumsum(lengths) - lengths, lengths)],
             sequence_length=self.task.preprocessor.sequence_length,
-            **tokenizer.packing_arguments,
+            template=tokenizer.row_template,
         )
         return select_inputs(self.task.backbone, packed)

@@ -27,7 +27,7 @@ class ServedSpans(ServedTask):
         task, questions, contexts = self.task, texts[0], decode_texts(texts[1])
         ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
         starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
-        row_ids, tokens, is_own, scores = self._score_windows(questions, ids)
+        row_ids, tokens, is_own, scores, summary = self._score_windows(questions, ids)
         is_token = (tokens >= 0) & ~_take(_find_blank(task, contexts, ids, starts, ends), tokens)
         spans = _add_spans(
             tf.where(is_own & is_token, scores[:, 0], -float("inf")),
@@ -35,7 +35,8 @@ class ServedSpans(ServedTask):
             task.answers.max_answer_length,
         )
         num_rows = tf.size(contexts)
-        nulls = tf.math.unsorted_segment_min(scores[:, 0, 0] + scores[:, 1, 0], row_ids, num_rows)
+        nulls = tf.gather(tf.reduce_sum(scores, axis=1), summary, axis=1, batch_dims=1)
+        nulls = tf.math.unsorted_segment_min(nulls, row_ids, num_rows)
         best, first, last = _find_best(spans, tokens, row_ids, num_rows)
         null_odds = nulls - best
         is_null = ~tf.math.is_finite(best)
@@ -77,7 +78,7 @@ class ServedSpans(ServedTask):
             `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the position of
             each token in `ids.flat_values`, -1 for tokens that are not of the context; `is_own`
             bool (N, L), the tokens with which answers of the window begin; scores float32 (N, 2,
-            L).
+            L); `summary` int32 (N,), the position of the summary token.
         """
         import tensorflow as tf
 
@@ -100,7 +101,10 @@ class ServedSpans(ServedTask):
         place = tokens - window_starts[:, None]
         is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
         inputs = select_inputs(task.backbone, packed)
-        return row_ids, tokens, is_own, task(inputs, training=False)
+        template = packer.tokenizer.row_template
+        summary = template.find_summary([question[2], lengths])
+        summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(lengths)
+        return row_ids, tokens, is_own, task(inputs, training=False), summary
 
 
 def _find_blank(task, contexts, ids, starts, ends):

@@ -186,10 +186,12 @@ class _MergeWindows(keras.layers.Layer):
             name: ops.reshape(tensor, (-1, ops.shape(tensor)[2])) for name, tensor in inputs.items()
         }
         # In a row without a token, the attention probabilities of some kernels are NaN, and so
-        # would be the gradient. So the first position is unmasked. The vector is not used.
+        # would be the gradient. So its first position is unmasked. The vector is not used.
         mask = windows["padding_mask"]
         is_first = ops.arange(ops.shape(mask)[1]) == 0
-        windows["padding_mask"] = ops.where(is_first, ops.ones_like(mask), mask)
+        is_empty = ops.logical_not(ops.any(mask != 0, axis=1, keepdims=True))
+        unmasked = ops.logical_and(is_first, is_empty)
+        windows["padding_mask"] = ops.where(unmasked, ops.ones_like(mask), mask)
         return windows
 
 

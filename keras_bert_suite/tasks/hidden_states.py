@@ -13,7 +13,12 @@ from keras_bert_suite.layers import (
     SHIFT_ARGUMENT,
     PackedSequences,
 )
-from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
+from keras_bert_suite.layers.poolings.pooling import (
+    SUMMARY_POOLINGS,
+    call_pooling,
+    get_pooling,
+    take_summary,
+)
 from keras_bert_suite.tasks.base.token_states import encode_tokens, find_unused
 
 
@@ -29,13 +34,37 @@ def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
     return [f"{pooling.name}/.*"] if isinstance(pooling, keras.layers.Layer) else []
 
 
-def pool_first_token(outputs: Tensor) -> Tensor:
-    """float (B, H), a backbone's `pooled_output`, or its sequence output at the first position."""
+def pool_summary(
+    backbone: keras_hub.models.Backbone, outputs: Any, inputs: dict[str, Tensor]
+) -> Tensor:
+    """Symbolic float (B, H), the vectors of rows that a backbone makes, by itself or by a token.
+
+    Args:
+        backbone: `BertBackbone`, or a KerasHub text encoder.
+        outputs: its outputs. If they have no `pooled_output`, it is the sequence output of the
+            summary token.
+        inputs: dict of symbolic tensors (B, L), the inputs of the backbone.
+    """
     if isinstance(outputs, dict):
         if "pooled_output" in outputs:
             return outputs["pooled_output"]
         outputs = outputs["sequence_output"]
-    return outputs[:, 0, :]
+    return take_summary(outputs, inputs.get("padding_mask"), find_place(backbone))
+
+
+def find_place(backbone: keras_hub.models.Backbone) -> str:
+    """The `summary_place` of a backbone, "first" or "last". In KerasHub's encoders it is first."""
+    return getattr(backbone, "summary_place", "first")
+
+
+def find_pooled_place(
+    backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer | None
+) -> str | None:
+    """The place of the token that a task reads a row from; None if it reads several tokens."""
+    if pooling is None:
+        return find_place(backbone)
+    places = SUMMARY_POOLINGS.items()
+    return next((place for place, kind in places if isinstance(pooling, kind)), None)
 
 
 def pool_hidden_states(

@@ -13,11 +13,11 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.choices import ChoiceAnswers
 from keras_bert_suite.tasks.base.labelled_task import make_head
-from keras_bert_suite.tasks.base.part_checks import check_first_token, check_pairs
+from keras_bert_suite.tasks.base.part_checks import check_pairs, check_place
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.choices import ChoiceData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.hidden_states import pool_first_token
+from keras_bert_suite.tasks.hidden_states import find_place, pool_summary
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -65,8 +65,9 @@ class MultipleChoice(Task, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        check_first_token(backbone)
-        check_pairs(backbone)
+        place = find_place(backbone)
+        check_place(backbone, place)
+        check_pairs(backbone, place)
 
         # === Layers ===
         self.backbone = backbone
@@ -83,8 +84,8 @@ class MultipleChoice(Task, keras_hub.models.Task):
             for name, tensor in backbone.input.items()
         }
         merge = _MergeChoices(name="merge_choices")
-        encoded = backbone({name: merge(tensor) for name, tensor in inputs.items()})
-        pooled = self.classifier_dropout(pool_first_token(encoded))
+        merged = {name: merge(tensor) for name, tensor in inputs.items()}
+        pooled = self.classifier_dropout(pool_summary(backbone, backbone(merged), merged))
         scores = self.output_activation(self.choice_scorer(pooled))
         split = _SplitChoices(dtype="float32", name="split_choices")
         outputs = split(scores, inputs["padding_mask"])

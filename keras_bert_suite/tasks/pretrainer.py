@@ -21,7 +21,7 @@ from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
-from keras_bert_suite.tasks.hidden_states import pool_first_token
+from keras_bert_suite.tasks.hidden_states import pool_summary
 from keras_bert_suite.tasks.pretraining_heads import (
     add_perplexity,
     make_masked_lm_head,
@@ -115,7 +115,9 @@ class Pretrainer(Task, keras_hub.models.Task):
         sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if self.next_sentence_head is not None:
-            outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
+            outputs["nsp"] = self.next_sentence_head(
+                pool_summary(backbone, encoded, backbone.input)
+            )
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:

@@ -7,12 +7,12 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
+from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.tasks.base.part_checks import check_first_token, hides_second_texts
+from keras_bert_suite.tasks.base.part_checks import check_place, hides_second_texts
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
@@ -20,9 +20,11 @@ from keras_bert_suite.tasks.data.input_checks import (
     check_input_names,
 )
 from keras_bert_suite.tasks.hidden_states import (
+    find_place,
+    find_pooled_place,
     open_new_pooling,
-    pool_first_token,
     pool_hidden_states,
+    pool_summary,
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.training import read_loss
@@ -124,7 +126,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         self.backbone = backbone
         self.preprocessor = preprocessor
         if pooling is not None:
-            pooling = get_pooling(pooling, dtype=backbone.dtype_policy.name, name="pooling")
+            dtype = backbone.dtype_policy.name
+            pooling = get_pooling(pooling, find_place(backbone), dtype=dtype, name="pooling")
         self.pooling = pooling
         self.classifier_dropout, self.classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
@@ -142,9 +145,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # === Data and Answers ===
         self.problem = problem
         labels = problem.labels_cls(label_names)
-        reads_first_token = pooling is None or isinstance(pooling, FirstTokenPooling)
-        hides_second_text = reads_first_token and hides_second_texts(backbone)
-        encoder = EncoderInputs.of(backbone, hides_second_text)
+        place = find_pooled_place(backbone, pooling)
+        encoder = EncoderInputs.of(backbone, hides_second_texts(backbone, place))
         names = check_input_names(input_names)
         self.data = self.data_cls(self.preprocessor, encoder, labels, names)
         self.answers = problem.make_answers(labels, activation is None, thresholds)
@@ -163,10 +165,9 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        if self.pooling is None or isinstance(self.pooling, FirstTokenPooling):
-            check_first_token(self.backbone)
+        check_place(self.backbone, find_pooled_place(self.backbone, self.pooling))
         if self.pooling is None:
-            return pool_first_token(self.backbone(inputs))
+            return pool_summary(self.backbone, self.backbone(inputs), inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 

@@ -18,7 +18,11 @@ from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
-from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
+from keras_bert_suite.tasks.hidden_states import (
+    find_place,
+    open_new_pooling,
+    pool_hidden_states,
+)
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
 from keras_bert_suite.training import (
     EmbeddingLoss,
@@ -52,8 +56,9 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
-        pooling: "mean" over the tokens, "cls" for the first token, "max", "first_last_average" for
-            the mean of the first and the last layer; or a layer, as for `TextClassifier`.
+        pooling: "mean" over the tokens, "cls" for the summary token, "last" for the last token,
+            "max", "first_last_average" for the mean of the first and the last layer; or a layer, as
+            for `TextClassifier`.
         normalize: bool, whether the vectors have the length 1.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
@@ -100,7 +105,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.pooling = get_pooling(pooling, dtype=backbone.dtype_policy.name, name="pooling")
+        dtype = backbone.dtype_policy.name
+        self.pooling = get_pooling(pooling, find_place(backbone), dtype=dtype, name="pooling")
         # Vectors are compared in float32 under every policy.
         self.vectors = (
             keras.layers.UnitNormalization(dtype="float32", name="vectors")

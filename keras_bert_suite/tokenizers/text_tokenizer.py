@@ -1,5 +1,6 @@
 """The common base of the tokenizers of this package."""
 
+import dataclasses
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,7 +13,10 @@ from keras_hub.tokenizers import Tokenizer
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
+
+_TEMPLATE_FIELDS = [field.name for field in dataclasses.fields(RowTemplate)]
 
 #: The arguments that name special tokens.
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
@@ -21,8 +25,8 @@ SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mas
 class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
-    Other modules do not know how tokenizers differ. They ask the tokenizer: `packing_arguments`
-    (the special tokens around texts and between them), `find_continuations` (the ids that continue
+    Other modules do not know how tokenizers differ. They ask the tokenizer: `row_template`
+    (where the special tokens of a row stand), `find_continuations` (the ids that continue
     a word), `find_endings` and `find_blanks` (the ids after which a word begins, or does not),
     `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
     files), `settings` and `hugging_face_config`.
@@ -46,6 +50,11 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
     has_segment_ids = True
+    #: Where the summary token stands in a row, its segment, and where padding stands; see
+    #: `RowTemplate`.
+    summary_place = "first"
+    summary_segment: int | None = None
+    padding_side = "right"
     #: bool, whether a Chinese character is a token of its own, so that tokens make words.
     has_cjk_pieces = True
     #: The names of the tokenizer's files.
@@ -279,15 +288,9 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return [ids[token] for token in self.special_tokens]
 
     @property
-    def packing_arguments(self) -> dict[str, Any]:
-        """dict of the arguments of `pack_segments` that depend on the tokenizer."""
-        return {
-            "start_token_id": self.start_token_id,
-            "end_token_id": self.end_token_id,
-            "pad_token_id": self.pad_token_id,
-            "num_separators": self.num_separators,
-            "has_segment_ids": self.has_segment_ids,
-        }
+    def row_template(self) -> RowTemplate:
+        """`RowTemplate`: where the special tokens and the padding of a row stand."""
+        return RowTemplate(**{name: getattr(self, name) for name in _TEMPLATE_FIELDS})
 
     def find_ordinary(self) -> np.ndarray:
         """bool (V,), the ids of tokens that text may become. Random tokens are drawn from them."""

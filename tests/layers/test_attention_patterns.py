@@ -8,7 +8,7 @@ from checkers import evaluate
 from family import MEMBERS
 from peer_weights import randomize, to_numpy
 
-from keras_bert_suite import BertBackbone, RobertaBackbone
+from keras_bert_suite import BertBackbone, RobertaBackbone, change_pattern
 from keras_bert_suite.layers import VisibleTokens
 from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
@@ -114,3 +114,67 @@ def test_errors():
     groups = GroupedLayout.read(lay_out_groups(np.ones((1, 3), "int32")), np.ones((1, 3), "int32"))
     with pytest.raises(ValueError, match="'left_to_right' takes no groups of packed rows"):
         VisibleTokens("left_to_right")(np.ones((1, 3), "int32"), sequence_layout=groups)
+
+
+def permute_xlnet(is_masked, is_functional, perm_size, rng):
+    """`_local_perm` of zihangdai/xlnet, data_utils.py, in NumPy.
+
+    Returns:
+        (perm_mask bool (L, L), true where a query may not attend; rev_index int (L,); is_target).
+    """
+    index = np.arange(len(is_masked)).reshape(-1, perm_size).T
+    index = rng.permutation(index).T.reshape(-1)
+    non_mask = ~is_masked & ~is_functional
+    rev_index = np.where(non_mask, -1, index)
+    is_target = is_masked & ~is_functional
+    self_rev_index = np.where(is_target, rev_index, rev_index + 1)
+    hidden = (self_rev_index[:, None] <= rev_index[None, :]) & ~non_mask[None, :]
+    return hidden, rev_index, is_target
+
+
+def test_a_permutation_is_a_rank():
+    """Both streams of XLNet, over the two halves of a pretraining row."""
+    rng = np.random.default_rng(0)
+    half, length = 8, 16
+    hidden, ranks, targets = [], [], []
+    for first in (0, half):
+        is_functional = np.arange(first, first + half) >= length - 2  # <sep> and <cls>
+        is_masked = rng.random(half) < 0.4
+        of_half = permute_xlnet(is_masked, is_functional, half // 2, rng)
+        hidden.append(of_half[0])
+        # All of the second half ranks above the first.
+        ranks.append(of_half[1] + (first and half + 1))
+        targets.append(of_half[2])
+    ones, zeros = np.ones((half, half), bool), np.zeros((half, half), bool)
+    perm_mask = np.block([[hidden[0], ones], [zeros, hidden[1]]])
+    ranks, is_target = np.concatenate(ranks)[None].astype("int32"), np.concatenate(targets)
+    assert is_target.sum() > 3
+
+    # In the content stream a token always sees itself (`non_tgt_mask`).
+    content = to_numpy(mask_by_ranks(ranks))[0]
+    np.testing.assert_array_equal(content, ~perm_mask | np.eye(length, dtype=bool))
+    # The query stream has the targets alone, as with `target_mapping`.
+    query = to_numpy(mask_by_ranks(ranks[:, is_target], ranks, strict=True))[0]
+    np.testing.assert_array_equal(query, ~perm_mask[is_target])
+
+
+@pytest.mark.every_backend
+def test_ranks_that_come_with_a_batch():
+    """The ranks of "left_to_right" give its outputs, also in packed rows."""
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    backbone = BertBackbone(20, **sizes, attention_pattern="left_to_right")
+    ranked = change_pattern(backbone, "ranked")
+    assert set(ranked.input) == {*backbone.input, "ranks"}
+    token_ids = np.random.default_rng(0).integers(1, 20, (3, 6)).astype("int32")
+    padding_mask = (np.arange(6) < np.array([[6], [3], [4]])).astype("int32")
+    inputs = {
+        "token_ids": token_ids,
+        "segment_ids": np.zeros_like(token_ids),
+        "padding_mask": padding_mask,
+    }
+    wanted = to_numpy(evaluate(backbone, inputs)["sequence_output"]) * padding_mask[:, :, None]
+    inputs["ranks"] = np.tile(np.arange(6, dtype="int32") * 3 - 7, (3, 1))
+    layout = {"sequence_layout": lay_out_sequences(padding_mask)}
+    for arrays in (inputs, {**inputs, **layout}):
+        got = to_numpy(evaluate(ranked, arrays)["sequence_output"]) * padding_mask[:, :, None]
+        np.testing.assert_allclose(got, wanted, atol=1e-5)

@@ -51,7 +51,7 @@ def test_texts_and_targets(tmp_path):
     """No packer is too long for such a model."""
     texts, labels = make_reviews(8)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=600)
-    task = TextClassifier(RoFormerBackbone(**SIZES), 2, preprocessor=packer)
+    task = TextClassifier(RoFormerBackbone(**SIZES), label_names=["no", "yes"], preprocessor=packer)
     task.compile()
     task.fit(texts, labels, epochs=1, verbose=0)
     assert task.predict(texts).shape == (8, 2)

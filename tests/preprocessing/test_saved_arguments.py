@@ -219,7 +219,7 @@ def observe(layer):
     """What a layer does, in plain types."""
     if isinstance(layer, keras_hub.tokenizers.Tokenizer):
         rows = layer.tokenize(TEXTS)
-        return [layer.get_vocabulary(), rows, layer.packing_arguments, layer.special_token_ids]
+        return [layer.get_vocabulary(), rows, layer.row_template, layer.special_token_ids]
     if isinstance(layer, SegmentPacker):
         texts = [*TEXTS, "a film that was good and not so bad"], [*TEXTS[::-1], "the film"]
         return {name: array.tolist() for name, array in layer.pack(*texts).items()}

@@ -12,6 +12,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
+    NezhaBackbone,
     QuestionAnswerer,
     RobertaBackbone,
     SegmentPacker,
@@ -80,6 +81,24 @@ def test_other_tokenizers(kind, tmp_path):
     wanted = check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
     contexts = [*CONTEXTS, *BROKEN_UTF8]
     assert [c for c, answer in zip(contexts, wanted, strict=True) if not answer.text] == empty
+
+
+class PaddedLeft(WordPieceTokenizer):
+    summary_place, summary_segment, padding_side = "last", 2, "left"
+
+
+class LastSummary(NezhaBackbone):
+    summary_place = "last"
+
+
+@pytest.mark.long("serving")
+def test_a_summary_that_is_last(tmp_path):
+    """No answer is at the last place of a row."""
+    backbone = LastSummary(**{**ONE_LAYER, "num_segments": 3})
+    answerer = make_answerer(backbone, PaddedLeft(VOCABULARY), 0.0)
+    answers = answerer.predict((QUESTIONS[:12], CONTEXTS[:12]), verbose=0)
+    answerer.no_answer_threshold = float(np.median([answer.null_odds for answer in answers]))
+    check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
 
 
 def check_answers(answerer, saved_answerer):

@@ -8,6 +8,7 @@ import pytest
 from small_byte_pairs import MERGES, SPECIAL, make_vocabulary
 
 from keras_bert_suite import BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 
 TEXT = "lower the good café, 一!"
 
@@ -130,20 +131,8 @@ def test_lowercase_is_of_word_pieces(tokenizer):
 
 def test_each_tokenizer_answers_for_itself(tokenizer):
     word_piece = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##b", "[unused1]"])
-    assert word_piece.packing_arguments == {
-        "start_token_id": 2,
-        "end_token_id": 3,
-        "pad_token_id": 0,
-        "num_separators": 1,
-        "has_segment_ids": True,
-    }
-    assert tokenizer.packing_arguments == {
-        "start_token_id": 0,
-        "end_token_id": 2,
-        "pad_token_id": 1,
-        "num_separators": 2,
-        "has_segment_ids": False,
-    }
+    assert word_piece.row_template == RowTemplate(2, 3, 0, 1, True)
+    assert tokenizer.row_template == RowTemplate(0, 2, 1, 2, False)
     assert word_piece.find_continuations().tolist() == [0, 0, 0, 0, 0, 1, 0]
     assert word_piece.find_ordinary().tolist() == [0, 0, 0, 0, 1, 1, 0]
     assert list(word_piece.asset_contents()) == ["vocab.txt"]

@@ -100,7 +100,7 @@ def test_pairs_of_texts_and_special_tokens(pair):
     first, second = ours.tokenize([" good", "the  low"])
     start, end = ours.start_token_id, ours.end_token_id
     assert [start, *first, end, *second, end] == wanted
-    assert ours.packing_arguments["num_separators"] == 1
+    assert ours.row_template.num_separators == 1
     assert theirs.mask_token_id == ours.mask_token_id
     masked = theirs("low [MASK] low", add_special_tokens=False)["input_ids"]
     before, after = map(ours.tokenize, ours.split_at_masks("low [MASK] low"))

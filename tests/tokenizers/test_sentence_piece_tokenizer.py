@@ -15,6 +15,7 @@ from small_sentence_pieces import (
 )
 
 from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 
 TEXT = "the good film, café 2009, ½!"
 MODELS = {
@@ -41,26 +42,14 @@ def test_ids_of_albert_are_those_of_the_file():
     # The name of the unknown piece ends with punctuation, and says nothing of its text.
     assert not tokenizer.find_endings()[tokenizer.unknown_token_id]
     assert tokenizer.find_endings()[tokenizer.token_to_id("!")]
-    assert tokenizer.packing_arguments == {
-        "start_token_id": 2,
-        "end_token_id": 3,
-        "pad_token_id": 0,
-        "num_separators": 1,
-        "has_segment_ids": True,
-    }
+    assert tokenizer.row_template == RowTemplate(2, 3, 0, 1, True)
 
 
 def test_ids_of_xlm_roberta_are_those_of_fairseq():
     tokenizer = XLMRobertaTokenizer(MODELS[XLMRobertaTokenizer])
     assert tokenizer.get_vocabulary() == ["<s>", "<pad>", "</s>", "<unk>", *PIECES, "<mask>"]
     assert tokenizer.special_token_ids == [3, 0, 2, 1, len(PIECES) + 4]
-    assert tokenizer.packing_arguments == {
-        "start_token_id": 0,
-        "end_token_id": 2,
-        "pad_token_id": 1,
-        "num_separators": 2,
-        "has_segment_ids": False,
-    }
+    assert tokenizer.row_template == RowTemplate(0, 2, 1, 2, False)
     assert tokenizer.find_ordinary().sum() == len(PIECES)
     continues = tokenizer.find_continuations()
     assert not continues[tokenizer.token_to_id("▁good")] and continues[tokenizer.token_to_id("low")]

@@ -1,4 +1,4 @@
-"""Which tokens a token may attend to, by the order of the tokens and by their segments.
+"""Which tokens a token may attend to: by their order, their segments, or ranks that are given.
 
 A pattern ranks the tokens of a row. A token attends to the tokens whose rank is not above its own.
 """
@@ -45,19 +45,29 @@ def rank_mixture(segment_ids: Tensor) -> Tensor:
     return ops.cumsum(ops.take(steps, segment_ids, axis=0), axis=1)
 
 
-#: The ranks of each pattern, as a function of the segments; None where every token attends to every
-#: token. Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), figure 1. "unilm" has
-#: the segments of microsoft/unilm, unilm-v1.
+def rank_as_given(ranks: Tensor) -> Tensor:
+    """Ranks that come with a batch, such as those of a permutation of its tokens: int (B, L)."""
+    return ranks
+
+
+#: The ranks of each pattern, as a function of the segments, or of `ranks` that come with the batch;
+#: None where every token attends to every token. Source: Dong et al., 2019, UniLM
+#: (https://arxiv.org/abs/1905.03197), figure 1. "unilm" has the segments of microsoft/unilm,
+#: unilm-v1.
 ATTENTION_PATTERNS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "bidirectional": None,
     "left_to_right": rank_by_place,
     "right_to_left": rank_by_place_from_the_end,
     "seq2seq": rank_targets,
     "unilm": rank_mixture,
+    "ranked": rank_as_given,
 }
 
 #: How many segments a pattern tells apart. The other patterns read no segments.
 SEGMENTS_READ = {"seq2seq": 2, "unilm": 6}
+
+#: The name of the array (B, L) that a pattern reads. The other patterns read none.
+ARRAYS_READ = {**dict.fromkeys(SEGMENTS_READ, "segment_ids"), "ranked": "ranks"}
 
 
 def check_pattern(pattern: str) -> None:
@@ -89,6 +99,16 @@ def check_segments(pattern: str, num_segments: int) -> None:
         )
 
 
-def mask_by_ranks(ranks: Tensor) -> Tensor:
-    """int (B, L) -> bool (B, L, L), whether a query (second axis) may attend to a key (third)."""
-    return ranks[:, None, :] <= ranks[:, :, None]
+def mask_by_ranks(
+    ranks: Tensor, source_ranks: Tensor | None = None, strict: bool = False
+) -> Tensor:
+    """Whether a query (second axis) may attend to a key (third axis): bool (B, L, S).
+
+    Args:
+        ranks: int (B, L), of the queries.
+        source_ranks: int (B, S), of the keys, if they are other tokens than the queries.
+        strict: bool, whether the rank of a key must be below that of a query. Then a token does not
+            see itself, as in the query stream of XLNet.
+    """
+    keys = (ranks if source_ranks is None else source_ranks)[:, None, :]
+    return keys < ranks[:, :, None] if strict else keys <= ranks[:, :, None]

@@ -133,14 +133,14 @@ class VisibleTokens(ConfiguredLayer):
     def call(
         self,
         padding_mask: Tensor,
-        segment_ids: Tensor | None = None,
+        ranked_by: Tensor | None = None,
         sequence_layout: Layout | None = None,
     ) -> Tensor | GroupedLayout:
         """The mask of a batch.
 
         Args:
             padding_mask: int (B, L).
-            segment_ids: int (B, L), which the patterns of `SEGMENTS_READ` need; None for others.
+            ranked_by: int (B, L), the array that a pattern of `ARRAYS_READ` reads; None for others.
             sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
                 groups.
 
@@ -153,7 +153,7 @@ class VisibleTokens(ConfiguredLayer):
             ValueError: if another pattern gets groups.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
-        segment_ids = padding_mask if segment_ids is None else segment_ids
+        ranked_by = padding_mask if ranked_by is None else ranked_by
         if isinstance(sequence_layout, GroupedLayout):
             if rank is not None:
                 raise ValueError(
@@ -164,13 +164,13 @@ class VisibleTokens(ConfiguredLayer):
         if rank is None:
             return padding_mask if sequence_layout is None else sequence_layout.visible
         if sequence_layout is None:
-            return mask_by_ranks(rank(segment_ids)) & (padding_mask != 0)[:, None, :]
+            return mask_by_ranks(rank(ranked_by)) & (padding_mask != 0)[:, None, :]
         # The ranks of packed rows rise from sequence to sequence. This does not matter, because
         # tokens are compared within a sequence only.
-        return mask_by_ranks(rank(sequence_layout.pack(segment_ids))) & sequence_layout.visible
+        return mask_by_ranks(rank(sequence_layout.pack(ranked_by))) & sequence_layout.visible
 
     def compute_output_spec(
-        self, padding_mask: Tensor, segment_ids: Tensor | None = None
+        self, padding_mask: Tensor, ranked_by: Tensor | None = None
     ) -> keras.KerasTensor:
         if ATTENTION_PATTERNS[self.pattern] is None:
             return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)

@@ -60,6 +60,18 @@ class FirstTokenPooling(VectorPooling):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class LastTokenPooling(VectorPooling):
+    """The hidden state of the last token that is not padding, XLNet's <cls>."""
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        # The number of tokens up to a place is largest, for the first time, at the last token.
+        counts = ops.cumsum(ops.cast(padding_mask, "int32"), axis=1)
+        last = ops.argmax(counts, axis=1)[:, None, None]
+        return ops.take_along_axis(sequence_output, last, axis=1)[:, 0, :]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class FirstLastPooling(MeanPooling):
     """The mean over the tokens of the first and of the last transformer layer's hidden states.
 
@@ -91,23 +103,32 @@ class FirstLastPooling(MeanPooling):
 POOLINGS = {
     "mean": MeanPooling,
     "cls": FirstTokenPooling,
+    "last": LastTokenPooling,
     "max": MaxPooling,
     "first_last_average": FirstLastPooling,
 }
 
+#: The place of the summary token in a row -> the pooling "cls" of its hidden state.
+SUMMARY_POOLINGS = {"first": FirstTokenPooling, "last": LastTokenPooling}
+
 
 def get_pooling(
-    pooling: str | Mapping[str, Any] | keras.layers.Layer, **kwargs: Any
+    pooling: str | Mapping[str, Any] | keras.layers.Layer,
+    summary_place: str = "first",
+    **kwargs: Any,
 ) -> keras.layers.Layer:
     """The pooling layer of an argument `pooling`.
 
     Args:
         pooling: a name in `POOLINGS`, a layer, or the configuration of a layer.
+        summary_place: "first" or "last", the token that "cls" pools.
         **kwargs: `dtype` and `name` of a layer that is given by its name.
 
     Raises:
         ValueError: if there is no such layer.
     """
+    if pooling == "cls":
+        return SUMMARY_POOLINGS[summary_place](**kwargs)
     if isinstance(pooling, str) and pooling in POOLINGS:
         return POOLINGS[pooling](**kwargs)
     if isinstance(pooling, Mapping):
@@ -118,6 +139,22 @@ def get_pooling(
         f"pooling must be one of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. The layer is "
         "called with the sequence output (B, L, H) and the padding mask (B, L)."
     )
+
+
+def take_summary(
+    sequence_output: Tensor, padding_mask: Tensor, summary_place: str = "first"
+) -> Tensor:
+    """Symbolic float (B, H), the hidden state of the summary token of each row.
+
+    Args:
+        sequence_output: symbolic float (B, L, H).
+        padding_mask: symbolic int (B, L), 0 on padding.
+        summary_place: "first" or "last".
+    """
+    if summary_place == "first":
+        return sequence_output[:, 0, :]
+    pooling = SUMMARY_POOLINGS[summary_place](dtype=sequence_output.dtype, name="summary")
+    return pooling(sequence_output, padding_mask)
 
 
 def call_pooling(pooling: keras.layers.Layer, states: Any, padding_mask: Tensor) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import list_arguments
 
-#: The arrays that a layer makes or changes.
+#: The arrays that a `TokenMasker` makes or changes.
 OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 #: The arguments that may be layers or functions, which Keras saves as objects.
 _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
@@ -20,8 +20,13 @@ _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
 class MaskingLayer(keras.layers.Layer):
     """A layer that is called with packed rows, and saved by the arguments of its constructor.
 
-    A subclass has `call`, and an attribute for each argument of its constructor.
+    A subclass has `call`, and an attribute for each argument of its constructor. The masker of
+    `PretrainingBatches` also has a `tokenizer` and `dynamic`. Its `call` returns the arrays that
+    `TokenMasker` returns, and may add others: each reaches the input of the model with its name.
     """
+
+    tokenizer: Any
+    dynamic: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
         # Keras' own `__call__` would convert the arrays to tensors of the backend.
@@ -107,6 +112,6 @@ class MaskerWrapper(MaskingLayer):
         return self.masker.tokenizer
 
     @property
-    def dynamic(self) -> bool:
+    def dynamic(self) -> bool:  # type: ignore[override]  # Nobody sets it.
         """Whether the rows of each epoch are masked and changed anew."""
         return self.masker.dynamic

@@ -24,7 +24,9 @@ class EntitySpanAnswers(RowAnswers):
         """
         if rows.is_packed:
             return outputs
-        found = [find_spans(window) if window.ndim == 3 else window for window in outputs]
+        found = [
+            find_spans(window, rows.template) if window.ndim == 3 else window for window in outputs
+        ]
         words, characters = rows.tokenized.words, rows.tokenized.spans
         return [
             [
@@ -46,17 +48,19 @@ class EntitySpanAnswers(RowAnswers):
         """list of B arrays, the spans of a batch of windows. All scores would take the memory."""
         if rows.is_packed:
             return outputs
-        return [find_spans(scores) for scores in outputs]
+        return [find_spans(scores, rows.template) for scores in outputs]
 
     def serve(self, ops, outputs, packed):
         """The answers for tokens: `scores` float32 (B, C, L, L)."""
         return {"scores": outputs}
 
 
-def find_spans(scores):
+def find_spans(scores, template):
     """The spans with a score above 0, of scores (C, L, L).
 
-    It returns float64 (M, 4): the positions of the two tokens, the label id and the score.
+    It returns float64 (M, 4): the positions of the two tokens, counted from the origin of the row,
+    the label id and the score. `template` is the `RowTemplate`.
     """
     kind, first, last = np.nonzero(scores > 0)
-    return np.stack([first, last, kind, scores[kind, first, last]], axis=-1).astype("float64")
+    origin, scores = template.find_origin(scores.shape[-1]), scores[kind, first, last]
+    return np.stack([first - origin, last - origin, kind, scores], axis=-1).astype("float64")

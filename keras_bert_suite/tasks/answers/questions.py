@@ -151,8 +151,9 @@ def _find_spans(outputs, windows, max_answer_length, has_null):
         scores, firsts, lasts, nulls = [np.zeros(0, "float32")], [], [], []
         for window in range(bounds[row], bounds[row + 1]):
             output = np.asarray(outputs[window], "float32")
-            nulls.append(output[0, 0] + output[1, 0])
-            of_window = _score_spans(output, windows, window, context, max_answer_length)
+            place, summary = windows.find_places(window, output.shape[1])
+            nulls.append(output[0, summary] + output[1, summary])
+            of_window = _score_spans(output, place, windows, window, context, max_answer_length)
             scores.append(of_window[0])
             firsts.append(of_window[1])
             lasts.append(of_window[2])
@@ -172,13 +173,13 @@ def _log_sum(scores):
     return float(highest + np.log(np.exp(scores.astype("float64") - highest).sum()))
 
 
-def _score_spans(output, windows, window, context, max_answer_length):
+def _score_spans(output, place, windows, window, context, max_answer_length):
     """(scores float32 (K,), first tokens (K,), last tokens (K,)) of the spans of a window.
 
-    A span begins with a token for which the window answers, and ends in the window.
+    The window's first token has the position `place`. A span begins with a token for which the
+    window answers, and ends in the window.
     """
     begin, length = windows.begins[window], len(windows.inputs[1][window])
-    place = windows.first_places[window]
     is_blank = context.is_blank[begin : begin + length]
     start, end = np.where(is_blank, -np.inf, output[:, place : place + length])
     first = np.arange(windows.own_starts[window], windows.own_ends[window])

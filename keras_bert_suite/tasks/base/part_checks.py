@@ -20,12 +20,31 @@ def check_preprocessor(preprocessor, backbone):
             f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
         )
     check_separator(tokenizer, backbone)
+    _check_template(tokenizer, backbone)
     length = getattr(preprocessor, "sequence_length", None)
     positions = getattr(backbone, "max_sequence_length", None)
     if length and positions and length > positions:
         raise ValueError(
             f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
             f"positions for {positions}. Pass a sequence_length of at most {positions}."
+        )
+
+
+def _check_template(tokenizer, backbone):
+    """Checks that the summary token of packed rows stands where a backbone reads it."""
+    ours, theirs = (getattr(part, "summary_place", "first") for part in (tokenizer, backbone))
+    if tokenizer is not None and ours != theirs:
+        raise ValueError(
+            f"A {type(tokenizer).__name__} puts the token that stands for a row {ours}, and a "
+            f"{type(backbone).__name__} reads it {theirs}. Set `summary_place` of both classes."
+        )
+    embeddings = getattr(backbone, "embeddings", None)
+    has_positions = getattr(embeddings, "position_embedding", None) is not None
+    if has_positions and getattr(tokenizer, "padding_side", "right") == "left":
+        raise ValueError(
+            f"A {type(tokenizer).__name__} pads rows on the left, and the table of positions of a "
+            f"{type(backbone).__name__} counts from the first place of a row. Use a tokenizer "
+            "with padding_side='right'."
         )
 
 
@@ -41,24 +60,25 @@ def check_separator(tokenizer, backbone):
         )
 
 
-def check_first_token(backbone):
-    """Checks that the first token of a row sees the others, before a task pools it."""
-    if getattr(backbone, "attention_pattern", None) == "left_to_right":
+def check_place(backbone, place):
+    """Checks that the token of a row which a task reads, "first" or "last", sees the others."""
+    pattern = getattr(backbone, "attention_pattern", None)
+    if (place, pattern) in (("first", "left_to_right"), ("last", "right_to_left")):
         raise ValueError(
-            "The first token of a left_to_right backbone sees only itself, so its vector is the "
+            f"The {place} token of a {pattern} backbone sees only itself, so its vector is the "
             "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
             "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
         )
 
 
-def hides_second_texts(backbone):
-    """Whether the first token of a pair does not see the second text."""
-    return getattr(backbone, "attention_pattern", None) == "seq2seq"
+def hides_second_texts(backbone, place):
+    """Whether the token that a task reads a pair from does not see the second text."""
+    return place == "first" and getattr(backbone, "attention_pattern", None) == "seq2seq"
 
 
-def check_pairs(backbone):
-    """Checks that the first token of a pair sees the second text, before a task pools it."""
-    if hides_second_texts(backbone):
+def check_pairs(backbone, place):
+    """Checks that the token that a task reads a pair from sees the second text."""
+    if hides_second_texts(backbone, place):
         raise ValueError(HIDDEN_SECOND_TEXT)
 
 

@@ -1,7 +1,7 @@
 """Cuts rows with spans into windows of tokens, and joins spans of windows to spans of rows.
 
 A span is stored as two tokens: the first token of its first word, and the first token of its last
-word. In a window both are positions in the packed row, where 0 is the start token.
+word. In a window both are positions in the packed row, counted from its origin, see `RowTemplate`.
 """
 
 import dataclasses
@@ -36,10 +36,12 @@ def cut_span_windows(packer, rows):
     (tokens,) = windows.inputs
     ends = windows.starts + np.fromiter(map(len, tokens), "int32", len(tokens))
     labels, seen = [], [np.zeros(len(row), bool) for row in spans]
-    for row, start, end in zip(windows.sources, windows.starts, ends, strict=True):
+    edges = zip(windows.sources, windows.starts, ends, strict=True)
+    for window, (row, start, end) in enumerate(edges):
         inside = (spans[row][:, 0] >= start) & (spans[row][:, 1] < end)
         seen[row] |= inside
-        labels.append((spans[row][inside] - [start - 1, start - 1, 0]).astype("int32"))
+        shift = windows.find_text(window) - start
+        labels.append((spans[row][inside] + [shift, shift, 0]).astype("int32"))
     unseen = [(row, spans[row][~mask][0]) for row, mask in enumerate(seen) if not mask.all()]
     if unseen:
         row, span = unseen[0]
@@ -53,12 +55,15 @@ def cut_span_windows(packer, rows):
     return dataclasses.replace(windows, labels=as_column(labels))
 
 
-def pad_spans(columns):
-    """int32 (B, M, 3), the spans of a batch, filled up with -1. M is a power of two."""
+def pad_spans(columns, origin):
+    """int32 (B, M, 3), the spans of a batch, filled up with -1. M is a power of two.
+
+    `origin` is the position of the origin in the packed rows, from which spans are counted.
+    """
     most = max([1, *map(len, columns)])
     spans = np.full((len(columns), 1 << (most - 1).bit_length(), 3), -1, "int32")
     for row, column in enumerate(columns):
-        spans[row, : len(column)] = column
+        spans[row, : len(column)] = column + [origin, origin, 0]
     return spans
 
 
@@ -85,7 +90,7 @@ def join_span_windows(found, windows):
     (tokens,) = windows.inputs
     rows = [[np.zeros((0, 4))] for _ in tokenized.words]
     for number, spans in enumerate(found):
-        first, last = spans[:, 0].astype("int64") - 1, spans[:, 1].astype("int64") - 1
+        first, last = spans[:, :2].astype("int64").T - windows.find_text(number)
         middle = (first + last) // 2
         own = (middle >= windows.own_starts[number]) & (middle < windows.own_ends[number])
         own &= (first >= 0) & (last < len(tokens[number]))

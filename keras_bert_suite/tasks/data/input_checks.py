@@ -43,8 +43,19 @@ class EncoderInputs:
         )
 
     def select(self, arrays):
-        """dict of the arrays that the encoder takes."""
-        return {name: arrays[name] for name in self.names}
+        """dict of the arrays that the encoder takes.
+
+        Raises:
+            ValueError: if a packer does not make one of them.
+        """
+        try:
+            return {name: arrays[name] for name in self.names}
+        except KeyError as error:
+            raise ValueError(
+                f"The backbone has the input {error}, which is not made of texts. Pass packed "
+                "arrays. For texts, a backbone that reads `ranks` needs another pattern: "
+                "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+            ) from None
 
 
 def check_segments(num_segments, encoder, input_names):

@@ -116,14 +116,14 @@ def pack_masked_texts(packer, encoder, segments):
     texts = list(segments[0])
     rows = [_tokenize(tokenizer, text) for text in texts]
     for text, row in zip(texts, rows, strict=True):
-        positions = 1 + np.flatnonzero(row == tokenizer.mask_token_id)
-        if not len(positions):
+        places = np.flatnonzero(row == tokenizer.mask_token_id)
+        if not len(places):
             raise ValueError(
                 f"{text!r} has no {tokenizer.mask_token}. Put one where a token is to be guessed."
             )
-        if positions[-1] > packer.sequence_length - 2:
+        if places[-1] >= packer.count_places():
             raise ValueError(
-                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {positions[-1]}, "
+                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {places[-1] + 1}, "
                 f"beyond sequence_length={packer.sequence_length}. Shorten the text."
             )
     lengths = np.array([len(row) for row in rows])
@@ -131,7 +131,7 @@ def pack_masked_texts(packer, encoder, segments):
         NUMPY,
         [(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)],
         sequence_length=packer.sequence_length,
-        **tokenizer.packing_arguments,
+        template=tokenizer.row_template,
         allowed_lengths=packer.allowed_lengths(),
     )
     masked = packed["token_ids"] == tokenizer.mask_token_id

@@ -13,6 +13,7 @@ from keras_bert_suite.preprocessing.windows import (
     share_strided_windows,
     slide_windows,
 )
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 
@@ -46,21 +47,35 @@ class QuestionWindows(Rows):
 
     `inputs` are two object arrays (N,) of int32 arrays, the tokens of the question and of the
     window. `labels` int32 (N, 2) are the first and the last token of the answer in the packed row.
-    They are 0, the position of [CLS], if the answer is not in the window.
+    They are the position of the summary token, [CLS], if the answer is not in the window. Positions
+    are counted from the origin of the row, see `RowTemplate`.
 
     Attributes:
         contexts: list of B `ContextTokens`.
         begins: int32 (N,), the index of the window's first token in its context.
-        first_places: int32 (N,), the position of the window's first token in the packed row.
+        template: `RowTemplate` of the packed rows.
         own_starts, own_ends: int32 (N,), the range of the window's tokens at which its answers may
             begin.
     """
 
     contexts: list | None = None
     begins: np.ndarray | None = None
-    first_places: np.ndarray | None = None
+    template: RowTemplate | None = None
     own_starts: np.ndarray | None = None
     own_ends: np.ndarray | None = None
+
+    def find_places(self, window, row_length):
+        """The positions of a window's first token and of the summary token in its packed row.
+
+        Args:
+            window: int.
+            row_length: int, L.
+        """
+        lengths = [len(column[window]) for column in self.inputs]
+        origin = self.template.find_origin(row_length)
+        return origin + self.template.find_text(lengths), origin + self.template.find_summary(
+            lengths
+        )
 
 
 def cut_question_windows(packer, rows, stride, query_length):
@@ -112,13 +127,13 @@ def cut_question_windows(packer, rows, stride, query_length):
         contexts=contexts,
         sources=row_ids,
         begins=begins,
-        first_places=1 + question_lengths + packer.tokenizer.num_separators,
+        template=packer.tokenizer.row_template,
         own_starts=own_starts,
         own_ends=own_ends,
     )
     if rows.labels is None:
         return windows
-    labels = _place_answers(windows, window_lengths, rows.labels)
+    labels = _place_answers(windows, [question_lengths, window_lengths], rows.labels)
     return dataclasses.replace(windows, labels=labels)
 
 
@@ -148,8 +163,11 @@ class _ContextTokenizer:
         return self._known[text]
 
 
-def _place_answers(windows, window_lengths, spans):
-    """int32 (N, 2), the first and last token of the answers in the packed rows of the windows."""
+def _place_answers(windows, lengths, spans):
+    """int32 (N, 2), the first and last token of the answers in the packed rows of the windows.
+
+    `lengths` are two int32 (N,), of the questions and of the windows.
+    """
     tokens = np.full((len(spans), 2), -1, "int32")
     for row, (span, context) in enumerate(zip(spans, windows.contexts, strict=True)):
         if span[0] < 0:
@@ -162,6 +180,10 @@ def _place_answers(windows, window_lengths, spans):
             )
         tokens[row] = found
     first, last = tokens[windows.sources].T - windows.begins
-    is_inside = (first >= 0) & (last < window_lengths)
-    places = np.stack([first, last], axis=1) + windows.first_places[:, None]
-    return np.where(is_inside[:, None], places, 0).astype("int32")
+    is_inside = (first >= 0) & (last < lengths[1])
+    text, summary = (
+        np.broadcast_to(find(lengths), len(first))[:, None]
+        for find in (windows.template.find_text, windows.template.find_summary)
+    )
+    places = text + np.stack([first, last], axis=1)
+    return np.where(is_inside[:, None], places, summary).astype("int32")

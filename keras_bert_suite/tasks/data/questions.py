@@ -47,15 +47,18 @@ class QuestionData(TextData):
         return cut_question_windows(self.packer, rows, self.stride, self.query_length)
 
     def pack(self, rows, labelled=False):
-        inputs = rows.inputs
+        inputs, labels = rows.inputs, rows.labels
         if not rows.is_packed:
             questions, windows = map(_join, inputs)
             packed = self.packer.pack_tokens(*windows, queries=[questions])
             inputs = self.encoder.select(packed)
+            if labels is not None:
+                length = packed["token_ids"].shape[1]
+                labels = labels + self.packer.tokenizer.row_template.find_origin(length)
         weights = rows.weights
         if weights is not None:
             weights = np.reshape(weights, (-1, 1))  # for the start and the end
-        return inputs, rows.labels, weights
+        return inputs, labels, weights
 
     def order(self, inputs, names):
         if len(inputs) != 2:

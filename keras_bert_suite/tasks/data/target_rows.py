@@ -24,11 +24,21 @@ class TargetRows(ABC):
     Args:
         packer: `SegmentPacker`.
         backbone: the backbone, of which numbers of positions are read.
+
+    Raises:
+        ValueError: if rows do not begin with the start token.
     """
 
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
+        template = packer.tokenizer.row_template
+        if (template.summary_place, template.padding_side) != ("first", "right"):
+            raise ValueError(
+                "A Seq2Seq reads rows that begin with the start token and end with padding, got "
+                f"a {type(packer.tokenizer).__name__} with {template}. Use another tokenizer."
+            )
         self.packer = packer
-        self.max_source_length = min(packer.sequence_length, backbone.max_sequence_length)
+        positions = backbone.max_sequence_length or packer.sequence_length
+        self.max_source_length = min(packer.sequence_length, positions)
         self.max_decoder_length: Any = getattr(backbone, "max_decoder_length", None)
 
     @property
@@ -104,7 +114,7 @@ class TargetRows(ABC):
             xp,
             [(ids, xp.cumsum(lengths) - lengths, lengths)],
             sequence_length=room,
-            **packer.tokenizer.packing_arguments,
+            template=packer.tokenizer.row_template,
             truncation=packer.truncation,
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,

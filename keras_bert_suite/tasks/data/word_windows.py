@@ -10,6 +10,7 @@ from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.layers.heads.crf import CONTINUED, NO_LABEL
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 
@@ -41,15 +42,21 @@ class WordWindows(Rows):
     Attributes:
         texts: list of B rows, each a str or a list of str.
         tokenized: `TokenizedWords` of the rows.
+        template: `RowTemplate` of the packed rows.
         starts: int32 (N,), where the tokens of each window begin in `tokenized.ids`.
         own_starts, own_ends: int32 (N,), the range of the window's tokens for which it answers.
     """
 
     texts: list
     tokenized: TokenizedWords
+    template: RowTemplate
     starts: np.ndarray
     own_starts: np.ndarray
     own_ends: np.ndarray
+
+    def find_text(self, window):
+        """The position of a window's first token, counted from the origin of its packed row."""
+        return self.template.find_text([len(self.inputs[0][window])])
 
 
 def tokenize_rows(tokenizer, rows):
@@ -110,6 +117,7 @@ def cut_windows(packer, rows):
         weights=None if rows.weights is None else rows.weights[row_ids],
         texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
         tokenized=tokenized,
+        template=packer.tokenizer.row_template,
         sources=row_ids,
         starts=starts,
         own_starts=own_starts,
@@ -150,17 +158,18 @@ def join_windows(outputs, windows, missing):
     """Takes the outputs for words from the outputs for the tokens of windows.
 
     Args:
-        outputs: list of N arrays (L, C), whose lengths differ. The first token is the start token.
+        outputs: list of N arrays (L, C), whose lengths differ, for all tokens of packed rows.
         windows: `WordWindows`.
         missing: float32 (C,), the output for a word without a token.
 
     Returns:
         float32 (W, C), for the words of all rows.
     """
-    own = [
-        output[1 + first : 1 + end]
-        for output, first, end in zip(outputs, windows.own_starts, windows.own_ends, strict=True)
-    ]
+    own = []
+    owned = zip(outputs, windows.own_starts, windows.own_ends, strict=True)
+    for window, (output, first, end) in enumerate(owned):
+        place = windows.template.find_origin(len(output)) + windows.find_text(window)
+        own.append(output[place + first : place + end])
     # A word without a token has the position -1, so it takes `missing`, which is at the end.
     tokens = np.concatenate([*own, missing[None]]).astype("float32")
     return tokens[windows.tokenized.first_tokens]

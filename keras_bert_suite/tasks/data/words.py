@@ -107,6 +107,8 @@ class EntitySpanData(WordData):
         return labels, weights
 
     def _pack_windows(self, rows):
-        inputs, _ = self.pack_tokens(*rows.inputs)
-        labels = None if rows.labels is None else pad_spans(rows.labels)
-        return inputs, labels, rows.weights
+        inputs, places = self.pack_tokens(*rows.inputs)
+        if rows.labels is None:
+            return inputs, None, rows.weights
+        origin = self.packer.tokenizer.row_template.find_origin(places.shape[1])
+        return inputs, pad_spans(rows.labels, origin), rows.weights

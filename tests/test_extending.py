@@ -1,0 +1,102 @@
+"""The code of docs/extending.md runs, and does what the page says."""
+
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from small_sentence_pieces import PIECES, make_albert
+from small_texts import make_reviews
+
+from keras_bert_suite import change_pattern
+from keras_bert_suite.instances.pretraining_batches import name_arrays
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
+
+
+def run_section(title, names):
+    """Runs the code of a section, one block after the other, in the namespace `names`."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    for code in re.findall(r"^```python\n(.*?)^```", section, flags=re.DOTALL | re.MULTILINE):
+        exec(compile(code, f"{PAGE.name}, {title}", "exec"), names)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    content = make_albert(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"], PIECES)
+    (folder / "spiece.model").write_bytes(content)
+    names = {"__name__": "extending"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run_section("A model", names)
+    return names
+
+
+def test_rows_of_the_tokenizer(model):
+    """`A <sep> B <sep> <cls>`, with the ids of XLNet's special tokens."""
+    tokenizer, packer = model["tokenizer"], model["packer"]
+    first, second = tokenizer.tokenize(["the film", "good"])
+    packed = packer.pack(["the film", "a"], ["good", "of"])
+    row = [*first, 4, *second, 4, 3]
+    assert packed["token_ids"][0].tolist()[-len(row) :] == row
+    segments = [0] * (len(first) + 1) + [1] * (len(second) + 1) + [2]
+    assert packed["segment_ids"][0].tolist()[-len(row) :] == segments
+    np.testing.assert_array_equal(packed["padding_mask"].sum(axis=1) > 0, True)
+    np.testing.assert_array_equal(packed["token_ids"][packed["padding_mask"] == 0], 5)
+
+
+@pytest.mark.every_backend
+def test_the_classifier_learns_and_is_saved(model, tmp_path):
+    texts, labels = make_reviews(16)
+    classifier = model["classifier"]
+    history = classifier.fit(texts, labels, batch_size=8, epochs=1, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    wanted = classifier.predict(texts)
+    classifier.save(tmp_path / "model.keras")
+    copy = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(copy.predict(texts), wanted, atol=1e-5)
+    # The last token alone reaches the head.
+    packed = classifier.preprocessor.pack(texts[:1])
+    encoded = classifier.backbone(packed, training=False)
+    encoded = keras.ops.convert_to_numpy(encoded["sequence_output"])[:, -1]
+    dense = [keras.ops.convert_to_numpy(w) for w in classifier.backbone.pooler.weights]
+    pooled = np.tanh(encoded @ dense[0] + dense[1])
+    kernel, bias = map(keras.ops.convert_to_numpy, classifier.classifier.weights)
+    np.testing.assert_allclose(pooled @ kernel + bias, wanted[:1], atol=1e-4)
+
+
+@pytest.mark.every_backend
+def test_ranks_of_a_masker_reach_the_model(model):
+    pretrainer, masker, packer = model["pretrainer"], model["masker"], model["packer"]
+    packed = packer.pack(make_reviews(8)[0])
+    batch = name_arrays(masker(packed, np.arange(8)), None)
+    assert set(batch[0]) == {*pretrainer.backbone.input, "mask_positions"} >= {"ranks"}
+    pretrainer.compile()
+    logs = pretrainer.train_on_batch(*batch, return_dict=True)
+    assert np.isfinite(logs["loss"])
+    ranks = batch[0]["ranks"]
+    assert (ranks.max(axis=1) >= 0).all() and (ranks == -1).any(axis=1).all()
+    # A token that nobody may see changes its own state only.
+    backbone = pretrainer.backbone
+    row, last = 0, ranks[0].argmax()
+    changed = {**{n: batch[0][n] for n in backbone.input}}
+    before = keras.ops.convert_to_numpy(backbone(changed)["sequence_output"])
+    token_ids = changed["token_ids"].copy()
+    token_ids[row, last] = 8
+    after = keras.ops.convert_to_numpy(
+        backbone({**changed, "token_ids": token_ids})["sequence_output"]
+    )
+    differs = np.abs(after - before).max(axis=-1) > 1e-6
+    assert differs[row].nonzero()[0].tolist() == [last] and not differs[1:].any()
+
+
+def test_texts_need_another_pattern(model):
+    pretrainer = model["pretrainer"]
+    classifier = type(model["classifier"])(
+        pretrainer.backbone, 2, preprocessor=pretrainer.preprocessor
+    )
+    with pytest.raises(ValueError, match="has the input 'ranks', which is not made of texts"):
+        classifier.predict(["good"])
+    assert "ranks" not in change_pattern(pretrainer.backbone, "bidirectional").input
