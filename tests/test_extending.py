@@ -7,9 +7,15 @@ import keras
 import numpy as np
 import pytest
 from small_sentence_pieces import PIECES, make_albert
-from small_texts import make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
-from keras_bert_suite import change_pattern
+from keras_bert_suite import (
+    BertBackbone,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+    change_pattern,
+)
 from keras_bert_suite.instances.pretraining_batches import name_arrays
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
@@ -32,6 +38,41 @@ def model(tmp_path_factory):
         patch.chdir(folder)
         run_section("A model", names)
     return names
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint") / "preset"
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 8)
+    TextClassifier(BertBackbone(**ONE_LAYER), 2, preprocessor=packer).save_to_preset(folder)
+    return folder
+
+
+def test_a_head(checkpoint, tmp_path):
+    names = {"__name__": "extending", "checkpoint": checkpoint}
+    with pytest.warns(UserWarning, match="holds a backbone, but no TextScorer"):
+        run_section("A head", names)
+    scorer, texts = names["scorer"], ["the film was good", "a bad plot"]
+    wanted = scorer.predict(texts, verbose=0)
+    assert wanted.shape == (2, 1) and (wanted > 0).all() and wanted[0] != wanted[1]
+    scorer.save(tmp_path / "scorer.keras")
+    copy = keras.saving.load_model(tmp_path / "scorer.keras")
+    np.testing.assert_allclose(copy.predict(texts, verbose=0), wanted, atol=1e-6)
+    with pytest.raises(ValueError, match="targets of a regression must be numbers, got 'good'"):
+        scorer.fit(texts, ["good", "bad"])
+    assert names["SCORES"].path == "text_scorer/kernel"
+    assert copy.get_layer(names["SCORES"].layer) is copy.text_scorer
+
+
+def test_a_reader(tmp_path):
+    names = {"__name__": "extending"}
+    run_section("A reader", names)
+    rows = ['{"text": "a", "label": "yes"}', "", '{"text": "b"}', '{"text": "c", "label": "no"}']
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    examples = names["read_json_lines"](tmp_path / "rows.jsonl")
+    assert (examples.x, examples.y) == (["a", "c"], ["yes", "no"])
+    assert examples.label_names == ["no", "yes"] and examples.left_out == {"no label": [3]}
+    assert examples.locate(1).endswith("rows.jsonl, line 4")
 
 
 def test_rows_of_the_tokenizer(model):
