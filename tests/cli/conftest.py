@@ -5,6 +5,7 @@ import random
 import keras
 import pytest
 from cli.small_files import MODEL, SETTINGS, STEPS, save_tiny_checkpoint, write_reviews
+from peer_weights import randomize
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
@@ -51,6 +52,7 @@ def pairs(finetuned, tmp_path_factory):
     """Path of `finetuned`'s model as if it had been trained on pairs. Not to be written to."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.keras"
     classifier = keras.saving.load_model(finetuned / "model.keras")
+    randomize(classifier)  # So that the order of the texts matters.
     classifier.input_names = ("premise", "hypothesis")
     classifier.save(path)
     return path

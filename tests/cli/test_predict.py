@@ -76,6 +76,9 @@ def check_pairs(run, pairs, tmp_path):
     classifier = keras.saving.load_model(pairs)
     logits = classifier.predict((["it was awful"], ["a good film"]), verbose=0)
     expected = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0]
+    turned = classifier.predict((["a good film"], ["it was awful"]), verbose=0)
+    turned = keras.ops.convert_to_numpy(keras.ops.softmax(turned))[0]
+    assert abs(turned - expected).max() > 2e-5  # ten times the tolerance
     table = tmp_path / "pairs.tsv"
     table.write_text("hypothesis\tpremise\na good film\tit was awful\n")
 

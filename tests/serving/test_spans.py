@@ -34,7 +34,7 @@ CONTEXTS = [
     "e\u0301 g\u0301ood \x00\ufffdgood\u0301\u0301 \U0001f1e9 film",
 ]
 BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
-QUESTIONS = [text[: 7 * (row % 4)] for row, text in enumerate(make_reviews(23, seed=5)[0])]
+QUESTIONS = [text[: 14 * (row % 4)] for row, text in enumerate(make_reviews(23, seed=5)[0])]
 
 
 def make_answerer(backbone, tokenizer, threshold):
