@@ -47,7 +47,8 @@ def change(field, value):
 
 
 TABLES = {
-    **{kind.name: (kind.fields, "HUGGING_FACE", kind) for kind in MODEL_TYPES.values()},
+    # An encoder-decoder has the fields of two BERTs.
+    **{k.name: (k.fields, "HUGGING_FACE", k) for k in MODEL_TYPES.values() if k.fields},
     **{f"Google's {name}": (m.fields, "GOOGLE", m.kind) for name, m in GOOGLE_MODELS.items()},
 }
 
