@@ -73,7 +73,7 @@ def is_saved_model(path):
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedTask:
+class SavedTaskConfig:
     """What a saved task says of itself.
 
     Attributes:
@@ -86,13 +86,13 @@ class SavedTask:
 
 
 def read_saved_task(path):
-    """Reads the `SavedTask` of a `.keras` file, a preset or a checkpoint of Hugging Face.
+    """Reads the `SavedTaskConfig` of a `.keras` file, a preset or a checkpoint of Hugging Face.
 
     Args:
         path: as for `check_model`.
 
     Returns:
-        `SavedTask`, or None if there is no such file, or a backbone without a head.
+        `SavedTaskConfig`, or None if there is no such file, or a backbone without a head.
 
     Raises:
         ValueError: if the file is damaged.
@@ -107,14 +107,14 @@ def _read_saved_task(path):
     else:
         content = _read_json(Path(path) / "task.json")
     if content is not None:
-        return SavedTask(content.get("class_name"), content.get("config") or {})
+        return SavedTaskConfig(content.get("class_name"), content.get("config") or {})
     if (Path(path) / "modules.json").is_file():  # of sentence-transformers
-        return SavedTask(VECTORS.task, {})
+        return SavedTaskConfig(VECTORS.task, {})
     config = _read_json(Path(path) / "config.json") or {}
     for name in config.get("architectures") or ():
         for head in FINE_TUNED:
             if str(name).endswith(head.ending):
-                return SavedTask(head.task, config)
+                return SavedTaskConfig(head.task, config)
     return None
 
 

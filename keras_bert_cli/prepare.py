@@ -49,7 +49,7 @@ def run(values):
     from keras_bert_suite.corpus.preparation import prepare_corpus
     from keras_bert_suite.corpus.preparation_plan import list_faults
 
-    tokenizer = open_tokenizer(values)
+    tokenizer = read_tokenizer_flags(values)
     with Progress() as progress:
         manifest = prepare_corpus(
             values.input,
@@ -71,7 +71,7 @@ def run(values):
     print(f"wrote {values.output}")
 
 
-def open_tokenizer(values):
+def read_tokenizer_flags(values):
     """The tokenizer of --vocab."""
     import keras_bert_suite as kbs
 

@@ -5,19 +5,28 @@ from absl import flags
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_saved_model, read_saved_task
-from .choice import Choices
-from .classify import Classify
-from .embed import Embed
-from .multilabel import MultiLabel
-from .ner import NamedEntities
-from .qa import Questions
-from .regress import Regress
-from .seq2seq import Seq2Seq
+from .choice import ChoiceKind
+from .classify import ClassifyKind
+from .embedder import EmbedKind
+from .multilabel import MultiLabelKind
+from .ner import EntityKind
+from .qa import QuestionKind
+from .regress import RegressKind
+from .seq2seq import Seq2SeqKind
 
 #: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
 KINDS = {
     kind.name: kind
-    for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices, Embed, Seq2Seq)
+    for kind in (
+        ClassifyKind,
+        MultiLabelKind,
+        RegressKind,
+        EntityKind,
+        QuestionKind,
+        ChoiceKind,
+        EmbedKind,
+        Seq2SeqKind,
+    )
 }
 
 

@@ -8,7 +8,7 @@ from ..table_flags import find_delimiter
 from .kind import Kind, format_json
 
 
-class Choices(Kind):
+class ChoiceKind(Kind):
     """Prompts with four endings each, of which one is right."""
 
     name = "choice"

@@ -34,7 +34,7 @@ POOLINGS = {
 MOST_PRINTED_CLASSES = 20
 
 
-class Classify(Kind):
+class ClassifyKind(Kind):
     """Texts, or pairs of texts, with a label each."""
 
     name = "classify"
@@ -254,7 +254,7 @@ class Classify(Kind):
 def find_problem_type(config):
     """The `problem_type` in the configuration of a `TextClassifier` or of transformers."""
     # transformers takes one output for a regression unless the file says otherwise.
-    default = "regression" if len(config.get("id2label") or ()) == 1 else Classify.problem_type
+    default = "regression" if len(config.get("id2label") or ()) == 1 else ClassifyKind.problem_type
     return config.get("problem_type") or default
 
 

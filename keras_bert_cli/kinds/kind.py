@@ -70,7 +70,7 @@ class Kind(ABC):
 
     @classmethod
     def recognizes(cls, saved):
-        """Whether a `SavedTask`, see `model_paths.read_saved_task`, is of this kind."""
+        """Whether a `SavedTaskConfig`, see `model_paths.read_saved_task`, is of this kind."""
         return any(saved.class_name == head.task for head in heads_of_command(cls.name))
 
     @classmethod

@@ -6,17 +6,17 @@ from ..command_flags import UsageError
 from ..label_checks import check_labels, check_lines, list_labels
 from ..scores import print_score_table
 from ..table_flags import to_field
-from .classify import Classify
+from .classify import ClassifyKind
 from .kind import format_json
 
 
-class MultiLabel(Classify):
+class MultiLabelKind(ClassifyKind):
     """Texts, or pairs of texts, with a set of labels each, which may be empty."""
 
     name = "multilabel"
     about = "a set of labels for each text"
     problem_type = "multi_label_classification"
-    own_flags = (*Classify.own_flags, "label_separator")
+    own_flags = (*ClassifyKind.own_flags, "label_separator")
 
     @staticmethod
     def define_flags(values):

@@ -24,7 +24,7 @@ from .kind import Kind, format_json
 HEADS = {head.flag: head.task for head in heads_of_command("ner")}
 
 
-class NamedEntities(Kind):
+class EntityKind(Kind):
     """Sentences with a tag on each word."""
 
     name = "ner"

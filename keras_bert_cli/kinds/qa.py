@@ -12,8 +12,8 @@ from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
 
 
-class Questions(Kind):
-    """Questions and contexts, with the answers in the contexts."""
+class QuestionKind(Kind):
+    """QuestionKind and contexts, with the answers in the contexts."""
 
     name = "qa"
     about = "the part of a context that answers a question"

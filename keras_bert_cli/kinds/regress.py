@@ -1,10 +1,10 @@
 """A number for each text: a `TextClassifier`, and tables of texts and numbers."""
 
-from .classify import Classify
+from .classify import ClassifyKind
 from .kind import Kind, format_json
 
 
-class Regress(Classify):
+class RegressKind(ClassifyKind):
     """Texts, or pairs of texts, with a number each."""
 
     name = "regress"

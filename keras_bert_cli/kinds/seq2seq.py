@@ -8,7 +8,7 @@ from ..table_flags import choose_text_columns, read_examples
 from .kind import Kind, format_json
 
 
-class Seq2Seq(Kind):
+class Seq2SeqKind(Kind):
     """Sources, and the targets that are to be written from them."""
 
     name = "seq2seq"

@@ -19,7 +19,7 @@ from keras_bert_suite.checkpoints.load_weights import (
 )
 from keras_bert_suite.checkpoints.model_types.table import check_backbone
 from keras_bert_suite.checkpoints.sealed_preset import SealedPreset
-from keras_bert_suite.checkpoints.tokenizer_files.kinds import (
+from keras_bert_suite.checkpoints.tokenizer_files.find_kind import (
     read_folder_tokenizer,
     read_json_tokenizer,
 )

@@ -4,8 +4,8 @@ import os
 import re
 from pathlib import Path
 
-from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
+from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.model_types.config_values import read_json

@@ -29,7 +29,7 @@ def pack_documents(
         packer: `SegmentPacker`.
         segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).
             The last segment is the document. The segments before it are repeated in each window.
-        max_windows: int, the maximum number of windows of a document; see `choose_windows`.
+        max_windows: int, the maximum number of windows of a document; see `keep_windows`.
         stride: int, as for `SegmentPacker.pack_windows`. None is the room that a window has for the
             document, so that windows do not overlap.
         query_length: int, as for `SegmentPacker.pack_windows`.
@@ -56,7 +56,7 @@ def pack_documents(
     del windows["token_indices"]
     row_ids = windows.pop("row_ids")
     allowed = None if packer.allowed_lengths() is None else _list_allowed_numbers(max_windows)
-    places = choose_windows(xp, row_ids, num_rows, max_windows, allowed)
+    places = keep_windows(xp, row_ids, num_rows, max_windows, allowed)
     is_window = (places >= 0)[:, :, None]
     padding = {"token_ids": packer.tokenizer.pad_token_id}
     taken = xp.maximum(places, 0)
@@ -66,13 +66,13 @@ def pack_documents(
     }
 
 
-def choose_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
+def keep_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
     """Chooses at most `max_windows` windows of each document.
 
     A document with more windows keeps the first window, the last window, and windows at equal
     distances between them.
 
-    >>> choose_windows(NUMPY, np.array([0, 1, 1, 1, 1, 1]), 2, max_windows=3)
+    >>> keep_windows(NUMPY, np.array([0, 1, 1, 1, 1, 1]), 2, max_windows=3)
     array([[ 0, -1, -1],
            [ 1,  3,  5]])
 

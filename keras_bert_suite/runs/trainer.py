@@ -13,7 +13,7 @@ from keras_bert_suite.runs.batches import (
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
 from keras_bert_suite.runs.weight_lock import lock_weights
-from keras_bert_suite.training import find_training_checkpoint, lay_schedule
+from keras_bert_suite.training import find_training_checkpoint, set_schedule_length
 
 
 def fit(
@@ -66,7 +66,7 @@ def fit(
         steps_per_epoch=steps_per_epoch,
         validation_steps=validation_steps,
     )
-    lay_schedule(model, progress.first_step, run.total, callbacks)
+    set_schedule_length(model, progress.first_step, run.total, callbacks)
     build_optimizer(model)
     start_jointly(model, run)
     return run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)

@@ -11,7 +11,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import SpanBoundaryHead
-from keras_bert_suite.layers.heads.span_boundary import find_spans
+from keras_bert_suite.layers.heads.span_boundary import find_masked_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import name_guesses, rank_tokens
@@ -276,7 +276,7 @@ class Pretrainer(Task, keras_hub.models.Task):
             return y, y_pred, sample_weight
         if sample_weight is None:
             sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
-        _, _, places = find_spans(x["mask_positions"])
+        _, _, places = find_masked_spans(x["mask_positions"])
         has_place = ops.cast(places < self.span_boundary_head.max_span_length, "float32")
         weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], has_place)}
         return {**y, "sbo": y["mlm"]}, y_pred, weights

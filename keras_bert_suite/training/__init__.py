@@ -32,7 +32,7 @@ from keras_bert_suite.training.metrics import (
     track_finite_losses,
 )
 from keras_bert_suite.training.progress import Progress
-from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
+from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.technique import Technique
@@ -72,8 +72,8 @@ __all__ = [
     "find_training_checkpoint",
     "forget_metrics",
     "is_loss_of_keras",
-    "lay_schedule",
-    "lay_schedule_without_end",
+    "set_schedule_length",
+    "open_schedule_end",
     "read_loss",
     "separate_generators",
     "sum_before_clipping",

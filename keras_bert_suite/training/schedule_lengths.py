@@ -13,7 +13,7 @@ from keras_bert_suite.training.step_watchdog import unwrap_optimizer
 RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 
 
-def lay_schedule(
+def set_schedule_length(
     model: keras.Model, first_step: int, num_batches: int | None, callbacks: Any = None
 ) -> None:
     """Lays a schedule of open length over the steps that a `fit` is about to take.
@@ -46,7 +46,7 @@ def lay_schedule(
     _hand_over(model, optimizer)
 
 
-def lay_schedule_without_end(model: keras.Model) -> None:
+def open_schedule_end(model: keras.Model) -> None:
     """Keeps a schedule of open length at its peak, because the number of steps is unknown."""
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import transformers
 
-from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields, write_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues

@@ -15,7 +15,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
-from keras_bert_suite.checkpoints.writer_parts import find_length
+from keras_bert_suite.checkpoints.writing_steps import find_length
 
 SIZES = {**ONE_LAYER, "max_sequence_length": None}
 

@@ -3,7 +3,7 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
-from keras_bert_suite.preprocessing.document_windows import choose_windows, pack_documents
+from keras_bert_suite.preprocessing.document_windows import keep_windows, pack_documents
 from keras_bert_suite.preprocessing.packing import NUMPY
 
 DOCUMENTS = ["good bad good plot film", "", "film " * 11, "good"]
@@ -16,7 +16,7 @@ def make_packer(**kwargs):
 @pytest.mark.parametrize("max_windows", [1, 2, 3, 7])
 def test_windows_at_equal_distances(max_windows):
     counts = [1, 9, 3, 40]
-    places = choose_windows(NUMPY, np.repeat(range(4), counts), 4, max_windows)
+    places = keep_windows(NUMPY, np.repeat(range(4), counts), 4, max_windows)
     assert places.shape == (4, min(max_windows, 40))
     starts = np.cumsum([0, *counts])[:4]
     for row, start, count in zip(places, starts, counts, strict=True):

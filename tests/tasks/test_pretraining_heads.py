@@ -12,7 +12,7 @@ from small_texts import TINY
 from keras_bert_suite import BertBackbone, Pretrainer
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 from keras_bert_suite.layers import SpanBoundaryHead, gelu_tanh
-from keras_bert_suite.layers.heads.span_boundary import find_spans
+from keras_bert_suite.layers.heads.span_boundary import find_masked_spans
 
 L, RATE = 20, 0.1
 SIZES = {**TINY, "dropout": 0.0, "activation": "gelu_erf", "max_sequence_length": L}
@@ -138,7 +138,9 @@ def test_a_step_equals_plain_code_on_transformers(tmp_path):
 
 
 def test_spans_literally():
-    left, right, places = map(to_numpy, find_spans(np.array([[2, 3, 7, 9, 0, 0], [1] + [0] * 5])))
+    left, right, places = map(
+        to_numpy, find_masked_spans(np.array([[2, 3, 7, 9, 0, 0], [1] + [0] * 5]))
+    )
     np.testing.assert_array_equal(left[0, :4], [1, 1, 6, 8])
     np.testing.assert_array_equal(right[0, :4], [4, 4, 8, 10])
     np.testing.assert_array_equal(places, [[0, 1, 0, 0, 0, 0], [0] * 6])

@@ -22,7 +22,7 @@ from keras_bert_suite import (
     TextEmbedder,
     WindowTransformer,
 )
-from keras_bert_suite.training import lay_schedule
+from keras_bert_suite.training import set_schedule_length
 from keras_bert_suite.training.model_variables import (
     assign_variables,
     copy_variables,
@@ -49,7 +49,7 @@ def test_round_trip(trained):
     arrays, before = copy_variables(trained), all_arrays(trained)
     twin = build_like(trained)
     assign_variables(twin, arrays, "here")
-    lay_schedule(twin, 0, STEPS_PER_EPOCH)  # Each `fit` does so, and arrays leave it out.
+    set_schedule_length(twin, 0, STEPS_PER_EPOCH)  # Each `fit` does so, and arrays leave it out.
     for found, wanted in zip(all_arrays(twin), before, strict=True):
         np.testing.assert_array_equal(found, wanted)
     metrics = [np.array(keras.ops.convert_to_numpy(v)) for v in twin.metrics_variables]

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_bert_suite import AdamW, LinearWarmupDecay
-from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
+from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 
 PEAK = 0.1
 
@@ -47,11 +47,11 @@ def test_steps_are_updates(model, total_steps):
     schedule = LinearWarmupDecay(PEAK, total_steps, warmup_steps=2)
     optimizer = AdamW(schedule, weight_decay=1.0, gradient_accumulation_steps=5)
     compile_for_decay(model, optimizer)
-    lay_schedule(model, first_step=0, num_batches=50)
+    set_schedule_length(model, first_step=0, num_batches=50)
     assert fit(model, num_batches=50) == decays_by(rates_of(10, 2))
     assert int(optimizer.iterations) == 10 and float(optimizer.learning_rate) == 0
     if total_steps is None:
-        lay_schedule(model, first_step=10, num_batches=20)
+        set_schedule_length(model, first_step=10, num_batches=20)
         assert fit(model, num_batches=20) == decays_by(rates_of(4, 2))
 
 
@@ -62,14 +62,14 @@ def test_so_do_keras_own_optimizers_count(model, total_steps):
         schedule, weight_decay=1.0, gradient_accumulation_steps=3, epsilon=1.0
     )
     compile_for_decay(model, optimizer)
-    lay_schedule(model, first_step=0, num_batches=12)
+    set_schedule_length(model, first_step=0, num_batches=12)
     assert fit(model, num_batches=12) == decays_by(rates_of(4, 0))
 
 
 def test_fewer_batches_than_a_step_takes(model):
     optimizer = AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0, gradient_accumulation_steps=5)
     compile_for_decay(model, optimizer)
-    lay_schedule(model, first_step=0, num_batches=3)
+    set_schedule_length(model, first_step=0, num_batches=3)
     assert fit(model, num_batches=3) == 1
     # Callbacks log the rate of the step that was not taken.
     assert float(optimizer.learning_rate) == pytest.approx(PEAK)
@@ -81,7 +81,7 @@ def test_a_callback_cannot_set_the_rate_of_a_schedule(model, total_steps):
     plateau = keras.callbacks.ReduceLROnPlateau(monitor="loss")
     for callbacks in (plateau, [plateau], keras.callbacks.CallbackList([plateau])):
         with pytest.raises(ValueError, match=r"ReduceLROnPlateau cannot .* AdamW\(2e-5\)"):
-            lay_schedule(model, 0, 4, callbacks=callbacks)
+            set_schedule_length(model, 0, 4, callbacks=callbacks)
     with pytest.raises(TypeError, match="its learning rate is not settable"):
         model.optimizer.learning_rate = PEAK / 4
 
@@ -91,14 +91,14 @@ def test_a_compiled_step_sees_another_length(model):
     """It is not compiled anew. JAX would take the old step from its cache as long as it is held."""
     optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
     compile_for_decay(model, optimizer)
-    lay_schedule(model, 0, 4)
+    set_schedule_length(model, 0, 4)
     assert fit(model, 4) == decays_by(rates_of(4, 0))
     step = model.train_function
-    lay_schedule(model, 4, 10)
+    set_schedule_length(model, 4, 10)
     assert fit(model, 10) == decays_by(rates_of(10, 0))
     assert model.train_function is step
     optimizer.learning_rate = LinearWarmupDecay(PEAK / 2, total_steps=18, warmup_steps=16)
-    lay_schedule(model, 14, 4)
+    set_schedule_length(model, 14, 4)
     assert fit(model, 4) == decays_by(
         [PEAK / 2 * rate for rate in (14 / 16, 15 / 16, 1 / 9, 1 / 18)]
     )
@@ -116,24 +116,24 @@ def test_without_an_end_the_rate_stays_at_the_peak(model):
     """Of `fit` before, of which the last rate is 0, nothing is left."""
     optimizer = AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0)
     compile_for_decay(model, optimizer)
-    lay_schedule(model, 0, 1)
+    set_schedule_length(model, 0, 1)
     fit(model, 1)
-    lay_schedule_without_end(model)
+    open_schedule_end(model)
     assert fit(model, 3) == decays_by([PEAK] * 3)
     step = model.train_function
-    lay_schedule_without_end(model)
+    open_schedule_end(model)
     assert model.train_function is step
 
 
 def test_without_an_end_the_rate_rises_over_the_warmup_steps(model):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, warmup_steps=2), weight_decay=1.0))
-    lay_schedule_without_end(model)
+    open_schedule_end(model)
     assert fit(model, 3) == decays_by([0, PEAK / 2, PEAK])
 
 
 def test_an_unknown_length(model):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK)))
     with pytest.raises(ValueError, match="Pass `steps_per_epoch`, or compile with"):
-        lay_schedule(model, 0, None)
+        set_schedule_length(model, 0, None)
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps=3)))
-    lay_schedule(model, 0, None)
+    set_schedule_length(model, 0, None)

@@ -1,7 +1,7 @@
 """Reads checkpoints of the original google-research/bert and google-research/albert."""
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
-from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields

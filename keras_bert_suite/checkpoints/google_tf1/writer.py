@@ -6,14 +6,14 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
-from keras_bert_suite.checkpoints.writer_parts import (
+from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
     check_rules,
     check_single_label,

@@ -15,7 +15,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     check_vocabulary,
     write_tokenizer,
 )
-from keras_bert_suite.checkpoints.writer_parts import (
+from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
     check_tokenizer,
     collect_weights,

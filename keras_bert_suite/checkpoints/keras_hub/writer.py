@@ -15,7 +15,7 @@ from keras_bert_suite.checkpoints.model_types.activation_names import find_their
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
-from keras_bert_suite.checkpoints.writer_parts import (
+from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
     check_rules,
     check_single_label,

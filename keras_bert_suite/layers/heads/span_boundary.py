@@ -21,7 +21,7 @@ class SpanBoundaryHead(VocabularyHead):
 
     A span is a run of neighbouring `mask_positions`, also where it is made of two spans that touch,
     as in SpanBERT's code. Tokens after the first `max_span_length` of a span share the last
-    embedding of a position; `find_spans` says which tokens these are.
+    embedding of a position; `find_masked_spans` says which tokens these are.
 
     Args:
         token_embedding: `keras.layers.ReversibleEmbedding` (V, E) of the backbone.
@@ -93,7 +93,7 @@ class SpanBoundaryHead(VocabularyHead):
         Returns:
             float (B, P, V) in the compute dtype, logits.
         """
-        left, right, places = find_spans(mask_positions)
+        left, right, places = find_masked_spans(mask_positions)
         last = ops.shape(sequence_output)[1] - 1
         # An unused slot, at position 0, has no left neighbour.
         boundaries = [ops.clip(position, 0, last) for position in (left, right)]
@@ -108,10 +108,10 @@ class SpanBoundaryHead(VocabularyHead):
         return self.score_vocabulary(x)
 
 
-def find_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def find_masked_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Finds the span of each masked token. A span is a run of neighbouring positions.
 
-    >>> find_spans([[2, 3, 7, 0]])
+    >>> find_masked_spans([[2, 3, 7, 0]])
     ([[1, 1, 6, -1]], [[4, 4, 8, 1]], [[0, 1, 0, 0]])
 
     Args:

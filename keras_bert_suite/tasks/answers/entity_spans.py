@@ -25,7 +25,8 @@ class EntitySpanAnswers(RowAnswers):
         if rows.is_packed:
             return outputs
         found = [
-            find_spans(window, rows.template) if window.ndim == 3 else window for window in outputs
+            find_entity_spans(window, rows.template) if window.ndim == 3 else window
+            for window in outputs
         ]
         words, characters = rows.tokenized.words, rows.tokenized.spans
         return [
@@ -48,14 +49,14 @@ class EntitySpanAnswers(RowAnswers):
         """list of B arrays, the spans of a batch of windows. All scores would take the memory."""
         if rows.is_packed:
             return outputs
-        return [find_spans(scores, rows.template) for scores in outputs]
+        return [find_entity_spans(scores, rows.template) for scores in outputs]
 
     def serve(self, ops, outputs, packed):
         """The answers for tokens: `scores` float32 (B, C, L, L)."""
         return {"scores": outputs}
 
 
-def find_spans(scores, template):
+def find_entity_spans(scores, template):
     """The spans with a score above 0, of scores (C, L, L).
 
     It returns float64 (M, 4): the positions of the two tokens, counted from the origin of the row,

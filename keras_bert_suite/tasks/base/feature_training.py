@@ -20,7 +20,7 @@ from keras_bert_suite.runs.batches import (
     choose_size,
     pack_rows,
 )
-from keras_bert_suite.training import lay_schedule
+from keras_bert_suite.training import set_schedule_length
 
 
 @whole_batches()
@@ -95,7 +95,7 @@ def fit_on_features(
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
-    lay_schedule(head, first_step, total, kwargs.get("callbacks"))
+    set_schedule_length(head, first_step, total, kwargs.get("callbacks"))
     if pooling is not None:
         return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
     features, labels, weights = data

@@ -40,7 +40,7 @@ from keras_bert_suite.training import (
     LinearWarmupDecay,
     Technique,
     forget_metrics,
-    lay_schedule_without_end,
+    open_schedule_end,
     read_loss,
     sum_before_clipping,
     take_class_ids,
@@ -456,7 +456,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         """
         weigh = self._weigh_classes(class_weight)
         batch = self._pack_batch(x, y, sample_weight, labelled=True, weigh=weigh)
-        lay_schedule_without_end(self)
+        open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
         if self.optimizer is not None:
             trainer.build_optimizer(self)

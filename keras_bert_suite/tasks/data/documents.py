@@ -1,7 +1,7 @@
 """Documents of any length, cut into windows that share one answer."""
 
 from keras_bert_suite.preprocessing.document_windows import pack_documents
-from keras_bert_suite.tasks.data.input_checks import check_segments
+from keras_bert_suite.tasks.data.input_checks import check_num_texts
 from keras_bert_suite.tasks.data.texts import TextData
 
 
@@ -45,7 +45,7 @@ class DocumentData(TextData):
                 another number of texts in a row.
         """
         self.check_can_pack()
-        check_segments(len(texts), self.encoder, self.input_names)
+        check_num_texts(len(texts), self.encoder, self.input_names)
         return self.pack_with(self.packer, texts)
 
     def pack_with(self, packer, texts):

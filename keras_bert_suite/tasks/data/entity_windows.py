@@ -73,7 +73,7 @@ def join_span_windows(found, windows):
     A span comes from the window that answers for the token in the middle of the span.
 
     Args:
-        found: list of N arrays (M, 4), from `find_spans`.
+        found: list of N arrays (M, 4), from `find_entity_spans`.
         windows: `WordWindows`.
 
     Returns:

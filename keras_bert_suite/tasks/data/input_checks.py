@@ -58,7 +58,7 @@ class EncoderInputs:
             ) from None
 
 
-def check_segments(num_segments, encoder, input_names):
+def check_num_texts(num_segments, encoder, input_names):
     """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"

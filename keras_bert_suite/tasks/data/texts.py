@@ -9,8 +9,8 @@ from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows, holds_texts
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.data.input_checks import (
+    check_num_texts,
     check_packed,
-    check_segments,
     default_names,
     order_columns,
 )
@@ -107,7 +107,7 @@ class TextData:
         Returns:
             tuple of text columns.
         """
-        check_segments(len(inputs), self.encoder, self.input_names)
+        check_num_texts(len(inputs), self.encoder, self.input_names)
         return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
 
     def keep_names(self, inputs, names):
@@ -175,7 +175,7 @@ class TextData:
                 texts in a row.
         """
         self.check_can_pack()
-        check_segments(len(texts), self.encoder, self.input_names)
+        check_num_texts(len(texts), self.encoder, self.input_names)
         pack = (
             self.packer.pack if isinstance(self.packer, SegmentPacker) else self._pack_by_keras_hub
         )

@@ -13,7 +13,7 @@ from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     compose_rules,
     make_final_sigma,
 )
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
+from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )

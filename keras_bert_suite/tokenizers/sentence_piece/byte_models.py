@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
+from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
 #: What the library subtracts from the lowest score for an unknown character.

@@ -16,7 +16,7 @@ from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
     make_byte_model,
     make_byte_pieces,
 )
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import find_edges
+from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import find_edges
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
 

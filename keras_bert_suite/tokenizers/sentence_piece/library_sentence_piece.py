@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.tokenizers.engines import drop_surrogates, place_characters
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import find_edges
+from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import find_edges
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
 

@@ -1,6 +1,6 @@
 """Tells of which kind the tokenizer in a file or a folder is."""
 
-from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import find_type

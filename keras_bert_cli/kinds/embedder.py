@@ -13,7 +13,7 @@ MOST_RANKS = 10
 POOLINGS = ("mean", "cls", "max", "first_last_average")
 
 
-class Embed(Kind):
+class EmbedKind(Kind):
     """Pairs of texts that match, or pairs with a score each."""
 
     name = "embed"
