@@ -26,6 +26,9 @@ class FGM(Technique):
     embedding matrix, by one norm over the whole matrix, so a good `epsilon` of theirs is another
     one here.
 
+    It needs a backbone of this package. It goes neither with `cache_batch_size` of a `TextEmbedder`
+    nor with `training_windows` of a `DocumentClassifier`: `compile` refuses them by name.
+
     Args:
         epsilon: float above 0, the length of r.
 
