@@ -9,6 +9,7 @@ import pytest
 from small_sentence_pieces import PIECES, make_albert
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
+<<<<<<< HEAD
 from keras_bert_suite import (
     BertBackbone,
     SegmentPacker,
@@ -16,6 +17,9 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     change_pattern,
 )
+=======
+from keras_bert_suite import change_pattern, encode_with_attention
+>>>>>>> template
 from keras_bert_suite.instances.pretraining_batches import name_arrays
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
@@ -129,6 +133,8 @@ def test_ranks_of_a_masker_reach_the_model(model):
     after = keras.ops.convert_to_numpy(
         backbone({**changed, "token_ids": token_ids})["sequence_output"]
     )
+    maps = encode_with_attention(backbone, changed)["attentions"]
+    assert all(np.delete(of_layer[row, :, :, last], last, axis=1).max() == 0 for of_layer in maps)
     differs = np.abs(after - before).max(axis=-1) > 1e-6
     assert differs[row].nonzero()[0].tolist() == [last] and not differs[1:].any()
 

@@ -15,6 +15,7 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     VisibleTokens,
 )
+from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
 from keras_bert_suite.models import LongformerBackbone
 from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_model
 
@@ -80,8 +81,8 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
             inputs["padding_mask"],
             global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
         )
-    visible = VisibleTokens(getattr(backbone, "attention_pattern", "bidirectional"))
-    return visible(inputs["padding_mask"], inputs.get("segment_ids"))
+    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    return VisibleTokens(pattern)(inputs["padding_mask"], inputs.get(ARRAYS_READ.get(pattern, "")))
 
 
 def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone) -> Any:

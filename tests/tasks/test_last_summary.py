@@ -17,6 +17,7 @@ from keras_bert_suite import (
     NezhaBackbone,
     RoFormerBackbone,
     SegmentPacker,
+    Seq2Seq,
     TextClassifier,
     TextEmbedder,
     WordPieceTokenizer,
@@ -123,6 +124,9 @@ def test_parts_that_do_not_fit():
     with pytest.raises(ValueError, match="pads rows on the left, and the table of positions"):
         TextClassifier(LastOfBert(**ONE_LAYER), 2, preprocessor=last)
     TextClassifier(LastOfBert(**ONE_LAYER), 2, preprocessor=make_packer(PaddedRight))
+    writes = LastOfBert(**ONE_LAYER, attention_pattern="seq2seq")
+    with pytest.raises(ValueError, match="rows that begin with the start token .* a PaddedRight"):
+        Seq2Seq(writes, preprocessor=make_packer(PaddedRight))
     with pytest.raises(ValueError, match="The last token of a right_to_left backbone sees only"):
         TextClassifier(LastSummary(**ONE_LAYER, attention_pattern="right_to_left"), 2)
     TextClassifier(LastSummary(**ONE_LAYER, attention_pattern="left_to_right"), 2)
