@@ -9,17 +9,14 @@ import pytest
 from small_sentence_pieces import PIECES, make_albert
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
-<<<<<<< HEAD
 from keras_bert_suite import (
     BertBackbone,
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
     change_pattern,
+    encode_with_attention,
 )
-=======
-from keras_bert_suite import change_pattern, encode_with_attention
->>>>>>> template
 from keras_bert_suite.instances.pretraining_batches import name_arrays
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
