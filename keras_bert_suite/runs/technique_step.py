@@ -28,8 +28,8 @@ def check_technique(model: Any, technique: Any) -> None:
     if not isinstance(getattr(model.backbone, "embeddings", None), BertEmbeddings):
         raise ValueError(
             f"{name} moves the embeddings of tokens, and those of a "
-            f"{type(model.backbone).__name__} cannot be moved. Load the checkpoint with a backbone "
-            "of this package, or drop `technique`."
+            f"{type(model.backbone).__name__} cannot be moved. Take an encoder of this package, or "
+            "drop `technique`."
         )
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(model, argument, None) is not None:

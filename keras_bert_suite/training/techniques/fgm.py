@@ -17,7 +17,7 @@ class FGM(Technique):
     L(embeddings + r). A step takes two forward and two backward passes, twice the time. It often
     helps on small training sets.
 
-    The rows of a batch move independently, so neither its size nor its replicas change a result.
+    Each row has a norm of its own, so the size of a batch and its replicas do not matter.
     All texts of a choice, or windows of a document, are one row. A row whose loss has no gradient
     does not move.
 
@@ -26,8 +26,9 @@ class FGM(Technique):
     embedding matrix, by one norm over the whole matrix, so a good `epsilon` of theirs is another
     one here.
 
-    It needs a backbone of this package. It goes neither with `cache_batch_size` of a `TextEmbedder`
-    nor with `training_windows` of a `DocumentClassifier`: `compile` refuses them by name.
+    It needs an encoder of this package, not a `BertEncoderDecoder`. It goes neither with
+    `cache_batch_size` of a `TextEmbedder` nor with `training_windows` of a `DocumentClassifier`:
+    `compile` refuses them by name.
 
     Args:
         epsilon: float above 0, the length of r.
