@@ -14,8 +14,7 @@ from keras_bert_suite.argument_checks import (
     check_share,
 )
 from keras_bert_suite.instances.instance_ranges import PAIR_MODES, ROW_MODES, plan_pairs, plan_rows
-from keras_bert_suite.preprocessing.packing import count_places
-from keras_bert_suite.tokenizers.row_template import count_special_tokens
+from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
 
 MODES = (*PAIR_MODES, *ROW_MODES)
 

@@ -29,6 +29,7 @@ def test_only_tokens_count(name):
     wanted = {
         "mean": lambda row, n: last[row, :n].mean(axis=0),
         "cls": lambda row, n: last[row, 0],
+        "last": lambda row, n: last[row, n - 1],
         "max": lambda row, n: last[row, :n].max(axis=0),
         "first_last_average": lambda row, n: (first[row, :n] + last[row, :n]).mean(axis=0) / 2,
     }[name]
@@ -50,5 +51,7 @@ def test_a_pooling_is_a_name_a_layer_or_its_configuration():
     copy = get_pooling(keras.layers.serialize(layer))
     assert type(copy) is FirstLastPooling and copy.name == "pooling"
     assert name_pooling(keras.layers.GlobalMaxPooling1D()) is None
-    with pytest.raises(ValueError, match="pooling must be one of mean, cls, max, .* got 'avg'"):
+    with pytest.raises(
+        ValueError, match="pooling must be one of mean, cls, last, max, .* got 'avg'"
+    ):
         get_pooling("avg")
