@@ -150,6 +150,10 @@ INTERNAL = {
         "Presets of tasks cannot be read. KerasHub's own `Task.from_preset` takes no task of ours "
         "on a backbone of another library.",
     ),
+    "keras.src.losses.loss": (
+        {"unscale_loss_for_distribution": ["value"]},
+        "With a technique, the logged loss under a strategy is that of one device.",
+    ),
     "keras.src.backend.common.variables": (
         {"AutocastScope": ["dtype"]},
         "Cached gradients under a mixed policy would be computed from rounded weights.",

@@ -25,6 +25,7 @@ from keras_bert_suite import (
     training,
 )
 from keras_bert_suite.training import SpanLoss
+from keras_bert_suite.training.techniques.technique import Gradients
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(6, 3, 4)).astype("float32")
@@ -73,6 +74,18 @@ def see_optimizer(optimizer):
     moments = [v for v in optimizer.variables if v.path.endswith(("momentum", "velocity"))]
     values = [to_numpy(ops.cast(v, "float32")).ravel() for v in (*layer.variables, *moments)]
     return np.concatenate(values), optimizer.name, [v.dtype for v in moments]
+
+
+def see_shifts(technique):
+    """The shifts of all passes after the first."""
+    shifts = []
+
+    def differentiate(shift=None):
+        shifts.append(shift)
+        return Gradients([], ops.convert_to_tensor(VECTORS), None, None)
+
+    technique.gradients(differentiate)
+    return np.array([to_numpy(shift) for shift in shifts[1:]]), len(shifts)
 
 
 NAMED = {"name": "x"}
@@ -148,6 +161,7 @@ TABLE = {
         {"average": "micro"},
         {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
     ),
+    training.FGM: (see_shifts, {}, {"epsilon": 0.3}),
     training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
 }  # fmt: skip
 
