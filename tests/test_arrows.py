@@ -27,7 +27,7 @@ ALLOWED = {
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
-    "instances": {"corpus", "preprocessing", "tokenizers", "data", "files", "argument_checks"},
+    "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
     "runs": {"preprocessing", "layers", "data", "training", "replicas", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data", "runs"),
