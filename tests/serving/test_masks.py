@@ -23,6 +23,7 @@ from keras_bert_suite import (
     export_saved_model,
 )
 from keras_bert_suite.serving.mask_answers import ServedMasks
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import pack_masked_texts
 
 tf = pytest.importorskip("tensorflow")
@@ -162,7 +163,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     packer = SegmentPacker(tokenizer, 256, padding_lengths=None)
     inputs = ["token_ids", "padding_mask"]
     task = SimpleNamespace(preprocessor=packer, backbone=SimpleNamespace(input=inputs))
-    wanted = pack_masked_texts(task.preprocessor, task.data.encoder, (texts,))
+    wanted = pack_masked_texts(packer, EncoderInputs(tuple(inputs)), (texts,))
     got = ServedMasks(task).pack((tf.constant(texts),))
     assert len(texts) > 250
     for name in inputs:
