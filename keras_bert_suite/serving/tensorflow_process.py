@@ -39,16 +39,23 @@ def write_under_tensorflow(write, task, directory, **options):
         **options: values that JSON can hold.
 
     Raises:
-        RuntimeError: if the process fails, with its last lines.
+        ValueError: if the class of the task is defined in the script that runs.
+        RuntimeError: if the process fails, with its error.
     """
     if keras.config.backend() == "tensorflow":
         write(task, directory, **options)
         return
+    task_module = type(task).__module__
+    if task_module == "__main__":
+        raise ValueError(
+            f"{type(task).__name__} is a class of the script that runs, which the process that "
+            "exports under TensorFlow does not import. Move the class into a module."
+        )
     with tempfile.TemporaryDirectory() as scratch:
         file = os.path.join(scratch, "task.keras")
         task.save(file)
         writer = f"{write.__module__}:{write.__name__}"
-        arguments = [writer, file, str(directory), json.dumps(options)]
+        arguments = [writer, file, str(directory), json.dumps(options), task_module]
         process = subprocess.run(
             [sys.executable, "-m", __name__, *arguments],
             env={
@@ -63,14 +70,21 @@ def write_under_tensorflow(write, task, directory, **options):
         )
     if process.returncode:
         raise RuntimeError(
-            f"The export under TensorFlow failed. The process said:\n{process.stderr[-2000:]}"
+            f"The export under TensorFlow failed. The process said:\n{_find_error(process.stderr)}"
         )
 
 
-def main(writer, file, directory, options):
+def _find_error(printed):
+    """The beginning of the last error that a process has printed. Its end may be long."""
+    _, found, error = printed.rpartition("\n  File ")
+    return error.partition("\n")[2][:2000] if found else printed[-2000:]
+
+
+def main(writer, file, directory, options, task_module):
     """Runs in the process that `write_under_tensorflow` starts."""
     from pathlib import Path
 
+    importlib.import_module(task_module)  # It registers the class of the task.
     module, _, name = writer.partition(":")
     write = getattr(importlib.import_module(module), name)
     write(keras.saving.load_model(file, compile=False), Path(directory), **json.loads(options))

@@ -421,3 +421,11 @@ def test_names_that_cannot_be_kept(tmp_path):
     make_classifier().save_to_preset(str(tmp_path / "preset"))
     with pytest.warns(UserWarning, match="holds a classification layer. It is left out"):
         TextClassifier.from_preset(tmp_path / "preset", num_classes=2)
+
+
+def test_labels_are_renamed_and_none_is_added():
+    classifier = make_classifier()
+    classifier.label_names = ["no", "yes"]
+    assert set(classifier.predict_labels(["good"], verbose=0)) <= {"no", "yes"}
+    with pytest.raises(ValueError, match="label_names must be 2 names, one for each output"):
+        classifier.label_names = ["yes"]

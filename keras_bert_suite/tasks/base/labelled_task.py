@@ -9,7 +9,6 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.layers import Dropout
-from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 
 
@@ -19,8 +18,19 @@ class LabelledTask(Task):
     #: The name of the layer of the head.
     head_name: str
 
-    #: list of C str.
-    label_names = part_attribute("data.labels", "names")
+    @property
+    def label_names(self) -> list[str]:
+        """list of C str. They may be renamed, one for each output."""
+        return self.data.labels.names
+
+    @label_names.setter
+    def label_names(self, names: Sequence[str]) -> None:
+        if len(names) != self.num_classes:
+            raise ValueError(
+                f"label_names must be {self.num_classes} names, one for each output, got "
+                f"{list(names)}."
+            )
+        self.data.labels.names = list(names)
 
     #: Values for a new head, instead of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
