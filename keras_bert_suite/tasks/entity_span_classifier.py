@@ -186,15 +186,5 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         ]
         return score_spans(wanted, found)
 
-    def predict(
-        self,
-        x: Inputs = None,
-        batch_size: int | None = None,
-        steps: int | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        answers = self.answers
-        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
-
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}

@@ -23,6 +23,10 @@ class RowAnswers:
         """
         return np.stack(outputs) if isinstance(outputs, list) else outputs
 
+    #: function(outputs, rows) -> what `decode` needs of the outputs for a batch, where all outputs
+    #: would be too large to be kept; None keeps them.
+    condense = None
+
     #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
     #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
     #: graph or symbolic. `packed` is the dict of its inputs.

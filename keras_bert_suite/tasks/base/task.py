@@ -328,7 +328,8 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         Raises:
             ValueError: in all processes of JAX, if they have different models, arguments or rows.
         """
-        return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
+        answers = self.answers
+        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
 
     @whole_batches()
     def predict_with(
