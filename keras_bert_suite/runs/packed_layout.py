@@ -30,11 +30,22 @@ def check_can_pack_sequences(task):
             f"A {type(task.backbone).__name__} has several rows for each example, which cannot be "
             "packed. Drop sequence_packing."
         )
+    check_encodes_whole_batches(task, "a batch cannot be packed as a whole", "sequence_packing")
+
+
+def check_encodes_whole_batches(model, problem, option):
+    """Raises a ValueError if the encoder of a model sees only some rows of a batch at once.
+
+    Args:
+        model: task.
+        problem: str, what is then impossible.
+        option: str, the argument that asks for it.
+    """
     for argument in ("cache_batch_size", "training_windows"):
-        if getattr(task, argument, None) is not None:
+        if getattr(model, argument, None) is not None:
             raise ValueError(
-                f"{argument}={getattr(task, argument)} encodes only some rows of a batch at once, "
-                f"so a batch cannot be packed as a whole. Drop sequence_packing or {argument}."
+                f"{argument}={getattr(model, argument)} encodes only some rows of a batch at once, "
+                f"so {problem}. Drop {option} or {argument}."
             )
 
 

@@ -7,6 +7,7 @@ from keras import ops
 from keras.src.losses.loss import unscale_loss_for_distribution
 
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.training import Technique
 from keras_bert_suite.training.techniques.differentiation import apply_gradients, differentiate
 from keras_bert_suite.training.techniques.technique import Batch, Gradients
@@ -31,12 +32,8 @@ def check_technique(model: Any, technique: Any) -> None:
             f"{type(model.backbone).__name__} cannot be moved. Take an encoder of this package, or "
             "drop `technique`."
         )
-    for argument in ("cache_batch_size", "training_windows"):
-        if getattr(model, argument, None) is not None:
-            raise ValueError(
-                f"{argument}={getattr(model, argument)} encodes only some rows of a batch at once, "
-                f"so {name} cannot move the embeddings of all. Drop {argument} or `technique`."
-            )
+    problem = f"{name} cannot move the embeddings of all"
+    check_encodes_whole_batches(model, problem, "`technique`")
 
 
 def take_step(model: Any, *arguments: Any) -> Any:
