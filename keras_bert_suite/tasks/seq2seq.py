@@ -140,7 +140,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     def from_preset(
         cls, preset: PathLike, *, decoder: PathLike | None = None, **kwargs: Any
     ) -> Self:
-        """Builds the task from a checkpoint, or from one of an encoder and one of a decoder.
+        """Builds the task from a checkpoint, or from two: of an encoder and of a decoder.
 
         ```python
         Seq2Seq.from_preset("bert")                      # UniLM: one BERT, no new weights

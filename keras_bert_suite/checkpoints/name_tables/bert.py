@@ -79,7 +79,7 @@ def part_of(name):
 
 
 def is_of_head(path):
-    """Whether our path is one of a head. A file may have heads that a model lacks."""
+    """Whether a path of ours belongs to a head. A file may have heads that a model lacks."""
     return path.partition("/")[0] in HEADS_BY_LAYER
 
 
