@@ -123,7 +123,7 @@ def _flip(target, number, rng):
 
 def make_checkpoints(folder, bench):
     """The newer one of two training checkpoints."""
-    from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
+    from keras_bert_suite.runs.run_checkpoints import find_checkpoint, read_arrays
 
     whole = bench.undisturbed.output / "checkpoints"
     for path in sorted(whole.iterdir())[-2:]:

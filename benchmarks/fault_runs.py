@@ -92,7 +92,7 @@ def import_everything():
 
     import keras_bert_cli.pretraining_report  # noqa: F401
     import keras_bert_suite.corpus
-    import keras_bert_suite.instances  # noqa: F401
+    import keras_bert_suite.pretraining  # noqa: F401
     from keras_bert_suite import TrainingCheckpoint
 
     begin, end = TrainingCheckpoint.on_train_begin, TrainingCheckpoint.on_train_batch_end
@@ -258,7 +258,7 @@ class Pretraining(Run):
 
     def read_variables(self):
         """dict of name -> bytes, all variables of the last checkpoint."""
-        from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
+        from keras_bert_suite.runs.run_checkpoints import find_checkpoint, read_arrays
 
         path, _ = find_checkpoint(self.output / "checkpoints")
         arrays = read_arrays(path)

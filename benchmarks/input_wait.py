@@ -40,7 +40,7 @@ def main():
 
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import open_corpus, read_tokenizer
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.pretraining import PretrainingBatches
 
     tokenizer = read_tokenizer(options.corpus)
     masker = kbs.TokenMasker(tokenizer, max_predictions=PREDICTIONS)

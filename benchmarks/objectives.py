@@ -116,7 +116,7 @@ def make_pretraining(objective, corpus, seed, steps):
 
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import open_corpus, read_tokenizer
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.pretraining import PretrainingBatches
 
     keras.utils.set_random_seed(seed)
     tokenizer = read_tokenizer(corpus)

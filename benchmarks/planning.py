@@ -13,7 +13,7 @@ Side "blocks" shuffles 8 blocks of a million sentences together, which is the de
 shuffles the whole corpus, as former versions did. It takes 1 billion tokens only, since its memory
 grows with the corpus. Each side makes some batches, and then goes on to its next plan.
 
-The tables of mixing look at batches of the first stretches, and compare them with rows drawn from
+The tables of mixing look at batches of the first sections, and compare them with rows drawn from
 the whole corpus.
 """
 
@@ -109,7 +109,7 @@ def measure(folder, shuffle_blocks):
     """dict, with a value for each of `COLUMNS`."""
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import hold_out, open_corpus
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.pretraining import PretrainingBatches
 
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokens += [f"w{number}" for number in range(VOCABULARY_SIZE - len(tokens))]
@@ -130,10 +130,10 @@ def measure(folder, shuffle_blocks):
     for index in range(1, 1 + BATCHES_TIMED):
         batches[index]
     rate = BATCHES_TIMED / (time.process_time() - begin)
-    # The second half of a stretch makes the plan of the next stretch.
-    stretches = -(-training.num_blocks // (shuffle_blocks or training.num_blocks))
+    # The second half of a section makes the plan of the next section.
+    sections = -(-training.num_blocks // (shuffle_blocks or training.num_blocks))
     for share in (0.6, 1.1):
-        batches[int(share * len(batches) / stretches)]
+        batches[int(share * len(batches) / sections)]
     *seconds, _ = np.diff(times)
     first = times[-1] - times[0]
     figures = *seconds, first, processor, rate, find_memory(None), imported
@@ -141,29 +141,29 @@ def measure(folder, shuffle_blocks):
 
 
 def measure_mixing(folder):
-    """Compares batches of the first stretches of an epoch with rows drawn from the whole corpus.
+    """Compares batches of the first sections of an epoch with rows drawn from the whole corpus.
 
     Returns:
         list of rows of a table: the name of a side, the result of `describe_rows`, and the share of
-        the instances of a stretch that is left out (above 0) or visited twice (below 0).
+        the instances of a section that is left out (above 0) or visited twice (below 0).
     """
     from keras_bert_suite.corpus import open_corpus
-    from keras_bert_suite.instances.epoch_stretches import count_instances, divide_blocks
-    from keras_bert_suite.instances.instance_planner import InstancePlanner
-    from keras_bert_suite.instances.pretraining_batches import SHUFFLE_BLOCKS
+    from keras_bert_suite.pretraining.epoch_sections import count_instances, divide_blocks
+    from keras_bert_suite.pretraining.instance_planner import InstancePlanner
+    from keras_bert_suite.pretraining.pretraining_batches import SHUFFLE_BLOCKS
 
     corpus, rng = open_corpus(folder), np.random.default_rng(0)
     planner = InstancePlanner(corpus, LENGTH)
     counts = count_instances(planner, corpus.block_sentences)
-    num_stretches = -(-corpus.num_blocks // SHUFFLE_BLOCKS)
+    num_sections = -(-corpus.num_blocks // SHUFFLE_BLOCKS)
     rows = []
-    for number, blocks in enumerate(divide_blocks(corpus.num_blocks, num_stretches, 0, 0)):
+    for number, blocks in enumerate(divide_blocks(corpus.num_blocks, num_sections, 0, 0)):
         if number == STRETCHES_MIXED:
             break
         plan = planner.plan(0, blocks)
         documents = find_documents(plan, rng.permutation(len(plan))[:ROWS_MIXED])
         left_out = 1 - counts[blocks].sum() / len(plan)
-        rows.append([f"stretch {number + 1}", *describe_rows(documents, corpus), f"{left_out:.2%}"])
+        rows.append([f"section {number + 1}", *describe_rows(documents, corpus), f"{left_out:.2%}"])
     drawn = []
     for block, wanted in enumerate(rng.multinomial(ROWS_MIXED, counts / counts.sum())):
         plan = planner.plan(0, [block])
@@ -217,7 +217,7 @@ def main():
         if side == "mixing":
             report({"rows": measure_mixing(options.folder / size)})
         else:
-            from keras_bert_suite.instances.pretraining_batches import SHUFFLE_BLOCKS
+            from keras_bert_suite.pretraining.pretraining_batches import SHUFFLE_BLOCKS
 
             blocks = {"blocks": SHUFFLE_BLOCKS, "whole": None}[side]
             report(measure(options.folder / size, blocks))

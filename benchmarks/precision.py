@@ -33,7 +33,7 @@ def train(side, corpus, steps):
 
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import hold_out, open_corpus, read_tokenizer
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.pretraining import PretrainingBatches
 
     dtype, seed, momentum_dtype = SIDES[side]
     keras.utils.set_random_seed(seed)

@@ -50,7 +50,7 @@ def measure_ours(options, text):
     begin = time.perf_counter()
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus import open_corpus, prepare_corpus
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.pretraining import PretrainingBatches
 
     start = time.perf_counter() - begin
     with tempfile.TemporaryDirectory() as folder:

@@ -33,9 +33,9 @@ from scipy import stats
 
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances.google_examples import GoogleExamples
-from keras_bert_suite.instances.instance_planner import InstancePlanner
-from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
+from keras_bert_suite.pretraining.google_examples import GoogleExamples
+from keras_bert_suite.pretraining.instance_planner import InstancePlanner
+from keras_bert_suite.pretraining.pretraining_batches import PretrainingBatches
 
 flags.DEFINE_string("google", None, "TFRecord file of Google's script.", required=True)
 flags.DEFINE_string("corpus", None, "The text it was made from.", required=True)

@@ -19,7 +19,7 @@ import keras
 
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus import hold_out, open_corpus, prepare_corpus
-from keras_bert_suite.instances import PretrainingBatches
+from keras_bert_suite.pretraining import PretrainingBatches
 
 keras.utils.set_random_seed(0)
 corpus = Path(globals().get("__file__", "")).parent / "data" / "inaugural.jsonl.gz"

@@ -332,7 +332,7 @@ def settings_of(values):
 def make_batches(values, objective, corpora, tokenizer):
     """(batches to train on, batches to evaluate on or None)."""
     from keras_bert_suite.corpus import hold_out
-    from keras_bert_suite.instances import MixedBatches, PretrainingBatches, share_rows
+    from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches, share_rows
 
     sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
     maskers = [objective.make_masker(values, corpus, tokenizer) for corpus in corpora]

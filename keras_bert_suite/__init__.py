@@ -27,6 +27,14 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
+from keras_bert_suite.masking import (
+    LanguageModelMixture,
+    NextTokenTargets,
+    TokenMasker,
+    TokenShuffler,
+    find_similar_words,
+    rarity_weights,
+)
 from keras_bert_suite.models import (
     AlbertBackbone,
     BertBackbone,
@@ -42,15 +50,8 @@ from keras_bert_suite.models import (
     RoFormerBackbone,
     change_pattern,
 )
-from keras_bert_suite.preprocessing import (
-    LanguageModelMixture,
-    NextTokenTargets,
-    SegmentPacker,
-    TokenMasker,
-    TokenShuffler,
-    find_similar_words,
-    rarity_weights,
-)
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
     export_litert,
     export_onnx,
@@ -95,7 +96,6 @@ from keras_bert_suite.training import (
     LinearWarmupDecay,
     MaskedLMLoss,
     Technique,
-    TrainingCheckpoint,
     Triplet,
 )
 

@@ -31,7 +31,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
-from keras_bert_suite.training.model_variables import named_variables
+from keras_bert_suite.runs.model_variables import named_variables
 
 B, L, P, V, STEPS = 8, 12, 3, 32, 10
 

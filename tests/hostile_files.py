@@ -211,7 +211,7 @@ def mutate_table(data, rng):
 
 def mutate_records(data, rng):
     """Changes a record of a TFRecord file, whose checksums stay right."""
-    from keras_bert_suite.instances.tf_example import find_records, frame_record
+    from keras_bert_suite.pretraining.tf_example import find_records, frame_record
 
     if rng.random() < 0.3:
         return mutate_bytes(data, rng)

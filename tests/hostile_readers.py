@@ -226,8 +226,8 @@ def make_records(folder):
 
     from keras_bert_suite import TokenMasker, WordPieceTokenizer
     from keras_bert_suite.corpus.token_corpus import TokenCorpus
-    from keras_bert_suite.instances.google_examples import write_google_examples
-    from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
+    from keras_bert_suite.pretraining.google_examples import write_google_examples
+    from keras_bert_suite.pretraining.pretraining_batches import PretrainingBatches
 
     corpus = TokenCorpus.from_documents([[[5 + d, 6, 7] for _ in range(4)] for d in range(6)])
     masker = TokenMasker(WordPieceTokenizer(VOCABULARY), max_predictions=3)
@@ -236,7 +236,7 @@ def make_records(folder):
 
 
 def read_records(folder):
-    from keras_bert_suite.instances.google_examples import GoogleExamples
+    from keras_bert_suite.pretraining.google_examples import GoogleExamples
 
     examples = GoogleExamples(folder / "examples.tfrecord", batch_size=1)
     for index in range(len(examples)):
@@ -273,8 +273,8 @@ def read_rows(folder):
 
 def make_run(folder):
     from keras_bert_cli.run_settings import write_settings
-    from keras_bert_suite.training.progress import Progress
-    from keras_bert_suite.training.run_checkpoints import write_checkpoint
+    from keras_bert_suite.runs.progress import Progress
+    from keras_bert_suite.runs.run_checkpoints import write_checkpoint
 
     write_checkpoint(folder, Progress(0, 1, 7, 7), {"a": np.zeros(3), "b": np.ones(2)}, keep=1)
     settings = {"steps": 6, "report_every": 2, "output": "x", "checkpoint": None, "finished": 0}
@@ -283,7 +283,7 @@ def make_run(folder):
 
 def read_run(folder):
     from keras_bert_cli import pretrain_folder
-    from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
+    from keras_bert_suite.runs.run_checkpoints import find_checkpoint, read_arrays
 
     pretrain_folder.read_run(folder)
     found = find_checkpoint(folder)

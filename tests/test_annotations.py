@@ -7,7 +7,7 @@ from importlib import resources
 import keras_bert_suite
 
 #: Rooms whose `__all__` the README uses.
-ROOMS = ("keras_bert_suite", "keras_bert_suite.corpus", "keras_bert_suite.instances")
+ROOMS = ("keras_bert_suite", "keras_bert_suite.corpus", "keras_bert_suite.pretraining")
 
 
 def list_functions():

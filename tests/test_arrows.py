@@ -17,7 +17,7 @@ ALLOWED = {
     "replicas": {"files"},
     "layers": {"replicas"},
     "checkpoints": {"files"},
-    "training": {"files", "replicas", "argument_checks"},
+    "training": {"replicas", "argument_checks"},
     "models": {"layers", "checkpoints", "argument_checks"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
     "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
@@ -27,16 +27,20 @@ ALLOWED = {
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
-    "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
-    "runs": {"preprocessing", "layers", "data", "training", "replicas", "argument_checks"},
+    "masking": {"preprocessing", "tokenizers", "models", "files", "argument_checks"},
+    "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
+    "runs": {
+        *("preprocessing", "layers", "data", "training"),
+        *("replicas", "files", "argument_checks"),
+    },
     "tasks": {
-        *("layers", "models", "tokenizers", "preprocessing", "data", "runs"),
+        *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
-        *("data", "layers", "models", "tokenizers", "preprocessing"),
-        *("training", "tasks", "serving"),
+        *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
+        *("training", "runs", "tasks", "serving"),
     },
 }
 
@@ -47,6 +51,7 @@ TENSORFLOW = {
     "data/label_tensors.py": "encodes labels in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
+    "masking/": "works on TensorFlow's tensors when it is handed some",
     "training/gradient_cache.py": "writes a gradient of its own under that backend",
     "layers/dense.py": "writes the product so that TensorFlow joins it, under that backend",
     "layers/dropout.py": "draws random bits under that backend",

@@ -17,7 +17,7 @@ from keras_bert_suite import (
     change_pattern,
     encode_with_attention,
 )
-from keras_bert_suite.instances.pretraining_batches import name_arrays
+from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
 

@@ -1,1 +1,5 @@
-"""A run from its start to its end: batches, training, evaluation, prediction."""
+"""A run of a model over data, from start to end: batches, checkpoints, resumption, prediction."""
+
+from keras_bert_suite.runs.training_checkpoint import TrainingCheckpoint
+
+__all__ = ["TrainingCheckpoint"]

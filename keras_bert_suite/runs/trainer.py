@@ -11,9 +11,10 @@ from keras_bert_suite.runs.batches import (
     training_batches,
 )
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
+from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
 from keras_bert_suite.runs.weight_lock import lock_weights
-from keras_bert_suite.training import find_training_checkpoint, set_schedule_length
+from keras_bert_suite.training import set_schedule_length
 
 
 def fit(

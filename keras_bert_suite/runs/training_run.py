@@ -10,7 +10,8 @@ import numpy as np
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
-from keras_bert_suite.training import Progress, TrainingCheckpoint
+from keras_bert_suite.runs.progress import Progress
+from keras_bert_suite.runs.training_checkpoint import TrainingCheckpoint
 
 
 def find_progress(optimizer, checkpoint):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.masking.maskable_units import MaskVocabulary, UnitFinder
+from keras_bert_suite.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.tasks.answers.probabilities import softmax
 
 

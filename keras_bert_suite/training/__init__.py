@@ -1,4 +1,4 @@
-"""Optimizers, schedules, losses, metrics and checkpoints."""
+"""Optimizers, schedules, losses, metrics and techniques."""
 
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.embedding_losses import (
@@ -31,16 +31,10 @@ from keras_bert_suite.training.metrics import (
     forget_metrics,
     track_finite_losses,
 )
-from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.technique import Technique
-from keras_bert_suite.training.torch_generators import separate_generators
-from keras_bert_suite.training.training_checkpoint import (
-    TrainingCheckpoint,
-    find_training_checkpoint,
-)
 
 __all__ = [
     "AdamW",
@@ -60,22 +54,18 @@ __all__ = [
     "MaskedLMLoss",
     "OneHotLoss",
     "SpanLoss",
-    "Progress",
     "ReplacedTokenAccuracy",
     "ReplacedTokenLoss",
     "ReplacedTokenRecall",
     "TokenAccuracy",
-    "TrainingCheckpoint",
     "Technique",
     "Triplet",
     "encode_in_parts",
-    "find_training_checkpoint",
     "forget_metrics",
     "is_loss_of_keras",
     "set_schedule_length",
     "open_schedule_end",
     "read_loss",
-    "separate_generators",
     "sum_before_clipping",
     "take_class_ids",
     "track_finite_losses",

@@ -7,7 +7,6 @@ import keras
 
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 from keras_bert_suite.training.schedules import LinearWarmupDecay
-from keras_bert_suite.training.step_watchdog import unwrap_optimizer
 
 #: Keras' callbacks that assign `optimizer.learning_rate`.
 RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
@@ -53,6 +52,11 @@ def open_schedule_end(model: keras.Model) -> None:
         return
     schedule.span(int(keras.ops.convert_to_numpy(optimizer.iterations)), math.inf)
     _hand_over(model, optimizer)
+
+
+def unwrap_optimizer(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """The optimizer that a `LossScaleOptimizer` wraps, or the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def _hand_over(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:

@@ -10,8 +10,8 @@ from keras_bert_cli import main, masker_flags, pretrain
 from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES, choose_objective
 from keras_bert_suite.corpus import read_tokenizer
-from keras_bert_suite.instances import instance_planner, instance_ranges
-from keras_bert_suite.preprocessing.masking import token_masker
+from keras_bert_suite.masking import token_masker
+from keras_bert_suite.pretraining import instance_planner, instance_ranges
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {

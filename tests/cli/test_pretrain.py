@@ -18,7 +18,7 @@ from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_suite import Pretrainer
 from keras_bert_suite.files import folder_lock
 from keras_bert_suite.files.atomic_file import read_sealed_json, write_sealed_json
-from keras_bert_suite.training.run_checkpoints import read_arrays
+from keras_bert_suite.runs.run_checkpoints import read_arrays
 
 
 def test_what_a_run_leaves(pretrained):

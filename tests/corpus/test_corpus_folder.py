@@ -27,7 +27,7 @@ from keras_bert_suite.corpus import (
     shard_reader,
     verify_corpus,
 )
-from keras_bert_suite.instances import PretrainingBatches
+from keras_bert_suite.pretraining import PretrainingBatches
 
 DOCUMENTS = make_documents(60)
 EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())

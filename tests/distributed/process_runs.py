@@ -20,7 +20,7 @@ import numpy as np
 from device_runs import RUNS, VALIDATION_STEPS, Batches, build, distribute
 
 from keras_bert_suite import TrainingCheckpoint
-from keras_bert_suite.training.variable_pieces import cut_pieces
+from keras_bert_suite.runs.variable_pieces import cut_pieces
 
 
 def signal_at(process, name, number, end="on_train_batch_end"):

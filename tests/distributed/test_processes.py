@@ -9,8 +9,8 @@ import pytest
 from child_process import finish, start
 from device_runs import STEPS, VALIDATION_STEPS
 
-from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
-from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
+from keras_bert_suite.runs.run_checkpoints import find_checkpoint, read_arrays
+from keras_bert_suite.runs.variable_pieces import Pieces, join_pieces
 
 pytestmark = [
     pytest.mark.backend("jax"),

@@ -36,7 +36,7 @@ from keras_bert_suite.preprocessing.segment_packer import (
     RobertaSegmentPacker,
 )
 
-ROOMS = ("keras_bert_suite.tokenizers", "keras_bert_suite.preprocessing")
+ROOMS = tuple(f"keras_bert_suite.{room}" for room in ("tokenizers", "preprocessing", "masking"))
 TEXTS = ["Café cafe good GOOD", " the  low film aaaa", "e\u0301 x龥 z lowd", "[SEP] <mask>"]
 WORDS = [*VOCABULARY, "cafe", "café", "z", *"这部电影很好看"]
 BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]

@@ -12,7 +12,7 @@ from small_tasks import FIRST, LABELS, make_task
 
 from keras_bert_suite import AdamW, TrainingCheckpoint
 from keras_bert_suite.replicas import process_watch
-from keras_bert_suite.training import training_checkpoint
+from keras_bert_suite.runs import training_checkpoint
 
 #: Batches of an epoch, and the batch of a run at which a process gets a signal.
 EPOCH_STEPS = len(FIRST) // BATCH_SIZE

@@ -37,7 +37,7 @@ from keras_bert_suite import (
     ScalarMix,
     TrainingCheckpoint,
 )
-from keras_bert_suite.training.model_variables import named_variables
+from keras_bert_suite.runs.model_variables import named_variables
 
 EPOCHS = 2
 #: The middle of the second epoch.

@@ -27,8 +27,8 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances import PretrainingBatches
-from keras_bert_suite.instances.pretraining_batches import name_arrays
+from keras_bert_suite.pretraining import PretrainingBatches
+from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 
 #: Paths of the head -> names in transformers, beside those of `peer_weights`.
 HEAD = {

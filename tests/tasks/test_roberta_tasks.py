@@ -20,7 +20,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.corpus import open_corpus, prepare_corpus, read_tokenizer
 from keras_bert_suite.data.word_rows import as_column
-from keras_bert_suite.instances import PretrainingBatches
+from keras_bert_suite.pretraining import PretrainingBatches
 from keras_bert_suite.tasks.data.word_windows import tokenize_rows
 
 TEXTS, LABELS = make_reviews(8)

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
-from keras_bert_suite.preprocessing import TokenMasker
+from keras_bert_suite.masking import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.data.labels import NoLabels
 from keras_bert_suite.tasks.data.texts import TextData

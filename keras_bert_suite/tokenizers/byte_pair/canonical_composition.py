@@ -1,11 +1,11 @@
 """Unicode's canonical composition (NFC) of text, in the version of the Rust library.
 
-Only two kinds of stretches of a text change: characters that join what is before them, with the
+Only two kinds of parts of a text change: characters that join what is before them, with the
 character before them, and single characters that have a replacement. The tables are frozen as the
 Rust library `tokenizers` 0.23 has them, and so transformers. What is in no table stays as it is,
-also if a later version of Unicode composes it. Within a stretch all characters are old, and the
+also if a later version of Unicode composes it. Within a part all characters are old, and the
 stability policy of Unicode says that the composition of old characters never changes. So Python or
-ICU may compose a stretch, whatever their version of Unicode.
+ICU may compose a part, whatever their version of Unicode.
 """
 
 import functools
@@ -21,7 +21,7 @@ LEADING, JOINING, REPLACED = read_tables("byte_pair/canonical_composition.txt")
 
 @functools.cache
 def changing_pattern():
-    """The compiled expression of the stretches of a text that composition may change."""
+    """The compiled expression of the parts of a text that composition may change."""
     leading, joining, replaced = map(python_class, (LEADING, JOINING, REPLACED))
     return re.compile(f"[{leading}]?[{joining}]+|[{replaced}]")
 
@@ -36,7 +36,7 @@ def compose(text):
 def compose_with_spans(text):
     """str -> (its composition; for each character of it the first and the last + 1 of `text`).
 
-    All characters of a stretch that has changed come from the whole stretch.
+    All characters of a part that has changed come from the whole part.
     """
     composed, spans, place = [], [], 0
     for match in changing_pattern().finditer(text):

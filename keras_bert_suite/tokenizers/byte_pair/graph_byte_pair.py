@@ -25,7 +25,7 @@ class GraphBytePair(GraphEngine):
     """String tensors to ids inside a TensorFlow graph.
 
     The words are found from the classes of characters. The merges then continue in all words at
-    once: each step makes, in every stretch of bytes, the merge that comes first in the list.
+    once: each step makes, in each part of a word, the merge that comes first in the list.
     Stretches are parts of words that no merge can join.
 
     Args: as for `CachedBytePair`.
@@ -175,38 +175,38 @@ class GraphBytePair(GraphEngine):
         if self._num_merges:
             joined = tf.gather(self._joined_bytes, 256 * byte[:-1] + byte[1:])
             cut = (words[1:] != words[:-1]) | ~joined
-            stretch = tf.pad(tf.cumsum(tf.cast(cut, tf.int64)), [[1, 0]])[:count]
+            part = tf.pad(tf.cumsum(tf.cast(cut, tf.int64)), [[1, 0]])[:count]
             pieces, *_ = tf.while_loop(
-                lambda pieces, first, stretch: tf.size(first) > 1,
+                lambda pieces, first, part: tf.size(first) > 1,
                 self._merge_once,
-                (pieces, tf.range(count), stretch),
+                (pieces, tf.range(count), part),
                 (tf.TensorShape([None]),) * 3,
             )
         first = tf.where(pieces >= 0)[:, 0]
         last = tf.concat([first[1:], tf.fill(tf.minimum(tf.shape(first), 1), count)], axis=0) - 1
         return tf.gather(pieces, first), first, last
 
-    def _merge_once(self, pieces, first, stretch):
-        """Makes the first merge of each stretch.
+    def _merge_once(self, pieces, first, part):
+        """Makes the first merge of each part.
 
         Most words are done after a few steps, and a long word takes many. So a step has only the
-        tokens of stretches that are not done: `first` (K,) has their first bytes, and `stretch`
-        (K,) their stretches. `pieces` (N,) has the token that begins at each byte.
+        tokens of parts that are not done: `first` (K,) has their first bytes, and `part`
+        (K,) their parts. `pieces` (N,) has the token that begins at each byte.
         """
         import tensorflow as tf
 
         ids = tf.gather(pieces, first)
         key = tf.cast(ids[:-1], tf.int64) * self._num_pieces + tf.cast(ids[1:], tf.int64)
         at = tf.minimum(tf.searchsorted(self._keys, key), self._num_merges - 1)
-        found = (tf.gather(self._keys, at) == key) & (stretch[1:] == stretch[:-1])
+        found = (tf.gather(self._keys, at) == key) & (part[1:] == part[:-1])
         rank = tf.gather(self._ranks, at)
         if not self._merges_in_order:
             # Merges are made one at a time: a merge may make a pair whose rank is lower than its
             # own.
             rank = rank * tf.size(pieces, tf.int64) + first[:-1]
         rank = tf.where(found, rank, tf.int64.max)
-        lowest = tf.math.segment_min(tf.pad(rank, [[0, 1]], constant_values=tf.int64.max), stretch)
-        lowest = tf.gather(lowest, stretch)
+        lowest = tf.math.segment_min(tf.pad(rank, [[0, 1]], constant_values=tf.int64.max), part)
+        lowest = tf.gather(lowest, part)
         chosen = found & (rank == lowest[:-1])
         # The pairs in "aaa" overlap, so every second pair of overlapping pairs is taken.
         place = tf.range(tf.size(rank, tf.int64))
@@ -223,7 +223,7 @@ class GraphBytePair(GraphEngine):
             tf.concat([merged, tf.fill(tf.shape(merged), -1)], axis=0),
         )
         kept = tf.pad(~chosen, [[1, 0]], constant_values=True) & (lowest < tf.int64.max)
-        return pieces, tf.boolean_mask(first, kept), tf.boolean_mask(stretch, kept)
+        return pieces, tf.boolean_mask(first, kept), tf.boolean_mask(part, kept)
 
 
 def _neighbour(values, rows, by, outside):

@@ -11,7 +11,7 @@ _PLAIN, _LEADING, _JOINING, _REPLACED = range(4)
 class GraphComposition:
     """Composes the characters of a batch as `canonical_composition.compose` does.
 
-    Most texts have nothing to compose. So only the stretches that may change become strings, which
+    Most texts have nothing to compose. So only the parts that may change become strings, which
     TensorFlow Text composes.
     """
 
@@ -33,8 +33,8 @@ class GraphComposition:
             starts, ends, rows: int64 (N,), where each begins and ends in its text, and its row.
 
         Returns:
-            the same four for the composed characters. The characters of a stretch that has changed
-            come from the whole stretch.
+            the same four for the composed characters. The characters of a part that has changed
+            come from the whole part.
         """
         import tensorflow as tf
         import tensorflow_text as tf_text
@@ -44,9 +44,9 @@ class GraphComposition:
         same_row = tf.concat([[False], rows[1:] == rows[:-1]], axis=0)[: tf.size(rows)]
         before = tf.concat([[_PLAIN], tf.cast(kinds, tf.int32)[:-1]], axis=0)[: tf.size(rows)]
         follows = joins & same_row & (before != _PLAIN)
-        stretch = tf.cumsum(tf.cast(~follows, tf.int64)) - 1
-        may_change = tf.math.segment_max(tf.cast(joins | (kinds == _REPLACED), tf.int32), stretch)
-        chosen = tf.gather(may_change, stretch) > 0
+        part = tf.cumsum(tf.cast(~follows, tf.int64)) - 1
+        may_change = tf.math.segment_max(tf.cast(joins | (kinds == _REPLACED), tf.int32), part)
+        chosen = tf.gather(may_change, part) > 0
 
         places = tf.boolean_mask(tf.range(tf.size(rows, tf.int64)), chosen)
         begins = tf.boolean_mask(~follows, chosen)

@@ -1,0 +1,17 @@
+"""Masking: which tokens pretraining hides or moves, and which tokens it predicts."""
+
+from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
+from keras_bert_suite.masking.next_tokens import NextTokenTargets
+from keras_bert_suite.masking.similar_words import find_similar_words
+from keras_bert_suite.masking.token_masker import TokenMasker
+from keras_bert_suite.masking.token_shuffler import TokenShuffler
+from keras_bert_suite.masking.unit_weights import rarity_weights
+
+__all__ = [
+    "LanguageModelMixture",
+    "NextTokenTargets",
+    "TokenMasker",
+    "TokenShuffler",
+    "find_similar_words",
+    "rarity_weights",
+]

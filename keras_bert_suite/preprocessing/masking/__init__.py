@@ -1,1 +1,0 @@
-"""Masking: which tokens pretraining hides or moves, and which tokens it predicts."""

@@ -1,0 +1,107 @@
+"""Divides an epoch into sections: parts with the instances of a few blocks of the corpus."""
+
+import functools
+
+import numpy as np
+
+#: Blocks that are counted to find how many instances a corpus has. A block of a million sentences
+#: takes a third of a second.
+BLOCKS_COUNTED = 32
+
+
+@functools.lru_cache(8)
+def divide_blocks(num_blocks, num_sections, seed, epoch):
+    """Divides the blocks of a corpus among the T sections of an epoch.
+
+    The corpus is cut into parts of T consecutive blocks. Each section gets one block of each part,
+    by chance. So each section has blocks of the whole corpus, also if the corpus has different
+    kinds of text one after the other.
+
+    Args:
+        num_blocks, num_sections: int, at most as many sections as blocks.
+        seed, epoch: int, not negative.
+
+    Returns:
+        list of int64 arrays, the blocks of each section, sorted. If the last part of the corpus has
+        less than T blocks, some sections have one block less.
+    """
+    # The seeds of the instances and of their order have fewer words.
+    rng = np.random.default_rng([seed, epoch, 0, 0, 1])
+    num_parts = -(-num_blocks // num_sections)
+    parts = np.arange(num_parts * num_sections).reshape(num_parts, num_sections)
+    return [blocks[blocks < num_blocks] for blocks in rng.permuted(parts, axis=1).T]
+
+
+class EpochSections:
+    """Says in which section of an epoch a batch is.
+
+    The batches of an epoch are shared among its sections in proportion to their instances, in
+    whole batches.
+
+    Args:
+        block_counts: int64 (K,), how many instances each block has.
+        num_sections: int T.
+        batch_size: int.
+        seed: int, not negative.
+
+    Attributes:
+        num_batches: int, the batches of an epoch. All epochs have equally many.
+    """
+
+    def __init__(self, block_counts, num_sections, batch_size, seed):
+        self._block_counts = block_counts
+        self._division = len(block_counts), num_sections, seed
+        self._batch_size = batch_size
+        self._latest = ()
+        self.num_batches = int(block_counts.sum()) // batch_size
+
+    def locate(self, epoch, batch):
+        """Finds a batch.
+
+        Args:
+            epoch: int, not negative.
+            batch: int from 0 to `num_batches` - 1.
+
+        Returns:
+            three ints: the number of the section in the epoch, the number of the batch in the
+            section, and how many batches the section has.
+        """
+        ends = self._end_sections(epoch)
+        section = int(np.searchsorted(ends[1:], batch, side="right"))
+        first, end = ends[section : section + 2].tolist()
+        return section, batch - first, end - first
+
+    def _end_sections(self, epoch):
+        """int64 (T + 1,), the batches before each section, then `num_batches`."""
+        latest = self._latest
+        for known, ends in latest:
+            if known == epoch:
+                return ends
+        sections = divide_blocks(*self._division, epoch)
+        counts = [0, *(self._block_counts[blocks].sum() for blocks in sections)]
+        ends = np.cumsum(counts) // self._batch_size
+        # At the end of an epoch the next is asked for, too. One assignment, since threads share
+        # this object.
+        self._latest = (*latest[-1:], (epoch, ends))
+        return ends
+
+
+def count_instances(planner, block_sentences):
+    """Counts the instances that each block has in epoch 0.
+
+    If there are more than `BLOCKS_COUNTED` blocks, as many are counted, at equal distances. The
+    instances of the other blocks are interpolated, in proportion to their sentences.
+
+    Args:
+        planner: `InstancePlanner`.
+        block_sentences: int64 (K,), how many sentences each block has; 0 if it has no document.
+
+    Returns:
+        int64 (K,).
+    """
+    filled = np.flatnonzero(block_sentences)
+    places = np.linspace(0, len(filled) - 1, min(len(filled), BLOCKS_COUNTED)).astype("int64")
+    counted = filled[places]
+    counts = np.array([planner.count(block) for block in counted.tolist()])
+    shares = np.interp(np.arange(len(block_sentences)), counted, counts / block_sentences[counted])
+    return np.rint(shares * block_sentences).astype("int64")

@@ -1,0 +1,172 @@
+"""Writes and finds the checkpoints of a run.
+
+A checkpoint is a folder with checksums. It is either complete or absent.
+
+```
+checkpoints/
+  step-00001000/
+    SHA256SUMS              of the two files below; `sha256sum -c SHA256SUMS` checks them
+    manifest.json           the progress of the run, and the backend and Keras that wrote it
+    variables.safetensors   weights, random states, optimizer, metrics
+  step-00002000/
+```
+
+Several processes of JAX that share a run write several files of variables, see
+`joint_checkpoints.py`.
+"""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import uuid
+import warnings
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import parse_json, write_json
+from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, write_checksums
+from keras_bert_suite.files.messages import list_names, reading
+from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.runs.progress import Progress
+from keras_bert_suite.runs.variable_pieces import Pieces, join_pieces
+
+#: The formats of checkpoints with one file of variables, and with a piece of each process.
+FORMAT, JOINT_FORMAT = 1, 2
+MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
+
+
+def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
+    """Writes one more checkpoint, then removes all but the newest `keep` checkpoints.
+
+    It returns `progress.batches`. An OSError, for example on a full disk, leaves earlier
+    checkpoints intact.
+    """
+    path = locate(directory, progress)
+    if path.exists():
+        # The checkpoint at `path` is damaged: the run has resumed from an older checkpoint.
+        remove_checkpoint(path)
+    with atomic_directory(path) as folder:
+        write_safetensors(folder / VARIABLES, arrays)
+        write_json(folder / MANIFEST, describe_run(progress, FORMAT))
+        write_checksums(folder)
+    remove_oldest(directory, path, keep)
+    return progress.batches
+
+
+def locate(directory: pathlib.Path, progress: Progress) -> pathlib.Path:
+    """The path of the checkpoint of this progress."""
+    return directory / f"step-{progress.batches:08d}"
+
+
+def describe_run(progress: Progress, format_: int) -> dict[str, Any]:
+    """The content of a manifest."""
+    return {
+        "format": format_,
+        "progress": dataclasses.asdict(progress),
+        "backend": keras.config.backend(),
+        "keras": keras.__version__,
+    }
+
+
+def remove_oldest(directory: pathlib.Path, newest: pathlib.Path, keep: int) -> None:
+    """Removes the checkpoints before `newest`, all but `keep` of them with `newest` counted."""
+    for old in [p for p in _list_checkpoints(directory) if p.name <= newest.name][:-keep]:
+        remove_checkpoint(old)
+
+
+def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
+    """(path, `Progress`) of the newest valid checkpoint; None if there is no checkpoint at all.
+
+    It warns of each newer checkpoint, because it is damaged. If there are checkpoints but none is
+    valid, it raises a ValueError. Files that killed runs have left there are removed.
+    """
+    for leftover in directory.glob(".step-*.tmp"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    damages = []
+    for path in reversed(_list_checkpoints(directory)):
+        try:
+            progress = _read_progress(path)
+        except (OSError, ValueError) as error:
+            damages.append(f"{path}: {error}")
+            continue
+        for damage in damages:
+            warnings.warn(
+                f"A damaged checkpoint was passed over: {damage}. {path} is used.", stacklevel=2
+            )
+        return path, progress
+    if damages:
+        raise ValueError(
+            f"No checkpoint in {directory} is valid: {list_names(damages, '; ', 400)}. To train "
+            "from the start, move the directory away or choose another."
+        )
+    return None
+
+
+def read_arrays(path: pathlib.Path) -> Arrays:
+    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
+    from safetensors.numpy import load_file
+
+    pieces = _list_pieces(path)
+    with reading(path):
+        if not pieces:
+            return load_file(path / VARIABLES)
+        return join_pieces((_read_piece(path / name) for name in pieces), path)
+
+
+def read_manifest(path: pathlib.Path) -> dict[str, Any]:
+    """The manifest of a checkpoint. Raises OSError or ValueError if there is none."""
+    with reading(path / MANIFEST):
+        return parse_json((path / MANIFEST).read_bytes())
+
+
+def _read_progress(path: pathlib.Path) -> Progress:
+    """The `Progress` of a checkpoint. Raises OSError or ValueError if the checkpoint is damaged."""
+    names = [MANIFEST, *(_list_pieces(path) or [VARIABLES])]
+    missing = [name for name in (*names, CHECKSUMS) if not (path / name).is_file()]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing")
+    wanted = (path / CHECKSUMS).read_bytes().splitlines()
+    for name in names:
+        if describe_checksums(path, [name]).encode().rstrip() not in wanted:
+            size = (path / name).stat().st_size
+            raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
+    manifest = read_manifest(path)
+    with reading(path / MANIFEST):
+        if manifest["format"] not in (FORMAT, JOINT_FORMAT):
+            raise ValueError(
+                f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT} or {JOINT_FORMAT}"
+            )
+        absent = set(manifest.get("pieces", ())) - set(names)
+        if absent:
+            raise ValueError(f"{', '.join(sorted(absent))} missing")
+        return Progress(**manifest["progress"])
+
+
+def _list_pieces(path: pathlib.Path) -> list[str]:
+    """The names of the pieces in a checkpoint; none if one file has all variables."""
+    return sorted(piece.name for piece in path.glob("piece-*.safetensors"))
+
+
+def _read_piece(path: pathlib.Path) -> Pieces:
+    from safetensors import safe_open
+    from safetensors.numpy import load_file
+
+    with safe_open(path, framework="numpy") as file:
+        shapes = json.loads(file.metadata()["shapes"])
+    return Pieces(load_file(path), shapes)
+
+
+def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
+    """Paths, oldest first."""
+    return sorted(path for path in directory.glob("step-" + "[0-9]" * 8) if path.is_dir())
+
+
+def remove_checkpoint(path: pathlib.Path) -> None:
+    """Removes a checkpoint. It is renamed first, so that a kill leaves no damaged checkpoint."""
+    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    path.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
