@@ -15,7 +15,7 @@ import keras_bert_suite as kbs
 from keras_bert_cli import kinds, plots, predict, search, table_flags
 from keras_bert_cli.kinds import choice, ner, qa
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
-from keras_bert_suite import checkpoints, corpus, instances, models, serving
+from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
 from keras_bert_suite.data import label_scores, tag_schemes
 from keras_bert_suite.files import atomic_directory
@@ -34,7 +34,7 @@ SPIED = (
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
-    *((kbs, "TokenMasker"), (kbs, "rarity_weights"), (instances, "share_rows")),
+    *((kbs, "TokenMasker"), (kbs, "rarity_weights"), (pretraining, "share_rows")),
     *((kbs, "AnswerF1"), (kbs, "EntityF1")),
 )
 
@@ -254,8 +254,8 @@ def replace_library(monkeypatch, calls):
     replace(corpus, "open_corpus", lambda path: shards)
     replace(corpus, "read_tokenizer", lambda *paths: kbs.WordPieceTokenizer(VOCABULARY))
     replace(corpus, "hold_out", lambda corpus, *args: (corpus, corpus))
-    replace(instances, "PretrainingBatches", lambda *args, **kwargs: "batches")
-    monkeypatch.setattr(instances, "MixedBatches", functools.partial(Batches, calls=calls))
+    replace(pretraining, "PretrainingBatches", lambda *args, **kwargs: "batches")
+    monkeypatch.setattr(pretraining, "MixedBatches", functools.partial(Batches, calls=calls))
     monkeypatch.setattr(plots, "plot_pretraining", lambda *args: None)
     replace(torch.distributed.run, "main", lambda arguments: None)
     replace(keras.callbacks, "TensorBoard", lambda *args: keras.callbacks.Callback())

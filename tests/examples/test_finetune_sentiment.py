@@ -16,7 +16,7 @@ SCRIPT = REPOSITORY / "examples" / "finetune_sentiment.py"
 def test_script(examples, monkeypatch, capsys):
     monkeypatch.chdir(examples)
     names = runpy.run_path(str(examples / SCRIPT.name))
-    assert len(names["train"]["sentence"]) == 32, "read the tests' sentences, not the real ones"
+    assert len(names["train"].x) == 32, "read the tests' sentences, not the real ones"
     answers = capsys.readouterr().out.splitlines()[-2:]
     assert [answer.partition(": ")[2] for answer in answers] == names["texts"]
     assert {answer.partition(": ")[0] for answer in answers} <= {"negative", "positive"}

@@ -82,7 +82,7 @@ def test_guess_words(run):
 
 def test_write_titles(run):
     names, lines = run("write_titles.py")
-    assert len(names["written"]) == len(names["test_titles"]) == 16
+    assert len(names["written"]) == len(names["test"].y) == 16
     assert f"ROUGE-L {names['scores']['rouge_l']:.1f}" in "\n".join(lines)
 
 
