@@ -11,7 +11,6 @@ from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_replacement import draw_uniforms
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: The shares of UniLM, section 2.3 of the paper.
 UNILM_SHARES = {
@@ -104,10 +103,21 @@ up to itself |
                 "LanguageModelMixture needs segment_ids. Pack with a tokenizer of BERT."
             )
         masked = self.masker(inputs, row_ids, epoch)
-        arrays = inputs["segment_ids"], inputs["padding_mask"], row_ids, epoch
-        name_kinds = self._name_tensors if any(map(is_tf_tensor, arrays)) else self._name_arrays
-        masked["segment_ids"], masked["pair_weights"] = name_kinds(*arrays)
-        return masked
+        segment_ids, is_token = inputs["segment_ids"], inputs["padding_mask"] != 0
+        kinds = self.draw_kinds(row_ids, epoch)
+        names = np.array(list(self.shares))[kinds]
+        has_target = np.any((segment_ids == 1) & is_token, axis=-1)
+        lacks_target = (names == "seq2seq") & ~has_target
+        if np.any(lacks_target):
+            raise ValueError(
+                f"Row {row_ids[np.argmax(lacks_target)]} is to be a source and its target, and has "
+                "one text only. Use mode='pairs' or 'sop', or leave 'seq2seq' out of the shares."
+            )
+        table = np.array([MIXTURE_SEGMENTS[name] for name in self.shares], "int32")
+        # Padding has segment 0 in all rows, as the packer leaves it.
+        shifted = np.where(is_token, table[kinds[:, None], segment_ids], 0)
+        pair_weights = (names == "bidirectional").astype("float32")
+        return {**masked, "segment_ids": shifted.astype("int32"), "pair_weights": pair_weights}
 
     def draw_kinds(self, row_ids: np.ndarray, epoch: int = 0) -> np.ndarray:
         """int64 (B,), the kinds of rows, as indices into `shares`.
@@ -120,39 +130,6 @@ up to itself |
         drawn = draw_uniforms(self.masker.seed, epoch, row_ids, 1, stream=_STREAM)[:, 0, 0]
         ends = np.cumsum(list(self.shares.values()))
         return np.searchsorted(ends / ends[-1], drawn, side="right")
-
-    def _name_arrays(self, segment_ids, padding_mask, row_ids, epoch):
-        """Takes NumPy arrays, and returns the segments of the kinds and the weights of pairs."""
-        segment_ids, padding_mask = np.asarray(segment_ids), np.asarray(padding_mask)
-        rows = np.atleast_1d(np.asarray(row_ids))
-        kinds = self.draw_kinds(rows, epoch).reshape(np.shape(row_ids))
-        names = np.array(list(self.shares))[kinds]
-        has_target = np.any((segment_ids == 1) & (padding_mask != 0), axis=-1)
-        lacks_target = (names == "seq2seq") & ~has_target
-        if np.any(lacks_target):
-            raise ValueError(
-                f"Row {rows[np.argmax(lacks_target)]} is to be a source and its target, and has "
-                "one text only. Use mode='pairs' or 'sop', or leave 'seq2seq' out of the shares."
-            )
-        table = np.array([MIXTURE_SEGMENTS[name] for name in self.shares], "int32")
-        # Padding has segment 0 in all rows, as the packer leaves it.
-        shifted = np.where(padding_mask != 0, table[kinds[..., None], segment_ids], 0)
-        return shifted.astype("int32"), np.asarray(names == "bidirectional", "float32")
-
-    def _name_tensors(self, segment_ids, padding_mask, row_ids, epoch):
-        """Calls `_name_arrays` in a TensorFlow graph, by one operation that calls Python."""
-        import tensorflow as tf
-
-        segment_ids, row_ids = tf.convert_to_tensor(segment_ids), tf.convert_to_tensor(row_ids)
-        shifted, weights = tf.numpy_function(
-            self._name_arrays,
-            [segment_ids, padding_mask, row_ids, epoch],
-            [tf.int32, tf.float32],
-            stateful=False,
-        )
-        shifted.set_shape(segment_ids.shape)
-        weights.set_shape(row_ids.shape)
-        return shifted, weights
 
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if the backbone of a task does not tell the kinds of rows apart."""

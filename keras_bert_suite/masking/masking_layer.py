@@ -10,9 +10,8 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: The arrays that a `TokenMasker` makes or changes.
-OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 #: The arguments that may be layers or functions, which Keras saves as objects.
 _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
 
@@ -21,49 +20,67 @@ class MaskingLayer(keras.layers.Layer):
     """A layer that is called with packed rows, and saved by the arguments of its constructor.
 
     A subclass has `call`, and an attribute for each argument of its constructor. The masker of
-    `PretrainingBatches` also has a `tokenizer` and `dynamic`. Its `call` returns the arrays that
-    `TokenMasker` returns, and may add others: each reaches the input of the model with its name.
+    `PretrainingBatches` also has a `tokenizer` and `dynamic`. `call` takes and returns NumPy arrays
+    by name. It may add arrays to those of `TokenMasker`: each reaches the input of the model with
+    its name. The layer itself also takes a single row, and tensors of TensorFlow.
     """
 
     tokenizer: Any
     dynamic: bool
 
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
+    def __call__(
+        self, inputs: Mapping[str, Tensor], row_ids: Tensor = None, epoch: Tensor = 0
+    ) -> dict[str, Tensor]:
         # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(*args, **kwargs)
-
-    def _list_arguments(self) -> dict[str, Any]:
-        """dict of the arguments of the constructor: layers, functions and plain types."""
-        return {name: _copy_plain(getattr(self, name)) for name in list_arguments(type(self))}
-
-    def _check_keys(self, inputs: Mapping[str, Tensor]) -> None:
         if not {"token_ids", "padding_mask"} <= inputs.keys():
             raise ValueError(
                 f"{type(self).__name__} needs the keys token_ids and padding_mask, got "
                 f"{sorted(inputs)}. Pass the dict that SegmentPacker returns."
             )
+        if any(map(is_tf_tensor, (*inputs.values(), row_ids, epoch))):
+            return self._call_with_tensors(inputs, row_ids, epoch)
+        return self._call_with_arrays(inputs, row_ids, epoch)
 
-    def _call_python(self, function, arrays, width):
-        """Calls a function of NumPy arrays in a TensorFlow graph, by one operation.
+    def _call_with_arrays(self, inputs, row_ids, epoch):
+        inputs = {name: np.asarray(x) for name, x in inputs.items()}
+        row_ids = None if row_ids is None else np.asarray(row_ids)
+        if inputs["token_ids"].ndim > 1:
+            return self.call(inputs, row_ids, epoch)
+        inputs = {name: x[None] for name, x in inputs.items()}
+        row_ids = None if row_ids is None else row_ids[None]
+        return {name: x[0] for name, x in self.call(inputs, row_ids, epoch).items()}
 
-        Args:
-            function: takes `arrays` and returns `OUTPUTS`, as NumPy arrays.
-            arrays: list of tensors, the first of them `token_ids`.
-            width: int, the number P of predictions, or None if the graph does not know it.
-
-        Returns:
-            list of four tensors.
-        """
+    def _call_with_tensors(self, inputs, row_ids, epoch):
+        """Calls the layer by one operation of TensorFlow, also in a graph."""
         import tensorflow as tf
 
-        types = [arrays[0].dtype, tf.int32, tf.int32, tf.float32]
-        outputs = tf.numpy_function(function, arrays, types, stateful=False)
-        shape = arrays[0].shape
-        outputs[0].set_shape(shape)
-        if shape.rank is not None:
-            for output in outputs[1:]:
-                output.set_shape([*shape[:-1], width])
-        return outputs
+        inputs = {name: tf.convert_to_tensor(x) for name, x in inputs.items()}
+        shape = inputs["token_ids"].shape
+        # A trial says which arrays the layer makes. Those that it passes on stay as they are.
+        length = shape[-1] or 8
+        trial = {
+            name: np.ones([1, *[length] * (x.shape.rank - len(shape) + 1)], x.dtype.as_numpy_dtype)
+            for name, x in inputs.items()
+        }
+        outputs = self.call(trial, None if row_ids is None else np.zeros(1, "int64"), 0)
+        made = {name: x for name, x in outputs.items() if x is not trial.get(name)}
+
+        def call(epoch, *arrays):
+            given = dict(zip(inputs, arrays, strict=False))
+            outputs = self._call_with_arrays(given, *arrays[len(inputs) :] or [None], epoch)
+            return [outputs[name] for name in made]
+
+        arguments = [epoch, *inputs.values(), *([] if row_ids is None else [row_ids])]
+        types = [x.dtype for x in made.values()]
+        tensors = tf.numpy_function(call, arguments, types, stateful=False)
+        for tensor, x in zip(tensors, made.values(), strict=True):
+            sizes = x.shape[1:] if shape[-1] else [None] * (x.ndim - 1)
+            tensor.set_shape([*shape[:-1], *sizes])
+        return {**inputs, **dict(zip(made, tensors, strict=True))}
+
+    def _list_arguments(self) -> dict[str, Any]:
+        """dict of the arguments of the constructor: layers, functions and plain types."""
+        return {name: _copy_plain(getattr(self, name)) for name in list_arguments(type(self))}
 
     def get_config(self) -> Config:
         serialize = keras.saving.serialize_keras_object

@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.masking.masking_layer import MaskingLayer
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -64,23 +63,13 @@ class NextTokenTargets(MaskingLayer):
             `mask_weights` float32 (B, P), 1 for predictions. All three are 0 where there is no
             next token.
         """
-        self._check_keys(inputs)
-        token_ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
-        if is_tf_tensor(token_ids):
-            import tensorflow as tf
-
-            cast, places = tf.cast, tf.range(tf.shape(token_ids)[-1] - 1)
-        else:
-            token_ids, padding_mask = np.asarray(token_ids), np.asarray(padding_mask)
-            cast, places = np.ndarray.astype, np.arange(token_ids.shape[-1] - 1)
-        is_token = padding_mask != 0
-        predicts = is_token[..., :-1] & is_token[..., 1:]
-        is_used = cast(predicts, "int32")
+        token_ids, is_token = inputs["token_ids"], inputs["padding_mask"] != 0
+        predicts = is_token[:, :-1] & is_token[:, 1:]
         return {
             **inputs,
-            "mask_positions": is_used * cast(places, "int32"),
-            "mask_ids": is_used * cast(token_ids[..., 1:], "int32"),
-            "mask_weights": cast(predicts, "float32"),
+            "mask_positions": predicts * np.arange(predicts.shape[1], dtype="int32"),
+            "mask_ids": predicts * token_ids[:, 1:].astype("int32"),
+            "mask_weights": predicts.astype("float32"),
         }
 
     def check_task(self, task: keras.Model) -> None:

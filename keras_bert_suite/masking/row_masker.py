@@ -68,7 +68,7 @@ class RowMasker:
             epoch: int.
 
         Returns:
-            masked ids, int (B, L); positions, ids and weights of the predictions, (B, P).
+            dict of the masked `token_ids`, int (B, L), and the arrays of `list_predictions`.
         """
         settings = self._settings
         length = token_ids.shape[1]
@@ -106,7 +106,7 @@ class RowMasker:
             settings.random_token_rate,
         )
         shape = len(token_ids), settings.count_slots(length)
-        return masked, *list_predictions(rows, columns, originals, shape)
+        return {"token_ids": masked, **list_predictions(rows, columns, originals, shape)}
 
     def _choose(self, units, eligible, keys, group_lengths, budget):
         """int64 (B, L), as `choose_units` and `choose_groups` return."""

@@ -13,10 +13,9 @@ from keras_bert_suite.argument_checks import (
     check_integer,
     check_share,
 )
-from keras_bert_suite.masking.masking_layer import OUTPUTS, MaskingLayer
+from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.masking.row_masker import RowMasker
 from keras_bert_suite.masking.token_replacement import count_predictions
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
 RANDOM_TOKENS = ("ordinary", "vocabulary")
@@ -218,41 +217,20 @@ class TokenMasker(MaskingLayer):
             ValueError: if a key is missing, or a row id or the epoch is negative or no integer.
                 Inside a TensorFlow graph the latter are `tf.errors.InvalidArgumentError`.
         """
-        self._check_keys(inputs)
-        arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
-        mask = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
-        return {**inputs, **dict(zip(OUTPUTS, mask(*arrays), strict=True))}
-
-    def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
-        """Takes NumPy arrays, and returns the arrays that `OUTPUTS` names."""
-        token_ids, padding_mask, row_ids = map(np.asarray, (token_ids, padding_mask, row_ids))
-        wanted = row_ids.shape == token_ids.shape[:-1] and row_ids.dtype.kind in "iu"
-        if not wanted or row_ids.min(initial=0) < 0:
+        token_ids = inputs["token_ids"]
+        wanted = row_ids is not None and row_ids.shape == token_ids.shape[:1]
+        if not wanted or row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
+            given = np.asarray(row_ids)
             raise ValueError(
                 "row_ids must be the numbers of the rows in the dataset, integers from 0, for "
-                f"token_ids of shape {token_ids.shape}, got {row_ids.dtype} {row_ids.ravel()[:5]}."
+                f"token_ids of shape {token_ids.shape}, got {given.dtype} {given.ravel()[:5]}."
             )
         check_integer("epoch", epoch)
         if self._row_masker is None:
             self._row_masker = RowMasker(self)
-        if token_ids.ndim == 1:
-            batch = token_ids[None], padding_mask[None], row_ids[None]
-            return tuple(array[0] for array in self._row_masker.mask(*batch, int(epoch)))
-        return self._row_masker.mask(token_ids, padding_mask, row_ids, int(epoch))
+        masked = self._row_masker.mask(token_ids, inputs["padding_mask"], row_ids, int(epoch))
+        return {**inputs, **masked}
 
     def count_slots(self, length: int) -> int:
         """The number P of slots for predictions in rows that are padded to `length`."""
         return self.max_predictions or int(count_predictions(length, self.rate))
-
-    def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
-        """Calls `_mask_arrays` in a TensorFlow graph, by one operation that calls Python."""
-        import tensorflow as tf
-
-        token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))
-        row_ids = tf.convert_to_tensor(row_ids)
-        length = token_ids.shape[-1]
-        known = self.max_predictions or length is not None
-        width = self.count_slots(length) if known else None
-        return self._call_python(
-            self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], width
-        )

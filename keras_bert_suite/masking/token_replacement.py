@@ -91,7 +91,7 @@ def replace_tokens(
 
 def list_predictions(
     rows: np.ndarray, columns: np.ndarray, ids: np.ndarray, shape: tuple[int, int]
-) -> tuple[np.ndarray, ...]:
+) -> dict[str, np.ndarray]:
     """Lists the chosen tokens of each row of the batch.
 
     Args:
@@ -100,13 +100,15 @@ def list_predictions(
         shape: `(B, P)`; no row has more than P chosen tokens.
 
     Returns:
-        `mask_positions` int32, `mask_ids` int32, `mask_weights` float32, each (B, P); 0 in
-        unused slots.
+        dict of `mask_positions` int32, `mask_ids` int32 and `mask_weights` float32, each (B, P);
+        0 in unused slots.
     """
     slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    arrays = []
-    for values, dtype in ((columns, "int32"), (ids, "int32"), (1, "float32")):
-        array = np.zeros(shape, dtype)
+    arrays = {
+        "mask_positions": np.zeros(shape, "int32"),
+        "mask_ids": np.zeros(shape, "int32"),
+        "mask_weights": np.zeros(shape, "float32"),
+    }
+    for array, values in zip(arrays.values(), (columns, ids, 1), strict=True):
         array[rows, slots] = values
-        arrays.append(array)
-    return tuple(arrays)
+    return arrays

@@ -8,10 +8,9 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
-from keras_bert_suite.masking.masking_layer import OUTPUTS, MaskerWrapper
+from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_replacement import draw_uniforms, list_predictions
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -64,70 +63,34 @@ class TokenShuffler(MaskerWrapper):
             the maximum number of groups in a row.
         """
         masked = self.masker(inputs, row_ids, epoch)
-        arrays = (
-            *(masked[name] for name in ("token_ids", "padding_mask", *OUTPUTS[1:])),
-            *(row_ids, epoch),
-        )
-        shuffle = self._shuffle_tensors if any(map(is_tf_tensor, arrays)) else self._shuffle_arrays
-        return {**masked, **dict(zip(OUTPUTS, shuffle(*arrays), strict=True))}
-
-    def _shuffle_arrays(
-        self, token_ids, padding_mask, mask_positions, mask_ids, mask_weights, row_ids, epoch
-    ):
-        """Takes and returns NumPy arrays, of one row or of a batch."""
-        arrays = [
-            np.asarray(array)
-            for array in (token_ids, padding_mask, mask_positions, mask_ids, mask_weights, row_ids)
-        ]
-        if arrays[0].ndim == 1:
-            batch = self._shuffle_batch(*(array[None] for array in arrays), int(epoch))
-            return tuple(array[0] for array in batch)
-        return self._shuffle_batch(*arrays, int(epoch))
-
-    def _shuffle_batch(
-        self, token_ids, padding_mask, mask_positions, mask_ids, mask_weights, row_ids, epoch
-    ):
-        length = token_ids.shape[1]
-        epoch = epoch if self.dynamic else 0
+        token_ids, padding_mask = masked["token_ids"], masked["padding_mask"]
+        length, width = token_ids.shape[1], masked["mask_positions"].shape[1]
+        epoch = int(epoch) if self.dynamic else 0
         draws = draw_uniforms(self.masker.seed, epoch, row_ids, length, stream=1)
         keys, orders, roundings, _ = np.moveaxis(draws, -1, 0)
-        masked = np.zeros(token_ids.shape, bool)
-        rows, slots = np.nonzero(mask_weights)
-        columns = mask_positions[rows, slots]
-        masked[rows, columns] = True
+        predicted = np.zeros(token_ids.shape, bool)
+        rows, slots = np.nonzero(masked["mask_weights"])
+        columns = masked["mask_positions"][rows, slots]
+        predicted[rows, columns] = True
         originals = token_ids.copy()
-        originals[rows, columns] = mask_ids[rows, slots]
+        originals[rows, columns] = masked["mask_ids"][rows, slots]
 
-        free = (padding_mask != 0) & ~masked
+        free = (padding_mask != 0) & ~predicted
         free &= ~np.isin(token_ids, self.tokenizer.special_token_ids)
+        most = int(np.ceil(round(length * self.rate / self.group_length, 9)))
         counts = np.count_nonzero(padding_mask, axis=1) * self.rate / self.group_length
-        counts = np.floor(counts + roundings[:, 0]).astype("int64")
-        counts = np.minimum(counts, self._count_groups(length))
+        counts = np.minimum(np.floor(counts + roundings[:, 0]).astype("int64"), most)
         group_rows, firsts = choose_windows(free, keys, counts, self.group_length)
         cells = group_rows[:, None], firsts[:, None] + np.arange(self.group_length)
         shuffled = token_ids.copy()
         order = np.argsort(orders[cells], axis=1)
         shuffled[cells] = np.take_along_axis(token_ids[cells], order, axis=1)
 
-        masked[cells] = True
-        rows, columns = np.nonzero(masked)
-        shape = len(token_ids), self._widen(mask_positions.shape[1], length)
-        return shuffled, *list_predictions(rows, columns, originals[rows, columns], shape)
-
-    def _count_groups(self, length):
-        """The most groups of a row that is padded to a length."""
-        return int(np.ceil(round(length * self.rate / self.group_length, 9)))
-
-    def _widen(self, width, length):
-        """The number P of predictions, from that of the masker."""
-        return width + self.group_length * self._count_groups(length)
-
-    def _shuffle_tensors(self, token_ids, *arrays):
-        """Calls `_shuffle_arrays` in a TensorFlow graph, by one operation that calls Python."""
-        length, width = token_ids.shape[-1], arrays[1].shape[-1]
-        known = length is not None and width is not None
-        width = self._widen(width, length) if known else None
-        return self._call_python(self._shuffle_arrays, [token_ids, *arrays], width)
+        predicted[cells] = True
+        rows, columns = np.nonzero(predicted)
+        shape = len(token_ids), width + self.group_length * most
+        predictions = list_predictions(rows, columns, originals[rows, columns], shape)
+        return {**masked, "token_ids": shuffled, **predictions}
 
 
 def choose_windows(

@@ -41,9 +41,11 @@ def test_counts_are_googles_for_every_length(rate, max_predictions):
 
 
 def test_predictions_are_lined_up():
-    positions, ids, weights = list_predictions(
+    listed = list_predictions(
         np.array([0, 0, 2]), np.array([1, 4, 3]), np.array([71, 74, 93]), (3, 3)
     )
+    assert list(listed) == ["mask_positions", "mask_ids", "mask_weights"]
+    positions, ids, weights = listed.values()
     assert positions.tolist() == [[1, 4, 0], [0, 0, 0], [3, 0, 0]]
     assert ids.tolist() == [[71, 74, 0], [0, 0, 0], [93, 0, 0]]
     assert weights.tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 0]]

@@ -14,7 +14,6 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.masking.token_masker import OUTPUTS
 from keras_bert_suite.masking.token_shuffler import choose_windows
 from keras_bert_suite.pretraining import PretrainingBatches
 
@@ -27,6 +26,9 @@ def pack(*texts):
 
 def make_shuffler(rate=0.2, group_length=3, **masking):
     return TokenShuffler(TokenMasker(TOKENIZER, **masking), rate, group_length)
+
+
+OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 
 
 def assert_same(masked, other):
