@@ -2,7 +2,7 @@
 
 from keras_bert_suite.corpus.held_out import hold_out
 from keras_bert_suite.corpus.preparation import prepare_corpus
-from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
+from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "open_corpus",
     "prepare_corpus",
     "read_tokenizer",
-    "verify_corpus",
 ]

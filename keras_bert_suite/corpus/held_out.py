@@ -34,7 +34,7 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
 
     def count_held(shard):
         documents = draw_documents(*corpus.documents_of(shard), share, seed, held=True)
-        return len(documents), corpus.count_sentences(shard)[documents].sum()
+        return len(documents), corpus.read_lengths(shard)[1][documents].sum()
 
     with ThreadPoolExecutor() as threads:
         held = np.array(list(threads.map(count_held, range(corpus.num_shards))))
@@ -71,9 +71,6 @@ class CorpusPart(TokenCorpus):
         super().__init__(shard_documents, shard_sentences)
         self._corpus = corpus
         self._drawing = share, seed, held
-
-    def count_sentences(self, shard: int) -> np.ndarray:
-        return self._corpus.count_sentences(shard)[self._find_documents(shard)]
 
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
         lengths, counts = self._corpus.read_lengths(shard)

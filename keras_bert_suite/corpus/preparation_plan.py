@@ -18,7 +18,6 @@ from keras_bert_suite.files.atomic_file import (
 )
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
 from keras_bert_suite.files.messages import reading, shorten
-from keras_bert_suite.tokenizers import TOKENIZERS
 
 #: The version of the shards. It is increased when the same input gives other shards.
 VERSION = 3
@@ -161,11 +160,6 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
 def hash_vocabulary(contents):
     """The SHA-256 of the files of a tokenizer, one after the other, in hexadecimal."""
     return hashlib.sha256(b"".join(contents)).hexdigest()
-
-
-def tokenizer_class_of(description):
-    """The class of the tokenizer that a manifest names."""
-    return TOKENIZERS[description["tokenizer_class"]]
 
 
 def _check_ours(output):

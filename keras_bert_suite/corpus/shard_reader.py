@@ -14,12 +14,12 @@ from keras_bert_suite.corpus.preparation_plan import (
     MANIFEST_FILE,
     PLAN_FILE,
     hash_vocabulary,
-    tokenizer_class_of,
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.files.atomic_file import parse_sealed_json
 from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.tokenizers import TOKENIZERS
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -77,15 +77,17 @@ class ShardedCorpus(TokenCorpus):
     def __reduce__(self):
         return type(self), (self._folder.path,)
 
-    def count_sentences(self, shard: int) -> np.ndarray:
-        (counts,) = self._read_arrays(shard, ["document_sentences"])
-        return counts
-
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        lengths, counts = self._read_arrays(shard, ["sentence_lengths", "document_sentences"])
-        if counts.sum(dtype="uint64") != len(lengths):
-            reason = f"it has {len(lengths)} sentences, and other counts of its documents"
-            raise _damaged(self._folder, shard_name(shard, "lengths"), reason)
+        file, summary = shard_name(shard, "lengths"), self.manifest["shards"][shard]
+        content = self._folder.read(file)
+        if describe_content(content) != summary["files"]["lengths"]:
+            raise _damaged(self._folder, file, OTHER_CONTENT)
+        with reading(f"{self._folder}/{file}"), np.load(io.BytesIO(content)) as archive:
+            lengths, counts = archive["sentence_lengths"], archive["document_sentences"]
+        is_list = all(array.ndim == 1 and array.dtype.kind in "iu" for array in (lengths, counts))
+        wanted = summary["documents"], len(lengths)
+        if not is_list or (len(counts), counts.sum(dtype="uint64")) != wanted:
+            raise _damaged(self._folder, file, "its arrays are not those of the manifest")
         return lengths, counts
 
     def tokens(self, document: int) -> np.ndarray:
@@ -111,9 +113,8 @@ class ShardedCorpus(TokenCorpus):
             tokens = np.frombuffer(reader.read([record])[0], self._dtype)
         except (RuntimeError, ValueError) as error:
             raise _damaged(self._folder, shard_name(shard, "tokens"), error) from None
-        wanted = int(document_tokens[record])
-        if len(tokens) != wanted:
-            reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
+        if len(tokens) != document_tokens[record]:
+            reason = f"document {document} has {len(tokens)} tokens"
             raise _damaged(self._folder, shard_name(shard, "tokens"), reason)
         return tokens
 
@@ -162,27 +163,12 @@ class ShardedCorpus(TokenCorpus):
         ends = np.cumsum(counts, dtype="int64")
         return np.diff(tokens_before[np.append(0, ends)]).astype("int32")
 
-    def _read_arrays(self, shard, names):
-        """Arrays of the lengths of a shard. The last has a number for each document."""
-        file, summary = shard_name(shard, "lengths"), self.manifest["shards"][shard]
-        content, described = self._folder.read(file), summary["files"]["lengths"]
-        if describe_content(content) != described:
-            raise _damaged(self._folder, file, OTHER_CONTENT)
-        with reading(f"{self._folder}/{file}"), np.load(io.BytesIO(content)) as archive:
-            arrays = [archive[name] for name in names]
-        if any(array.ndim != 1 or array.dtype.kind not in "iu" for array in arrays):
-            raise _damaged(self._folder, file, "it has other arrays than lists of integers")
-        if len(arrays[-1]) != summary["documents"]:
-            reason = f"it has {len(arrays[-1])} documents, wanted {summary['documents']}"
-            raise _damaged(self._folder, file, reason)
-        return arrays
-
 
 def open_corpus(path: PathLike) -> TokenCorpus:
     """Opens a prepared corpus.
 
     Sizes of files are compared. The checksum of the lengths of a shard is compared each time they
-    are read. `verify_corpus` compares all checksums.
+    are read, and that of a document when it is read.
 
     Args:
         path: str or path of the folder. "s3://bucket/shards" and "gs://bucket/shards" are read
@@ -196,22 +182,6 @@ def open_corpus(path: PathLike) -> TokenCorpus:
         ValueError: if a file is damaged, naming it. Reading a document may raise it too.
     """
     return ShardedCorpus(path)
-
-
-def verify_corpus(path: PathLike) -> None:
-    """Compares every file of a prepared corpus with its checksum.
-
-    Raises:
-        FileNotFoundError: if there is no finished corpus.
-        ValueError: if a file is damaged or missing, naming the first.
-    """
-    folder, manifest = CorpusFolder(path), read_manifest(path)
-    for number, summary in enumerate(manifest["shards"]):
-        for kind, description in summary["files"].items():
-            file = shard_name(number, kind)
-            if not folder.exists(file) or describe_content(folder.read(file)) != description:
-                raise _damaged(folder, file, OTHER_CONTENT)
-    _check_vocabulary(folder, manifest)
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
@@ -260,21 +230,16 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
                     "with the tokenizer of the first."
                 )
     folder = CorpusFolder(path)
-    _check_vocabulary(folder, manifest)
-    with contextlib.ExitStack() as stack:
-        cls = tokenizer_class_of(manifest)
-        files = [stack.enter_context(folder.copy(name)) for name in cls.asset_names]
-        with reading(folder.path):
-            return cls(*files, **manifest["tokenizer"])
-
-
-def _check_vocabulary(folder, manifest):
-    """Raises unless the files of the tokenizer are intact."""
     with reading(f"{folder}/{MANIFEST_FILE}"):
-        names, wanted = tokenizer_class_of(manifest).asset_names, manifest["vocabulary_sha256"]
+        cls, wanted = TOKENIZERS[manifest["tokenizer_class"]], manifest["vocabulary_sha256"]
+    names = cls.asset_names
     intact = all(map(folder.exists, names))
     if not intact or hash_vocabulary(map(folder.read, names)) != wanted:
         raise _damaged(folder, " or ".join(names), OTHER_CONTENT)
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(folder.copy(name)) for name in names]
+        with reading(folder.path):
+            return cls(*files, **manifest["tokenizer"])
 
 
 def _damaged(folder, file, reason):

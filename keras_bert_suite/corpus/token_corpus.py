@@ -42,6 +42,9 @@ class TokenCorpus(abc.ABC):
         shard_documents, shard_sentences: int, one number for each shard: how many documents
             and sentences it has.
 
+    Attributes:
+        num_shards, num_documents, num_sentences: int.
+
     Example:
     ```python
     corpus = TokenCorpus.from_documents([[[7, 8], [9]], [[5, 6]]])
@@ -56,6 +59,9 @@ class TokenCorpus(abc.ABC):
         # The documents, and the sentences, before each shard; then all of them.
         self._documents_before = np.append(0, np.cumsum(self.shard_documents))
         self._sentences_before = np.append(0, np.cumsum(self.shard_sentences))
+        self.num_shards = len(self.shard_documents)
+        self.num_documents = int(self._documents_before[-1])
+        self.num_sentences = int(self._sentences_before[-1])
 
     @staticmethod
     def from_documents(documents: Iterable[Sequence[Sequence[int]]]) -> "MemoryCorpus":
@@ -71,31 +77,12 @@ class TokenCorpus(abc.ABC):
         return MemoryCorpus(np.array(lengths, "int32"), starts, tokens.__getitem__)
 
     @abc.abstractmethod
-    def count_sentences(self, shard: int) -> np.ndarray:
-        """int (D,), how many sentences each document of a shard has."""
-
-    @abc.abstractmethod
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        """The lengths of the sentences of a shard, (S,), and the result of `count_sentences`."""
+        """The lengths of the sentences of a shard, (S,), and how many each document has, (D,)."""
 
     @abc.abstractmethod
     def tokens(self, document: int) -> np.ndarray:
         """int32, the ids of a document's sentences one after the other."""
-
-    @property
-    def num_shards(self) -> int:
-        """int."""
-        return len(self._documents_before) - 1
-
-    @property
-    def num_documents(self) -> int:
-        """int."""
-        return int(self._documents_before[-1])
-
-    @property
-    def num_sentences(self) -> int:
-        """int."""
-        return int(self._sentences_before[-1])
 
     @property
     def num_blocks(self) -> int:
@@ -129,7 +116,7 @@ class TokenCorpus(abc.ABC):
         blocks = np.flatnonzero(counts == 0)
         shards = np.searchsorted(self._sentences_before, bounds[blocks], side="right") - 1
         for shard in np.unique(shards).tolist():
-            ends = np.cumsum(self.count_sentences(shard), dtype="int64")
+            ends = np.cumsum(self.read_lengths(shard)[1], dtype="int64")
             starts = self._sentences_before[shard] + ends[:-1]
             inner = blocks[shards == shard]
             first, end = (np.searchsorted(starts, bounds[inner + i]) for i in (0, 1))
@@ -214,11 +201,8 @@ class MemoryCorpus(TokenCorpus):
         self.document_starts = document_starts
         self._read_tokens = read_tokens
 
-    def count_sentences(self, shard: int) -> np.ndarray:
-        return np.diff(self.document_starts)
-
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.sentence_lengths, self.count_sentences(shard)
+        return self.sentence_lengths, np.diff(self.document_starts)
 
     def tokens(self, document: int) -> np.ndarray:
         return self._read_tokens(document)

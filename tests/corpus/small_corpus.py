@@ -46,13 +46,10 @@ class DividedCorpus(TokenCorpus):
         starts = corpus.document_starts[self._bounds]
         super().__init__(np.diff(self._bounds), np.diff(starts))
 
-    def count_sentences(self, shard):
-        first, end = self._bounds[shard : shard + 2]
-        return np.diff(self._corpus.document_starts[first : end + 1])
-
     def read_lengths(self, shard):
-        first, end = self._corpus.document_starts[self._bounds[shard : shard + 2]]
-        return self._corpus.sentence_lengths[first:end], self.count_sentences(shard)
+        first, end = self._bounds[shard : shard + 2]
+        starts = self._corpus.document_starts[first : end + 1]
+        return self._corpus.sentence_lengths[starts[0] : starts[-1]], np.diff(starts)
 
     def tokens(self, document):
         return self._corpus.tokens(document)

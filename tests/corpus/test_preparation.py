@@ -24,7 +24,7 @@ from keras_bert_suite.corpus import shard_reader
 from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.corpus.preparation_plan import list_faults
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
-from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
+from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer
 from keras_bert_suite.files import folder_lock
 
 DOCUMENTS = [*make_documents(119), ["A zebra of a film."]]
@@ -215,7 +215,7 @@ def test_damage_is_repaired(corpus, prepared, tmp_path):
         (tmp_path / name).write_bytes(expected[name][:-20])
     (tmp_path / "shard-00004.array_record").unlink()
     with pytest.raises(ValueError):
-        verify_corpus(tmp_path)
+        open_corpus(tmp_path)
     prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500)
     assert read_folder(tmp_path) == expected
 
