@@ -7,7 +7,7 @@ import grain
 import keras
 
 from keras_bert_suite.data.passes import Passes, read_batches
-from keras_bert_suite.replicas.compared_batches import compare_batches
+from keras_bert_suite.replicas.processes import compare_batches
 
 #: The number of batches that are tokenized ahead, each on a thread of its own.
 READ_AHEAD_BATCHES = 4

@@ -22,10 +22,11 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     VisibleTokens,
 )
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
-from keras_bert_suite.layers.embeddings.projected_embeddings import ProjectedEmbeddings
-from keras_bert_suite.layers.embeddings.token_embeddings import TokenEmbeddings
-from keras_bert_suite.layers.embeddings.unplaced_embeddings import UnplacedEmbeddings
+from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings, ProjectedEmbeddings
+from keras_bert_suite.layers.embeddings.unplaced_embeddings import (
+    TokenEmbeddings,
+    UnplacedEmbeddings,
+)
 from keras_bert_suite.layers.heads.crf import ConditionalRandomField
 from keras_bert_suite.layers.heads.global_pointer import EfficientGlobalPointer, GlobalPointer
 from keras_bert_suite.layers.heads.masked_lm_head import MaskedLMHead
@@ -47,8 +48,7 @@ from keras_bert_suite.layers.poolings.pooling import (
     MaxPooling,
     MeanPooling,
 )
-from keras_bert_suite.layers.poolings.window_sampler import WindowSampler
-from keras_bert_suite.layers.poolings.window_transformer import WindowTransformer
+from keras_bert_suite.layers.poolings.window_layers import WindowSampler, WindowTransformer
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 __all__ = [

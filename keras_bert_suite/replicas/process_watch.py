@@ -13,8 +13,8 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.replicas.compared_batches import check_same
 from keras_bert_suite.replicas.groups import Group, find_group, find_torch_processes
+from keras_bert_suite.replicas.processes import check_same
 
 #: Seconds from one sign of life to the next.
 PERIOD = 1.0

@@ -6,8 +6,7 @@ import keras
 from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
-from keras_bert_suite.replicas.compared_batches import check_same, digest_batch
-from keras_bert_suite.replicas.processes import copy_from_leader
+from keras_bert_suite.replicas.processes import check_same, copy_from_leader, digest_batch
 from keras_bert_suite.runs.torch_generators import separate_generators
 from keras_bert_suite.training.gradient_sums import list_accumulators
 

@@ -7,9 +7,12 @@ import numpy as np
 
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.preprocessing.row_groups import NUM_GROUPS, lay_out_groups
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import (
+    NUM_GROUPS,
+    lay_out_groups,
+    lay_out_sequences,
+)
 from keras_bert_suite.replicas import count_replicas
 
 #: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so

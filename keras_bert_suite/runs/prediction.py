@@ -10,8 +10,8 @@ from keras_bert_suite.data.input_dataset import num_batches
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import drop_copies, find_group, has_joint_variables
-from keras_bert_suite.replicas.compared_batches import compare_batches
 from keras_bert_suite.replicas.process_watch import ProcessWatch
+from keras_bert_suite.replicas.processes import compare_batches
 from keras_bert_suite.runs.batches import (
     Batches,
     batch_rows,

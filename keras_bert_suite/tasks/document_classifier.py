@@ -10,7 +10,7 @@ from keras import ops
 from keras_bert_suite.annotations import Activation, Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
-from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
+from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.hidden_states import check_pooled, open_new_pooling

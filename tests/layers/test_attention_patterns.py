@@ -12,8 +12,7 @@ from keras_bert_suite import BertBackbone, RobertaBackbone, change_pattern
 from keras_bert_suite.layers import VisibleTokens
 from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
-from keras_bert_suite.preprocessing.row_groups import lay_out_groups
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
 
 SEGMENTS = np.array([[0, 0, 1, 1]], "int32")
 EXPECTED = {

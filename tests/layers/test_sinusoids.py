@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from peer_weights import to_numpy
 
-from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
+from keras_bert_suite.layers.attention.rotary_positions import compute_sinusoids
 
 
 @pytest.mark.every_backend

@@ -7,8 +7,7 @@ from peer_weights import randomize, to_numpy
 import keras_bert_suite as kbs
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import Dropout
-from keras_bert_suite.preprocessing.row_groups import lay_out_groups
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
 
 LAYERS = 2
 SIZES = {

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert_suite import MultipleChoice, Pretrainer, RoFormerBackbone, TextClassifier
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
-from keras_bert_suite.preprocessing.row_groups import lay_out_groups
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups
 
 MEMBER = MEMBERS["roformer"]
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from keras_bert_suite.pretraining.section_plans import PLANS_KEPT, SectionPlans
+from keras_bert_suite.pretraining.epoch_sections import PLANS_KEPT, SectionPlans
 
 
 def test_a_plan_is_made_once_for_all_threads():

@@ -1,7 +1,7 @@
 import numpy as np
 
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.pretraining.token_ranges import TokenRanges
+from keras_bert_suite.pretraining.pretraining_batches import TokenRanges
 
 
 def test_ranges_over_documents_have_a_separator_at_each_end():

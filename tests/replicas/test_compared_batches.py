@@ -6,8 +6,8 @@ import grain
 import numpy as np
 import pytest
 
-from keras_bert_suite.replicas import Group, compared_batches
-from keras_bert_suite.replicas.compared_batches import compare_batches, digest_batch
+from keras_bert_suite.replicas import Group, processes
+from keras_bert_suite.replicas.processes import compare_batches, digest_batch
 from keras_bert_suite.runs import joint_start
 from keras_bert_suite.runs.batches import Batches
 
@@ -55,7 +55,7 @@ def test_endless_datasets_are_compared_by_their_first_batches(monkeypatch):
             return told[::-1]
 
         # Process 1 tells its facts, and process 0 compares its own with them.
-        monkeypatch.setattr(compared_batches, "exchange", exchange)
+        monkeypatch.setattr(processes, "exchange", exchange)
         for source in reversed(sources):
             joint_start.check_shared(task, {"data": source}, steps=5)
 

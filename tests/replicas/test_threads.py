@@ -8,7 +8,7 @@ from replicas.cases import build_case, check_same, train_case
 from replicas.threads import Threads
 
 from keras_bert_suite import AdamW
-from keras_bert_suite.replicas.compared_batches import compare_batches
+from keras_bert_suite.replicas.processes import compare_batches
 
 pytestmark = pytest.mark.backend("torch")
 

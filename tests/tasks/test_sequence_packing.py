@@ -35,8 +35,11 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, TokenEmbeddings
-from keras_bert_suite.preprocessing.row_groups import WIDTH_SHARES, lay_out_groups
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import (
+    WIDTH_SHARES,
+    lay_out_groups,
+    lay_out_sequences,
+)
 
 #: One packed array, groups of rows of similar length (some of them without a row), and groups whose
 #: packed rows hold several rows.

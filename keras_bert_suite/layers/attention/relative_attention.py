@@ -7,9 +7,12 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.attention_kernels import normalize_scores
-from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_pairs
+from keras_bert_suite.layers.attention.rotary_positions import (
+    compute_sinusoids,
+    count_positions,
+    rotate_pairs,
+)
 from keras_bert_suite.layers.attention.self_attention import SelfAttention, expand_attention_mask
-from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 

@@ -1,4 +1,4 @@
-"""Token and segment embeddings of an encoder whose attention layers know the positions."""
+"""Embeddings of encoders whose attention layers know the positions."""
 
 from typing import Any
 
@@ -31,3 +31,48 @@ class UnplacedEmbeddings(BertEmbeddings):
     def make_norm(self, name: str) -> keras.layers.Layer:
         """Makes the norm of the sum."""
         return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenEmbeddings(BertEmbeddings):
+    """`BertEmbeddings` of tokens alone, without tables of positions and segments.
+
+    Args:
+        vocabulary_size, hidden_dim: as for `BertEmbeddings`.
+        norm_bias: bool, whether the norm has a bias.
+        **kwargs: other arguments of `BertEmbeddings`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_dim: int,
+        max_sequence_length: int | None = 8192,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-5,
+        norm_bias: bool = False,
+        num_segments: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        self.norm_bias = norm_bias
+        super().__init__(
+            vocabulary_size,
+            hidden_dim,
+            max_sequence_length=max_sequence_length,
+            num_segments=num_segments,
+            dropout=dropout,
+            layer_norm_epsilon=layer_norm_epsilon,
+            **kwargs,
+        )
+
+    def make_position_embedding(self) -> None:
+        """There is no such table."""
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes the norm of the embeddings."""
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon,
+            center=self.norm_bias,
+            dtype=self.dtype_policy,
+            name=name,
+        )

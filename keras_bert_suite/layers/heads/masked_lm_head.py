@@ -1,12 +1,13 @@
 """The head that guesses masked tokens."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
-from keras_bert_suite.layers.bias import add_bias
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.torch_products import linear
@@ -51,7 +52,7 @@ class VocabularyHead(ConfiguredLayer):
             logits = linear(rows, table.T, bias)
         else:
             logits = embedding(rows, reverse=True)
-            logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
+            logits = _add_bias(logits, ops.cast(self.bias, logits.dtype))
         return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
 
     def compute_output_shape(
@@ -133,3 +134,42 @@ class MaskedLMHead(VocabularyHead):
     def get_config(self) -> Config:
         shared = self.shared_transform
         return {**super().get_config(), "transform": shared and keras.layers.serialize(shared)}
+
+
+def _add_bias(x: Tensor, bias: Tensor) -> Tensor:
+    """Computes `x + bias`. Under JAX the gradient of the bias is one matrix product.
+
+    The gradient of the bias is the sum over all rows. XLA sums the rows column by column. For the
+    logits of a vocabulary this takes as long on a CPU as the product that made the logits. A
+    product of ones with the rows reads the rows in order.
+
+    Args:
+        x: float (..., D).
+        bias: float (D,), of the dtype of `x`.
+
+    Returns:
+        float (..., D).
+    """
+    return _jax_add_bias()(x, bias) if keras.config.backend() == "jax" else x + bias
+
+
+@functools.cache
+def _jax_add_bias() -> Callable[[Tensor, Tensor], Tensor]:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_vjp
+    def add(x: Tensor, bias: Tensor) -> Tensor:
+        return x + bias
+
+    def forward(x: Tensor, bias: Tensor) -> tuple[Tensor, None]:
+        return x + bias, None
+
+    def backward(_: None, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        ones = jnp.ones(len(rows), rows.dtype)
+        total = jnp.matmul(ones, rows, preferred_element_type=jnp.float32)
+        return gradient, total.astype(rows.dtype)
+
+    add.defvjp(forward, backward)
+    return add
