@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.layers.torch_products import linear
@@ -73,21 +73,29 @@ class Dense(keras.layers.Dense):
 
 
 def make_dense(
-    owner: keras.layers.Layer, units: int, name: str, stddev: float, **arguments: Any
+    owner: keras.layers.Layer,
+    units: int,
+    name: str,
+    input_shape: Shape,
+    stddev: float,
+    **arguments: Any,
 ) -> Dense:
-    """Makes a dense layer of another layer, in the dtype of that layer.
+    """Makes and builds a dense layer of another layer, in the dtype of that layer.
 
     Args:
         owner: the layer around it.
         units: int, width of the output.
         name: str.
+        input_shape: tuple, the shape of its input.
         stddev: float, standard deviation of the truncated normal of the kernel.
         **arguments: other arguments of `Dense`.
     """
-    return Dense(
+    dense = Dense(
         units,
         kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
         dtype=owner.dtype_policy,
         name=name,
         **arguments,
     )
+    dense.build(input_shape)
+    return dense

@@ -5,12 +5,13 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.recompute import recompute
 
 
@@ -77,9 +78,8 @@ class ModernBertBlock(ShapeKeepingLayer):
         self.output_range = output_range
         self.remat = remat
 
-        self.self_attention_norm = None
-        if has_attention_norm:
-            self.self_attention_norm = self._norm("self_attention_norm")
+        norm = partial(make_norm, self, epsilon=layer_norm_epsilon, center=norm_bias)
+        self.self_attention_norm = norm("self_attention_norm") if has_attention_norm else None
         self.self_attention = ModernBertAttention(
             num_heads=num_heads,
             reach=reach,
@@ -91,34 +91,25 @@ class ModernBertBlock(ShapeKeepingLayer):
             dtype=self.dtype_policy,
             name="self_attention",
         )
-        self.feedforward_norm = self._norm("feedforward_norm")
+        self.feedforward_norm = norm("feedforward_norm")
         self.output_dropout = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="output_dropout"
         )
         self.inner_dropout = Dropout(mlp_dropout, dtype=self.dtype_policy, name="inner_dropout")
-
-    def _norm(self, name: str) -> keras.layers.LayerNormalization:
-        return keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_epsilon,
-            center=self.norm_bias,
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def build(self, hidden_shape: Shape) -> None:
         if self.self_attention_norm is not None:
             self.self_attention_norm.build(hidden_shape)
         self.self_attention.build(hidden_shape)
         self.feedforward_norm.build(hidden_shape)
-        bias: Config = {"use_bias": self.mlp_bias}
-        self.gated_intermediate = make_dense(
-            *(self, 2 * self.intermediate_dim, "gated_intermediate"), self.initializer_range, **bias
+        dense = partial(make_dense, self, use_bias=self.mlp_bias)
+        self.gated_intermediate = dense(
+            2 * self.intermediate_dim, "gated_intermediate", hidden_shape, self.initializer_range
         )
-        self.gated_intermediate.build(hidden_shape)
-        self.feedforward_output = make_dense(
-            self, hidden_shape[-1], "feedforward_output", self.output_range, **bias
+        inner_shape = (*hidden_shape[:-1], self.intermediate_dim)
+        self.feedforward_output = dense(
+            hidden_shape[-1], "feedforward_output", inner_shape, self.output_range
         )
-        self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
 
     def call(
         self,

@@ -6,13 +6,14 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.recompute import recompute
 
 
@@ -40,6 +41,8 @@ class TransformerBlock(ShapeKeepingLayer):
 
     #: Whether the layers of the feed-forward network have biases.
     use_bias: bool = True
+    #: The type of the norms, a key of `NORM_TYPES`.
+    norm_type: str = "layer_norm"
 
     def __init__(
         self,
@@ -72,41 +75,31 @@ class TransformerBlock(ShapeKeepingLayer):
             "dtype": self.dtype_policy,
         }
         self.self_attention = self.make_attention(**heads, name="self_attention")
-        self.self_attention_norm = self.make_norm("self_attention_norm")
+        norm = partial(make_norm, self, epsilon=layer_norm_epsilon, norm_type=self.norm_type)
+        self.self_attention_norm = norm("self_attention_norm")
         if has_cross_attention:
             # The tokens of another row have no distance.
             self.cross_attention: Any = SelfAttention(**heads, name="cross_attention")
-            self.cross_attention_norm = self.make_norm("cross_attention_norm")
-        self.feedforward_norm = self.make_norm("feedforward_norm")
+            self.cross_attention_norm = norm("cross_attention_norm")
+        self.feedforward_norm = norm("feedforward_norm")
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def make_attention(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return SelfAttention(**arguments)
 
-    def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes one of the norms."""
-        return keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
-        )
-
     def build(self, hidden_shape: Shape) -> None:
-        hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
         if self.has_cross_attention:
             self.cross_attention.build(hidden_shape)
             self.cross_attention_norm.build(hidden_shape)
-        stddev = self.initializer_range
-        bias: Config = {"use_bias": self.use_bias}
-        self.intermediate = make_dense(
-            *(self, self.intermediate_dim, "intermediate", stddev),
-            activation=self.activation,
-            **bias,
+        dense = partial(make_dense, self, stddev=self.initializer_range, use_bias=self.use_bias)
+        self.intermediate = dense(
+            self.intermediate_dim, "intermediate", hidden_shape, activation=self.activation
         )
-        self.intermediate.build(hidden_shape)
-        self.feedforward_output = make_dense(self, hidden_dim, "feedforward_output", stddev, **bias)
-        self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
+        inner_shape = (*hidden_shape[:-1], self.intermediate_dim)
+        self.feedforward_output = dense(hidden_shape[-1], "feedforward_output", inner_shape)
         self.feedforward_norm.build(hidden_shape)
 
     def call(

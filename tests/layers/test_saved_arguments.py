@@ -18,7 +18,7 @@ from peer_weights import randomize, to_numpy
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import gelu_tanh, modern_bert_block, transformer_block
-from keras_bert_suite.layers.root_mean_square_norm import RootMeanSquareNorm
+from keras_bert_suite.layers.norms import RootMeanSquareNorm
 from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
 
 B, L, H, V = 3, 7, 8, 20

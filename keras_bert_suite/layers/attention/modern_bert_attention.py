@@ -1,5 +1,6 @@
 """The attention of ModernBERT: rotary positions, over whole rows or within a window."""
 
+from functools import partial
 from typing import Any
 
 import keras
@@ -56,15 +57,11 @@ class ModernBertAttention(SelfAttention):
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
         self.check_heads(hidden_dim)
-        bias = {"use_bias": self.use_bias}
-        self.query_key_value = make_dense(
-            self, 3 * hidden_dim, "query_key_value", self.initializer_range, **bias
+        dense = partial(make_dense, self, input_shape=hidden_shape, use_bias=self.use_bias)
+        self.query_key_value = dense(
+            3 * hidden_dim, "query_key_value", stddev=self.initializer_range
         )
-        self.query_key_value.build(hidden_shape)
-        self.output_projection = make_dense(
-            self, hidden_dim, "output_projection", self.output_range, **bias
-        )
-        self.output_projection.build(hidden_shape)
+        self.output_projection = dense(hidden_dim, "output_projection", stddev=self.output_range)
 
     def call(  # type: ignore[override]  # It has positions of its own, and they are needed.
         self,

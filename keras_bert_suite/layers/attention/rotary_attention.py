@@ -8,7 +8,6 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.rotary_positions import rotate_pairs
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
-from keras_bert_suite.layers.root_mean_square_norm import make_norm
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 
@@ -90,7 +89,3 @@ class RotaryBlock(TransformerBlock):
     def make_attention(self, **arguments: Any) -> RotaryAttention:
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return RotaryAttention(rotary_value=self.rotary_value, use_bias=self.use_bias, **arguments)
-
-    def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes one of the two norms."""
-        return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)

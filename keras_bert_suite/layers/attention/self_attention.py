@@ -76,11 +76,14 @@ class SelfAttention(ShapeKeepingLayer):
             )
 
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
-        dense = make_dense(
-            self, hidden_shape[-1], name, self.initializer_range, use_bias=self.use_bias
+        return make_dense(
+            self,
+            hidden_shape[-1],
+            name,
+            hidden_shape,
+            self.initializer_range,
+            use_bias=self.use_bias,
         )
-        dense.build(hidden_shape)
-        return dense
 
     def call(
         self,

@@ -1,6 +1,6 @@
 """Token, position and segment embeddings, summed and normalised."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention.sequence_layout import (
 )
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.norms import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -36,6 +37,14 @@ class BertEmbeddings(ConfiguredLayer):
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
+
+    #: Whether there is a table of positions.
+    has_positions: ClassVar[bool] = True
+    #: Whether a dense layer follows the dropout also where it changes no width.
+    always_projects: ClassVar[bool] = False
+    #: The type of the norm, a key of `NORM_TYPES`, and whether it has a bias.
+    norm_type: str = "layer_norm"
+    norm_bias: bool = True
 
     def __init__(
         self,
@@ -72,14 +81,17 @@ class BertEmbeddings(ConfiguredLayer):
             dtype=self.dtype_policy,
             name="token_embedding",
         )
-        self.position_embedding = self.make_position_embedding()
-        self.segment_embedding = None
+        self.position_embedding = self.segment_embedding = None
+        if self.has_positions:
+            self.position_embedding = self._make_position_embedding()
         if num_segments:
             self.segment_embedding = self.make_table(num_segments, "segment_embedding")
-        self.layer_norm = self.make_norm("layer_norm")
+        self.layer_norm = make_norm(
+            self, "layer_norm", layer_norm_epsilon, self.norm_type, self.norm_bias
+        )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
-        if self.is_projected:
+        if self.always_projects or self.embedding_dim != hidden_dim:
             self.projection = keras.layers.Dense(
                 hidden_dim,
                 kernel_initializer=initializer.clone(),
@@ -87,19 +99,7 @@ class BertEmbeddings(ConfiguredLayer):
                 name="projection",
             )
 
-    @property
-    def is_projected(self) -> bool:
-        """bool, whether a dense layer follows the dropout."""
-        return self.embedding_dim != self.hidden_dim
-
-    def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes the norm of the sum."""
-        return keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
-        )
-
-    def make_position_embedding(self) -> keras.layers.Embedding | None:
-        """Makes the table of positions; None for embeddings without positions."""
+    def _make_position_embedding(self) -> keras.layers.Embedding:
         if self.max_sequence_length is None:
             raise ValueError(
                 "A table of positions has a row for each position, got max_sequence_length=None. "
@@ -241,7 +241,4 @@ class ProjectedEmbeddings(BertEmbeddings):
     Source: Lan et al., 2019 (https://arxiv.org/abs/1909.11942), section 3.1.
     """
 
-    @property
-    def is_projected(self) -> bool:
-        """bool, whether a dense layer follows the dropout. It always does."""
-        return True
+    always_projects = True

@@ -5,7 +5,6 @@ from typing import Any
 import keras
 
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
-from keras_bert_suite.layers.root_mean_square_norm import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -19,18 +18,13 @@ class UnplacedEmbeddings(BertEmbeddings):
             `max_sequence_length` tokens, unless it is None.
     """
 
+    has_positions = False
+
     def __init__(
         self, vocabulary_size: int, hidden_dim: int, norm_type: str = "layer_norm", **kwargs: Any
     ) -> None:
         self.norm_type = norm_type
         super().__init__(vocabulary_size, hidden_dim, **kwargs)
-
-    def make_position_embedding(self) -> None:
-        """There is no such table."""
-
-    def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes the norm of the sum."""
-        return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -42,6 +36,8 @@ class TokenEmbeddings(BertEmbeddings):
         norm_bias: bool, whether the norm has a bias.
         **kwargs: other arguments of `BertEmbeddings`.
     """
+
+    has_positions = False
 
     def __init__(
         self,
@@ -63,16 +59,4 @@ class TokenEmbeddings(BertEmbeddings):
             dropout=dropout,
             layer_norm_epsilon=layer_norm_epsilon,
             **kwargs,
-        )
-
-    def make_position_embedding(self) -> None:
-        """There is no such table."""
-
-    def make_norm(self, name: str) -> keras.layers.Layer:
-        """Makes the norm of the embeddings."""
-        return keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_epsilon,
-            center=self.norm_bias,
-            dtype=self.dtype_policy,
-            name=name,
         )

@@ -10,6 +10,7 @@ from keras import ops
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dense import make_dense
+from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.torch_products import linear
 
 
@@ -94,20 +95,20 @@ class MaskedLMHead(VocabularyHead):
         )
         self.shared_transform = transform
         self.transform: Any = transform
-        if transform is None:
-            self.transform = make_dense(
-                *(self, token_embedding.output_dim, "transform", initializer_range),
-                activation=self.activation,
-            )
-            self.layer_norm = keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
-            )
 
     def build(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
     ) -> None:
         if self.shared_transform is None:
-            self.transform.build(sequence_output_shape)
+            self.transform = make_dense(
+                self,
+                self.token_embedding.output_dim,
+                "transform",
+                sequence_output_shape,
+                self.initializer_range,
+                activation=self.activation,
+            )
+            self.layer_norm = make_norm(self, "layer_norm", self.layer_norm_epsilon)
             self.layer_norm.build((None, None, self.token_embedding.output_dim))
         elif not self.shared_transform.built:
             self.shared_transform.build(sequence_output_shape)

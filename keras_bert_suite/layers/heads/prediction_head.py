@@ -8,6 +8,7 @@ from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
+from keras_bert_suite.layers.norms import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -39,20 +40,18 @@ class PredictionHead(ShapeKeepingLayer):
         self.norm_bias = norm_bias
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon,
-            center=norm_bias,
-            dtype=self.dtype_policy,
-            name="layer_norm",
-        )
+        self.layer_norm = make_norm(self, "layer_norm", layer_norm_epsilon, center=norm_bias)
 
     def build(self, hidden_shape: Shape) -> None:
         self.dense = make_dense(
-            *(self, hidden_shape[-1], "dense", self.initializer_range),
+            self,
+            hidden_shape[-1],
+            "dense",
+            hidden_shape,
+            self.initializer_range,
             activation=self.activation,
             use_bias=self.use_bias,
         )
-        self.dense.build(hidden_shape)
         self.layer_norm.build(hidden_shape)
 
     def call(self, hidden: Tensor) -> Tensor:

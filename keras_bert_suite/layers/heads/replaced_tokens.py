@@ -1,5 +1,6 @@
 """The layers between ELECTRA's generator and its discriminator, and on top of the latter."""
 
+from functools import partial
 from typing import Any
 
 import keras
@@ -110,14 +111,13 @@ class ReplacedTokenHead(ConfiguredLayer):
         self.hidden_dim = hidden_dim
         self.activation = keras.activations.get(activation)
         self.initializer_range = initializer_range
-        self.transform = make_dense(
-            self, hidden_dim, "transform", initializer_range, activation=self.activation
-        )
-        self.scorer = make_dense(self, 1, "scorer", initializer_range)
 
     def build(self, sequence_output_shape: Shape) -> None:
-        self.transform.build(sequence_output_shape)
-        self.scorer.build((*sequence_output_shape[:-1], self.hidden_dim))
+        dense = partial(make_dense, self, stddev=self.initializer_range)
+        self.transform = dense(
+            self.hidden_dim, "transform", sequence_output_shape, activation=self.activation
+        )
+        self.scorer = dense(1, "scorer", (*sequence_output_shape[:-1], self.hidden_dim))
 
     def call(self, sequence_output: Tensor) -> Tensor:
         """float (B, L, H) -> float (B, L) in the compute dtype, logits: positive if replaced."""

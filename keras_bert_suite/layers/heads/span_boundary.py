@@ -1,5 +1,6 @@
 """The head that guesses the tokens of a masked span from the tokens beside it."""
 
+from functools import partial
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ from keras import ops
 from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.heads.masked_lm_head import VocabularyHead
+from keras_bert_suite.layers.norms import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -57,30 +59,20 @@ class SpanBoundaryHead(VocabularyHead):
             dtype=self.dtype_policy,
             name="place_embedding",
         )
-        self.norms = [
-            keras.layers.LayerNormalization(
-                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=f"layer_norm_{i}"
-            )
-            for i in (1, 2)
-        ]
+        self.norms = [make_norm(self, f"layer_norm_{i}", layer_norm_epsilon) for i in (1, 2)]
 
     def build(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
     ) -> None:
         hidden_dim = sequence_output_shape[-1]
-        self.transforms = [
-            make_dense(
-                *(self, units, f"transform_{i}", self.initializer_range),
-                activation=self.activation,
-            )
-            for i, units in ((1, hidden_dim), (2, self.token_embedding.output_dim))
-        ]
+        widths = (2 * hidden_dim + self.place_dim, hidden_dim, self.token_embedding.output_dim)
         self.place_embedding.build()
-        shape: Shape = (None, None, 2 * hidden_dim + self.place_dim)
-        for transform, norm in zip(self.transforms, self.norms, strict=True):
-            transform.build(shape)
-            shape = (*shape[:-1], transform.units)
-            norm.build(shape)
+        dense = partial(make_dense, self, stddev=self.initializer_range, activation=self.activation)
+        self.transforms = [
+            dense(widths[i], f"transform_{i}", (None, None, widths[i - 1])) for i in (1, 2)
+        ]
+        for norm, width in zip(self.norms, widths[1:], strict=True):
+            norm.build((None, None, width))
         self.add_bias_of_tokens()
 
     def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Dtype, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 
 
@@ -38,18 +38,27 @@ NORM_TYPES: dict[str, type[keras.layers.Layer]] = {
 }
 
 
-def make_norm(norm_type: str, epsilon: float, dtype: Dtype | None, name: str) -> keras.layers.Layer:
-    """Makes a norm.
+def make_norm(
+    owner: keras.layers.Layer,
+    name: str,
+    epsilon: float,
+    norm_type: str = "layer_norm",
+    center: bool = True,
+) -> keras.layers.Layer:
+    """Makes a norm of another layer, in the dtype of that layer.
 
     Args:
-        norm_type: str, a key of `NORM_TYPES`.
-        epsilon: float.
-        dtype: as for a layer of Keras.
+        owner: the layer around it.
         name: str.
+        epsilon: float.
+        norm_type: str, a key of `NORM_TYPES`.
+        center: bool, whether a norm with weights has a bias.
 
     Raises:
         ValueError: if there is no such type.
     """
     if norm_type not in NORM_TYPES:
         raise ValueError(f"norm_type must be one of {', '.join(NORM_TYPES)}, got {norm_type!r}.")
-    return NORM_TYPES[norm_type](epsilon=epsilon, dtype=dtype, name=name)
+    arguments = {} if center else {"center": False}
+    norm = NORM_TYPES[norm_type]
+    return norm(epsilon=epsilon, dtype=owner.dtype_policy, name=name, **arguments)
