@@ -69,9 +69,8 @@ def prepare_corpus(
 
     Returns:
         dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
-        counts are "documents", "sentences", "tokens", "unknown_tokens",
-        "single_sentence_documents", "skipped_documents" (left out by `on_error`) and
-        "replaced_texts" (lines or files in which `errors` replaced bytes).
+        counts are "documents", "sentences", "tokens", "unknown_tokens", "skipped_documents" (left
+        out by `on_error`) and "replaced_texts" (lines or files in which `errors` replaced bytes).
 
     Raises:
         ValueError: if documents cannot be read, naming the first twenty places, see

@@ -26,7 +26,7 @@ PLAN_FILE, MANIFEST_FILE = "plan.json", "manifest.json"
 
 COUNTS = (
     *("documents", "sentences", "tokens", "unknown_tokens"),
-    *("single_sentence_documents", "skipped_documents", "replaced_texts"),
+    *("skipped_documents", "replaced_texts"),
 )
 
 

@@ -141,7 +141,6 @@ class ShardWriter:
             "sentences": len(sentence_lengths),
             "tokens": int(sentence_lengths.sum()),
             "unknown_tokens": num_unknown,
-            "single_sentence_documents": sum(len(document) == 1 for document in lengths),
             "skipped_documents": faults.documents,
             "replaced_texts": faults.replaced_texts,
             **({"unread": dataclasses.asdict(faults)} if faults else {}),
