@@ -134,7 +134,7 @@ def count_reductions(counts):
         return result
 
     torch.distributed.all_reduce = count
-    sums._GRADIENT_SUMS["torch"] = count_gradients
+    sums._sum_gradients_torch = count_gradients
 
 
 def run_in_processes(options, backend, count):

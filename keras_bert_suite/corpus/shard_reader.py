@@ -231,7 +231,8 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
                 )
     folder = CorpusFolder(path)
     with reading(f"{folder}/{MANIFEST_FILE}"):
-        cls, wanted = TOKENIZERS[manifest["tokenizer_class"]], manifest["vocabulary_sha256"]
+        cls: Any = TOKENIZERS[manifest["tokenizer_class"]]
+        wanted = manifest["vocabulary_sha256"]
     names = cls.asset_names
     intact = all(map(folder.exists, names))
     if not intact or hash_vocabulary(map(folder.read, names)) != wanted:

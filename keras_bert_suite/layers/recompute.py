@@ -1,16 +1,12 @@
 """Computes a layer a second time for its gradient, so that its activations need no memory."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 from keras.src.backend.common.variables import AutocastScope
 
 from keras_bert_suite.annotations import Tensor
-
-#: A function (values of variables, *inputs) -> (output, next states). It reads no variables.
-Step: TypeAlias = Callable[..., tuple[Tensor, list[Tensor]]]
 
 
 def recompute(
@@ -43,33 +39,20 @@ def recompute(
             output = function(*inputs)
         return output, [scope.get_current_value(state) for state in states]
 
-    output, next_states = _RECOMPUTERS[keras.config.backend()](step, values, *inputs)
+    backend = keras.config.backend()
+    if backend == "torch":
+        from torch.utils.checkpoint import checkpoint
+
+        # It also restores the state of PyTorch's own generators for the second time.
+        output, next_states = checkpoint(step, values, *inputs, use_reentrant=False)
+    elif backend == "jax":
+        import jax
+
+        output, next_states = jax.checkpoint(step)(values, *inputs)
+    else:
+        import tensorflow as tf
+
+        output, next_states = tf.recompute_grad(step)(values, *inputs)
     for state, value in zip(states, next_states, strict=True):
         state.assign(value)
     return output
-
-
-def _recompute_torch(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
-    from torch.utils.checkpoint import checkpoint
-
-    # It also restores the state of PyTorch's own generators for the second time.
-    return checkpoint(step, values, *inputs, use_reentrant=False)
-
-
-def _recompute_jax(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
-    import jax
-
-    return jax.checkpoint(step)(values, *inputs)
-
-
-def _recompute_tensorflow(step: Step, values: list[Tensor], *inputs: Tensor) -> Any:
-    import tensorflow as tf
-
-    return tf.recompute_grad(step)(values, *inputs)
-
-
-_RECOMPUTERS = {
-    "jax": _recompute_jax,
-    "tensorflow": _recompute_tensorflow,
-    "torch": _recompute_torch,
-}

@@ -41,11 +41,7 @@ class MixedBatches(grain.MapDataset):
     def __init__(self, datasets: Sequence[grain.MapDataset]) -> None:
         super().__init__(datasets)
         self._datasets = tuple(datasets)
-
-    @property
-    def batch_size(self) -> int:
-        """int, the rows of a batch."""
-        return sum(dataset.batch_size for dataset in self._datasets)
+        self.batch_size = sum(dataset.batch_size for dataset in datasets)
 
     def __len__(self) -> int:
         return max(map(len, self._datasets))

@@ -102,7 +102,7 @@ class PretrainingBatches(grain.MapDataset):
         )
         self._corpus = corpus
         self._masker = masker
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._packing: dict[str, Any] = {
             "template": tokenizer.row_template,
             "sequence_length": sequence_length,
@@ -131,11 +131,6 @@ class PretrainingBatches(grain.MapDataset):
     def __len__(self) -> int:
         return self._sections.num_batches
 
-    @property
-    def batch_size(self) -> int:
-        """int, the rows of a batch."""
-        return self._batch_size
-
     def __getitem__(self, index: Any) -> Any:
         """One batch.
 
@@ -156,7 +151,7 @@ class PretrainingBatches(grain.MapDataset):
             # A section may have no batch. The next one that is read begins with this batch.
             next_epoch, next_section, _, _ = self._locate(index - batch + num_batches)
             self._plans.prepare(next_epoch * self._num_sections + next_section)
-        places = np.arange(batch * self._batch_size, (batch + 1) * self._batch_size)
+        places = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
         rows = order[places % len(order)]
         ranges = TokenRanges(
             self._corpus, plan.documents, plan.document_begins, self._masker.tokenizer.end_token_id

@@ -27,30 +27,29 @@ def sum_over_replicas(x: Tensor) -> Tensor:
         the same tensor if there is one replica. The same tensor under JAX too, where a step is one
         program over the arrays of the whole batch.
     """
-    return _SUMS[keras.config.backend()](x)
-
-
-def _sum_torch(x: Tensor) -> Tensor:
-    processes = find_torch_processes()
-    # Keras calls a loss once on a device without values, to learn shapes.
-    if processes is None or x.device.type == "meta":
-        return x
-    total = x.detach().clone()
-    processes.all_reduce(total)
-    return total
-
-
-def _sum_tensorflow(x: Tensor) -> Tensor:
-    if count_replicas() == 1:
+    # To learn shapes, Keras calls a loss once outside of a step, on a device without values.
+    if keras.config.backend() == "torch":
+        processes = find_torch_processes()
+        if processes is None or x.device.type == "meta":
+            return x
+        total = x.detach().clone()
+        processes.all_reduce(total)
+        return total
+    context = _find_context()
+    if context is None:
         return x
     import tensorflow as tf
 
-    context = tf.distribute.get_replica_context()
-    # Keras calls a loss once outside of a step, to learn shapes.
-    return x if context is None else tf.stop_gradient(context.all_reduce("SUM", x))
+    return tf.stop_gradient(context.all_reduce("SUM", x))
 
 
-_SUMS = {"torch": _sum_torch, "tensorflow": _sum_tensorflow, "jax": lambda x: x}
+def _find_context() -> Any:
+    """TensorFlow's context of a step that several replicas share, or None."""
+    if keras.config.backend() != "tensorflow" or count_replicas() == 1:
+        return None
+    import tensorflow as tf
+
+    return tf.distribute.get_replica_context()
 
 
 def sum_gradients(gradients: list[Any]) -> list[Any]:
@@ -64,7 +63,17 @@ def sum_gradients(gradients: list[Any]) -> list[Any]:
         list of tensors. Under TensorFlow none of them is `tf.IndexedSlices`. With one replica of
         PyTorch, and under JAX, it is the list itself.
     """
-    return _GRADIENT_SUMS[keras.config.backend()](gradients)
+    if keras.config.backend() == "torch":
+        return _sum_gradients_torch(gradients)
+    if keras.config.backend() == "jax":
+        return gradients
+    import tensorflow as tf
+
+    # The gradient of an embedding has a part for each time that a token occurs. Keras would take
+    # the norm of the parts, and the square of each, and not those of their sum.
+    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    context = _find_context()
+    return gradients if context is None else context.all_reduce("SUM", gradients)
 
 
 def _sum_gradients_torch(gradients: list[Tensor]) -> list[Tensor]:
@@ -101,24 +110,6 @@ def _fill_buckets(gradients: list[Tensor]) -> list[list[Tensor]]:
     return buckets
 
 
-def _sum_gradients_tensorflow(gradients: list[Any]) -> list[Any]:
-    import tensorflow as tf
-
-    # The gradient of an embedding has a part for each time that a token occurs. Keras would take
-    # the norm of the parts, and the square of each, and not those of their sum.
-    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-    if count_replicas() == 1:
-        return gradients
-    return tf.distribute.get_replica_context().all_reduce("SUM", gradients)
-
-
-_GRADIENT_SUMS = {
-    "torch": _sum_gradients_torch,
-    "tensorflow": _sum_gradients_tensorflow,
-    "jax": lambda gradients: gradients,
-}
-
-
 def gather_rows(rows: Tensor) -> tuple[Tensor, Any]:
     """The rows of all replicas, in the order of the batch. Gradients flow back to each replica.
 
@@ -132,7 +123,17 @@ def gather_rows(rows: Tensor) -> tuple[Tensor, Any]:
         (the rows of all replicas; int, how many of them come before the rows of this replica).
         With one replica, and under JAX, where a step sees the whole batch: (`rows`, 0).
     """
-    return _GATHERS[keras.config.backend()](rows)
+    if keras.config.backend() == "torch":
+        return _gather_torch(rows)
+    context = _find_context()
+    if context is None:
+        return rows, 0
+    import tensorflow as tf
+
+    sizes = context.all_gather(tf.shape(rows)[:1], axis=0)
+    first = tf.reduce_sum(sizes[: context.replica_id_in_sync_group])
+    gathered = context.all_gather(rows, axis=0)
+    return tf.ensure_shape(gathered, [None, *rows.shape[1:]]), first
 
 
 def _gather_torch(rows: Tensor) -> tuple[Tensor, int]:
@@ -170,24 +171,3 @@ def _torch_gather() -> Any:
             return gradient[first:last], None, None
 
     return Gather
-
-
-def _gather_tensorflow(rows: Tensor) -> tuple[Tensor, Any]:
-    if count_replicas() == 1:
-        return rows, 0
-    import tensorflow as tf
-
-    context = tf.distribute.get_replica_context()
-    if context is None:
-        return rows, 0
-    sizes = context.all_gather(tf.shape(rows)[:1], axis=0)
-    first = tf.reduce_sum(sizes[: context.replica_id_in_sync_group])
-    gathered = context.all_gather(rows, axis=0)
-    return tf.ensure_shape(gathered, [None, *rows.shape[1:]]), first
-
-
-_GATHERS = {
-    "torch": _gather_torch,
-    "tensorflow": _gather_tensorflow,
-    "jax": lambda rows: (rows, 0),
-}
