@@ -111,7 +111,7 @@ def _start_workers(plan, workers):
     """
     with contextlib.ExitStack() as stack:
         if workers <= 1:
-            yield lambda method, take: [take(plan.writer(method, piece)) for piece in plan.slices]
+            yield lambda method, take: [take(plan.writer(method, s)) for s in plan.slices]
             return
         processes = [
             stack.enter_context(WorkerProcess(plan.writer, pass_fds=(plan.lock,)))
@@ -126,8 +126,8 @@ def _work_in_processes(slices, processes, method, take):
 
     def work(process):
         # Threads may share the iterator: the interpreter's lock makes its `next` one step.
-        for piece in left:
-            results[piece.number] = take(process(method, piece))
+        for corpus_slice in left:
+            results[corpus_slice.number] = take(process(method, corpus_slice))
 
     with ThreadPoolExecutor(len(processes)) as threads:
         running = [threads.submit(work, process) for process in processes]
@@ -138,13 +138,13 @@ def _work_in_processes(slices, processes, method, take):
             for process in processes:
                 process.kill()  # This ends the threads too.
             raise
-    return [results[piece.number] for piece in slices]
+    return [results[s.number] for s in slices]
 
 
 def _add_up(plan, say):
     """A function that takes results of `ShardWriter.write`, and reports the bytes that are done."""
     lock, sizes = threading.Lock(), [0, 0]
-    total = sum(piece.num_bytes for piece in plan.slices)
+    total = sum(s.num_bytes for s in plan.slices)
     say(0, 0, total)
 
     def report(written):

@@ -82,7 +82,7 @@ def _is_end(line, start, match):
 
 def _is_abbreviation(line, start, stop, end):
     """Whether the full stop at `stop` belongs to its word; the next word begins at `end`."""
-    # A piece of the line is enough. A line may be a whole document.
+    # A part of the line is enough. A line may be a whole document.
     word = line[max(start, stop - 24) : stop].rsplit(None, 1)[-1:]
     word = word[0].lstrip(_OPENERS) if word else ""
     small = word.lower()

@@ -171,13 +171,13 @@ class TokenCorpus(abc.ABC):
         """Counts each id in the whole corpus, which it reads once. int64 (V,)."""
         counts = np.zeros(vocabulary_size, "int64")
         # Many documents at a time, because each count makes an array (V,).
-        group, size = [], 0
+        read, size = [], 0
         for document in range(self.num_documents):
-            group.append(self.tokens(document))
-            size += len(group[-1])
+            read.append(self.tokens(document))
+            size += len(read[-1])
             if size > 8 * vocabulary_size or document + 1 == self.num_documents:
-                counts += np.bincount(np.concatenate(group), minlength=vocabulary_size)
-                group, size = [], 0
+                counts += np.bincount(np.concatenate(read), minlength=vocabulary_size)
+                read, size = [], 0
         return counts
 
 

@@ -10,16 +10,16 @@ from keras_bert_suite.replicas import count_replicas, find_replica
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout`, with faster masks, but under PyTorch only on a CPU.
+    """`keras.layers.Dropout`, with faster random numbers, but under PyTorch only on a CPU.
 
-    With the masks that Keras draws, a small BERT spends a fifth of its training time on them under
-    JAX, and a tenth under PyTorch and TensorFlow. PyTorch on a GPU has a fast kernel of its own.
+    Keras' own draws take a fifth of the training time of a small BERT under JAX, and a tenth under
+    PyTorch and TensorFlow. PyTorch on a GPU has a fast kernel of its own.
 
     Args:
         rate: float in [0, 1), share of elements that are set to 0. Under TensorFlow, and under
             PyTorch on a CPU, it is rounded to a multiple of 2^-16.
-        noise_shape: tuple of ints or None, shape of the mask, which is repeated along the axes
-            where it is 1. With a shape, Keras draws the masks.
+        noise_shape: tuple of ints or None, shape of the draws, which are repeated along the axes
+            where it is 1. With a shape, Keras draws them.
         seed: int, or None for a random one.
     """
 
@@ -40,7 +40,7 @@ def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
     """Drops the elements whose index and seed have a large hash.
 
     JAX' generator writes its numbers to memory and reads them again. The compiler folds a hash into
-    the multiplication, and computes it again for the gradient, so that no mask is kept.
+    the multiplication, and computes it again for the gradient, so that it keeps no draw.
     """
     import jax.numpy as jnp
 

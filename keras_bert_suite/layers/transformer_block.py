@@ -136,20 +136,20 @@ class TransformerBlock(ShapeKeepingLayer):
             "encoder_sequence": encoder_sequence,
         }
         tensors = {name: x for name, x in tensors.items() if x is not None}
-        places = {
+        others = {
             "attention_mask": attention_mask,
             "positions": positions,
             "source_positions": source_positions,
             "encoder_padding_mask": encoder_padding_mask,
         }
-        places = {name: x for name, x in places.items() if x is not None}
+        others = {name: x for name, x in others.items() if x is not None}
         if not (training and self.remat):
-            return self._encode(hidden, training=training, **tensors, **places)
+            return self._encode(hidden, training=training, **tensors, **others)
 
         # Masks and positions have no gradient, so they are no inputs of what is computed twice.
         def encode(hidden: Tensor, *values: Tensor) -> Tensor:
             given = dict(zip(tensors, values, strict=True))
-            return self._encode(hidden, training=True, **given, **places)
+            return self._encode(hidden, training=True, **given, **others)
 
         return recompute(self, encode, hidden, *tensors.values())
 

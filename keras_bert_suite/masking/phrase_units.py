@@ -76,8 +76,8 @@ class TaggedPhrases:
 
     Args:
         tokenizer: `TextTokenizer`.
-        tagger: function from a list of n words, str, to the spans of the phrases in it. A span is
-            a pair `(start, end)` with 0 <= start < end <= n. The spans are in order and do not
+        tagger: function from a list of n words, str, to the ranges of the phrases in it. A range
+            is a pair `(start, end)` with 0 <= start < end <= n. The ranges are in order and do not
             overlap.
     """
 
@@ -99,19 +99,19 @@ class TaggedPhrases:
         ends = np.nonzero(steps == -1)[1]
         for row, first, end in zip(rows.tolist(), firsts.tolist(), ends.tolist(), strict=True):
             starts = first + np.flatnonzero(begins[row, first:end])
-            pieces = np.split(token_ids[row, first:end], starts[1:] - first)
-            words = [self._read_word(tuple(ids.tolist())) for ids in pieces]
-            for start, stop in self._find_spans(words):
+            ids_of_words = np.split(token_ids[row, first:end], starts[1:] - first)
+            words = [self._read_word(tuple(ids.tolist())) for ids in ids_of_words]
+            for start, stop in self._find_ranges(words):
                 units[row, starts[start + 1 : stop]] = False
         return units
 
-    def _find_spans(self, words):
-        """The spans that the tagger finds, list of (int, int)."""
-        spans = list(self._tagger(list(words)))
-        edges = [0, *(edge for span in spans for edge in span), len(words)]
-        if edges != sorted(edges) or any(start == end for start, end in spans):
+    def _find_ranges(self, words):
+        """The ranges that the tagger finds, list of (int, int)."""
+        ranges = list(self._tagger(list(words)))
+        edges = [0, *(edge for pair in ranges for edge in pair), len(words)]
+        if edges != sorted(edges) or any(start == end for start, end in ranges):
             raise ValueError(
-                f"The function `phrases` must find spans (start, end) of the {len(words)} words "
-                f"{words!r}, in order and without overlap, got {spans!r}."
+                f"The function `phrases` must find ranges (start, end) of the {len(words)} words "
+                f"{words!r}, in order and without overlap, got {ranges!r}."
             )
-        return spans
+        return ranges

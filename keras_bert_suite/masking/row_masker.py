@@ -27,7 +27,7 @@ from keras_bert_suite.masking.unit_choice import (
 )
 from keras_bert_suite.masking.unit_weights import (
     PhraseWeights,
-    PieceWeights,
+    TokenWeights,
     weigh_keys,
 )
 
@@ -51,7 +51,7 @@ class RowMasker:
         is_mapping = isinstance(settings.unit_weights, Mapping)
         makers = (
             (TaggedPhrases if callable(settings.phrases) else LexiconPhrases, settings.phrases),
-            (PhraseWeights if is_mapping else PieceWeights, settings.unit_weights),
+            (PhraseWeights if is_mapping else TokenWeights, settings.unit_weights),
             (SimilarWords, settings.similar_words),
         )
         phrases, self._weights, self._similar_words = (

@@ -55,8 +55,8 @@ def find_similar_words(
         if row and vectors[number].any():
             by_size.setdefault(len(row), {}).setdefault(tuple(row), number)
     similar = {}
-    for group in by_size.values():
-        numbers = np.array(list(group.values()))
+    for of_size in by_size.values():
+        numbers = np.array(list(of_size.values()))
         nearest, cosines = _find_nearest(vectors[numbers])
         for number, near, cosine in zip(numbers, numbers[nearest], cosines, strict=True):
             if near != number and cosine >= least_cosine:

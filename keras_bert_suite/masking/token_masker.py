@@ -96,10 +96,11 @@ class TokenMasker(MaskingLayer):
             2019, https://arxiv.org/abs/1904.09223), for "word", "span" and "ngram". Either a
             lexicon, a list or set of str. Then the longest phrase that begins at a word is taken,
             from left to right. Or a function that finds them. It gets the n words between two
-            special tokens, a list of str, and returns spans: pairs `(start, end)` with
+            special tokens, a list of str, and returns ranges: pairs `(start, end)` with
             0 <= start < end <= n, in order and without overlap. It must always return the same
-            spans for the same words, and is saved as `word_segmenter` is. Phrases hold whole words.
-            ERNIE trains on words, phrases and entities in turn; this takes a masker for each.
+            ranges for the same words, and is saved as `word_segmenter` is. Phrases hold whole
+            words. ERNIE trains on words, phrases and entities in turn; this takes a masker for
+            each.
         unit_weights: how likely each unit is to be masked; None for equal weights. Either float
             (V,), positive, a weight for each token: a unit has the greatest weight of its tokens.
             Or a mapping of words and phrases, str, to weights: all other units have the weight 1.

@@ -37,7 +37,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
     return dict(zip(counts, weights.tolist(), strict=True)) if is_mapping else weights
 
 
-class PieceWeights:
+class TokenWeights:
     """The weight of a unit is the greatest of the weights of its tokens.
 
     Args:
@@ -80,7 +80,7 @@ class PhraseWeights:
         self.least = _find_least(self._weights)
 
     def weigh(self, token_ids, begins):
-        """As `PieceWeights.weigh`."""
+        """As `TokenWeights.weigh`."""
         return self._weights[self._sequences.match_units(token_ids, begins)[begins]]
 
 

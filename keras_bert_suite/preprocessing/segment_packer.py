@@ -29,8 +29,8 @@ from keras_bert_suite.preprocessing.packing import (
 )
 from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
+    choose_stride,
     number_tokens,
-    plan_windows,
     slide_windows,
 )
 from keras_bert_suite.tokenizers import (
@@ -213,7 +213,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         separators = self.tokenizer.num_separators
         budget = count_places(self.sequence_length, len(segments), separators)
         num_queries = len(segments) - 1
-        stride, query_length = plan_windows(
+        stride, query_length = choose_stride(
             self.sequence_length, budget, num_queries, stride, query_length
         )
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)

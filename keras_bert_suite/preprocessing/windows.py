@@ -106,10 +106,10 @@ def share_strided_windows(xp, begins, lengths, row_ids):
     return own_starts, own_ends
 
 
-def plan_windows(sequence_length, budget, num_queries, stride=None, query_length=None):
+def choose_stride(sequence_length, budget, num_queries, stride=None, query_length=None):
     """Chooses the stride and the query length that are None, and checks both.
 
-    >>> plan_windows(sequence_length=384, budget=381, num_queries=1)
+    >>> choose_stride(sequence_length=384, budget=381, num_queries=1)
     (128, 64)
 
     Args:

@@ -105,8 +105,8 @@ def count_instances(planner, block_sentences):
         int64 (K,).
     """
     filled = np.flatnonzero(block_sentences)
-    places = np.linspace(0, len(filled) - 1, min(len(filled), BLOCKS_COUNTED)).astype("int64")
-    counted = filled[places]
+    chosen = np.linspace(0, len(filled) - 1, min(len(filled), BLOCKS_COUNTED)).astype("int64")
+    counted = filled[chosen]
     counts = np.array([planner.count(block) for block in counted.tolist()])
     shares = np.interp(np.arange(len(block_sentences)), counted, counts / block_sentences[counted])
     return np.rint(shares * block_sentences).astype("int64")

@@ -114,25 +114,25 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
     """
     bounds = document_starts[documents[0] : documents[1] + 1]
     lengths = np.diff(tokens_before[bounds[0] : bounds[-1] + 1])
-    # A piece is a sentence, or a part of a sentence that is longer than a row.
-    num_pieces = -(-lengths // budget)
-    piece_ends = np.cumsum(num_pieces)
-    pieces = np.full(num_pieces.sum(), budget)
-    pieces[piece_ends - 1] = lengths - (num_pieces - 1) * budget
-    document_begins = np.append(0, piece_ends)[bounds - bounds[0]]
-    # The [SEP] between two documents is counted with the piece after it.
-    separators = np.zeros_like(pieces)
+    # A part is a sentence, or as much of it as fills a row, if it is longer than a row.
+    num_parts = -(-lengths // budget)
+    part_ends = np.cumsum(num_parts)
+    parts = np.full(num_parts.sum(), budget)
+    parts[part_ends - 1] = lengths - (num_parts - 1) * budget
+    document_begins = np.append(0, part_ends)[bounds - bounds[0]]
+    # The [SEP] between two documents is counted with the part after it.
+    separators = np.zeros_like(parts)
     if mode == "full_sentences":
         separators[document_begins[:-1]] = 1
-    places = np.append(0, np.cumsum(pieces + separators))
-    targets = draw_targets(rng, len(pieces), budget, short_seq_prob)
-    ends = np.searchsorted(places, places[:-1] + separators + targets, side="right") - 1
-    ends = np.maximum(ends, np.arange(len(pieces)) + 1)
+    offsets = np.append(0, np.cumsum(parts + separators))
+    targets = draw_targets(rng, len(parts), budget, short_seq_prob)
+    ends = np.searchsorted(offsets, offsets[:-1] + separators + targets, side="right") - 1
+    ends = np.maximum(ends, np.arange(len(parts)) + 1)
     if mode == "doc_sentences":
         ends = np.minimum(ends, np.repeat(document_begins[1:], np.diff(document_begins)))
 
     begins = follow(ends)
-    before = tokens_before[bounds[0]] + np.append(0, np.cumsum(pieces))
+    before = tokens_before[bounds[0]] + np.append(0, np.cumsum(parts))
     starts = before[begins]
     return starts[:, None], (before[ends[begins]] - starts)[:, None]
 

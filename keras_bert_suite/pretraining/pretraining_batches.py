@@ -151,8 +151,8 @@ class PretrainingBatches(grain.MapDataset):
             # A section may have no batch. The next one that is read begins with this batch.
             next_epoch, next_section, _, _ = self._locate(index - batch + num_batches)
             self._plans.prepare(next_epoch * self._num_sections + next_section)
-        places = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
-        rows = order[places % len(order)]
+        numbers = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
+        rows = order[numbers % len(order)]
         ranges = TokenRanges(
             self._corpus, plan.documents, plan.document_begins, self._masker.tokenizer.end_token_id
         )
@@ -261,7 +261,7 @@ class TokenRanges:
         documents = np.searchsorted(self._document_begins, starts, side="right") - 1
         begins = starts - self._document_begins[documents]
         last_documents = np.searchsorted(self._document_begins, starts + lengths) - 1
-        pieces = []
+        parts = []
         for document, last, begin, length in zip(
             documents.tolist(),
             last_documents.tolist(),
@@ -273,12 +273,12 @@ class TokenRanges:
             while document < last:
                 length -= len(tokens)
                 document += 1
-                pieces += tokens, self._separator
+                parts += tokens, self._separator
                 tokens = self._read(document)[:length]
-            pieces.append(tokens)
+            parts.append(tokens)
         lengths = (lengths + last_documents - documents).astype("int32")
         ends = np.cumsum(lengths, dtype="int32")
-        return np.concatenate(pieces), ends - lengths, lengths
+        return np.concatenate(parts), ends - lengths, lengths
 
     def _read(self, document):
         return self._corpus.tokens(int(self._documents[document]))

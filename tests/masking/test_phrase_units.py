@@ -105,5 +105,5 @@ def test_phrases_of_a_tagger(tokenizer):
     "spans", [[(0, 3)], [(1, 1)], [(1, 2), (0, 1)], [(0, 2), (1, 2)], [(-1, 1)]]
 )
 def test_spans_that_are_none(tokenizer, spans):
-    with pytest.raises(ValueError, match=r"must find spans .* of the 2 words \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"must find ranges .* of the 2 words \['a', 'b'\]"):
         TaggedPhrases(tokenizer, lambda words: spans).join(*make_rows("- a b -"))

@@ -8,7 +8,7 @@ from small_texts import VOCABULARY
 from keras_bert_suite import WordPieceTokenizer, rarity_weights
 from keras_bert_suite.masking.unit_weights import (
     PhraseWeights,
-    PieceWeights,
+    TokenWeights,
     weigh_keys,
 )
 
@@ -43,12 +43,12 @@ def test_weights_of_pieces_and_of_phrases():
     begins = np.array([[True, True, False, True, False, True]])
     weights = np.ones(len(VOCABULARY))
     weights[[un, s, good, 3]] = 2, 5, 3, 0.5
-    pieces = PieceWeights(tokenizer, weights)
+    pieces = TokenWeights(tokenizer, weights)
     assert pieces.weigh(token_ids, begins).tolist() == [1, 5, 3, 0.5] and pieces.least == 0.5
     phrases = PhraseWeights(tokenizer, {"uns": 9, "good": 7, "good film": 0.25})
     assert phrases.weigh(token_ids, begins).tolist() == [1, 9, 0.25, 1] and phrases.least == 0.25
     with pytest.raises(ValueError, match=r"each of the \d+ tokens of the vocabulary.* \(3,\)"):
-        PieceWeights(tokenizer, [1, 2, 3])
+        TokenWeights(tokenizer, [1, 2, 3])
 
 
 def test_rarity():
@@ -68,6 +68,6 @@ def test_bad_weights(weight):
     weights = np.ones(tokenizer.vocabulary_size())
     weights[7] = weight
     with pytest.raises(ValueError, match="unit_weights must be positive and finite"):
-        PieceWeights(tokenizer, weights)
+        TokenWeights(tokenizer, weights)
     with pytest.raises(ValueError, match="unit_weights must be positive and finite"):
         PhraseWeights(tokenizer, {"good": weight})

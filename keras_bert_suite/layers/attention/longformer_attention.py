@@ -25,8 +25,8 @@ _SHARED = -3
 class LongformerAttention(SelfAttention):
     """Self-attention of each token within a window, and of global tokens with all tokens.
 
-    A token attends to the tokens up to `reach` places away, and to the global tokens of its row, in
-    one softmax. A global token attends to all tokens of its row, with projections of its own for
+    A token attends to the tokens up to `reach` positions away, and to the global tokens of its row,
+    in one softmax. A global token attends to all tokens of its row, with projections of its own for
     queries, keys and values. The largest array of scores has `3 reach + G` keys for each token, and
     L for each of the G global tokens. So memory is linear in L.
 
@@ -113,8 +113,8 @@ class LongformerAttention(SelfAttention):
         """
         rows, is_global = attention_mask, attention_mask.is_global
         query, key, _ = self.project(hidden)
-        places = (rows.padding_mask, count_positions(rows.padding_mask))
-        in_window = find_visible(*places, *places, self.reach)
+        tokens = (rows.padding_mask, count_positions(rows.padding_mask))
+        in_window = find_visible(*tokens, *tokens, self.reach)
         mask = ops.logical_or(in_window, is_global[:, None, :])[:, None]
         probabilities = attention_probabilities(query, key, mask)
         query, key = (self._split_heads(p(hidden)) for p in (self.global_query, self.global_key))

@@ -118,6 +118,6 @@ class ModernBertAttention(SelfAttention):
         query, key, _ = self._project(hidden, positions)
         mask = expand_attention_mask(padding_mask)
         if self.reach is not None:
-            places = (padding_mask, positions)
-            mask = find_visible(*places, *places, self.reach)[:, None]
+            tokens = (padding_mask, positions)
+            mask = find_visible(*tokens, *tokens, self.reach)[:, None]
         return attention_probabilities(query, key, mask)

@@ -83,9 +83,9 @@ def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor
     kept = ops.take_along_axis(token_ids, positions, axis=1)
     values = ops.where(positions > 0, ops.cast(values, kept.dtype), kept)
     rows = ops.arange(ops.shape(token_ids)[0], dtype="int32")[:, None]
-    places = ops.stack([ops.broadcast_to(rows, ops.shape(positions)), positions], axis=-1)
+    indices = ops.stack([ops.broadcast_to(rows, ops.shape(positions)), positions], axis=-1)
     # All slots at position 0 of a row write the same token, which is there already.
-    return ops.scatter_update(token_ids, ops.reshape(places, (-1, 2)), ops.reshape(values, (-1,)))
+    return ops.scatter_update(token_ids, ops.reshape(indices, (-1, 2)), ops.reshape(values, (-1,)))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -85,7 +85,7 @@ class SpanBoundaryHead(VocabularyHead):
         Returns:
             float (B, P, V) in the compute dtype, logits.
         """
-        left, right, places = find_masked_spans(mask_positions)
+        left, right, offsets = find_masked_spans(mask_positions)
         last = ops.shape(sequence_output)[1] - 1
         # An unused slot, at position 0, has no left neighbour.
         boundaries = [ops.clip(position, 0, last) for position in (left, right)]
@@ -93,7 +93,7 @@ class SpanBoundaryHead(VocabularyHead):
             ops.take_along_axis(sequence_output, position[:, :, None], axis=1)
             for position in boundaries
         ]
-        x = self.place_embedding(ops.minimum(places, self.max_span_length - 1))
+        x = self.place_embedding(ops.minimum(offsets, self.max_span_length - 1))
         x = ops.concatenate([*(ops.cast(state, x.dtype) for state in states), x], axis=-1)
         for transform, norm in zip(self.transforms, self.norms, strict=True):
             x = norm(transform(x))

@@ -132,9 +132,9 @@ class WindowSampler(ConfiguredLayer):
         draws = keras.random.uniform((num_rows, num_windows), seed=self.seed_generator)
         order = ops.argsort(ops.where(is_window, draws, 2.0), axis=1)
         chosen = ops.sort(order[:, : self.num_windows], axis=1)
-        places = chosen + num_windows * ops.arange(num_rows, dtype=chosen.dtype)[:, None]
+        indices = chosen + num_windows * ops.arange(num_rows, dtype=chosen.dtype)[:, None]
         return {
-            name: ops.take(ops.reshape(x, (-1, ops.shape(x)[2])), places, axis=0)
+            name: ops.take(ops.reshape(x, (-1, ops.shape(x)[2])), indices, axis=0)
             for name, x in inputs.items()
         }
 

@@ -9,7 +9,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import (
-    plan_windows,
+    choose_stride,
     share_strided_windows,
     slide_windows,
 )
@@ -140,7 +140,7 @@ def cut_question_windows(packer, rows, stride, query_length):
 def find_room(packer, stride, query_length):
     """(stride; query_length; the places of a row for a question and a window of its context)."""
     budget = packer.count_places(2)
-    return *plan_windows(packer.sequence_length, budget, 1, stride, query_length), budget
+    return *choose_stride(packer.sequence_length, budget, 1, stride, query_length), budget
 
 
 class _ContextTokenizer:
