@@ -6,12 +6,3 @@ from keras_bert_suite.masking.similar_words import find_similar_words
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.masking.unit_weights import rarity_weights
-
-__all__ = [
-    "LanguageModelMixture",
-    "NextTokenTargets",
-    "TokenMasker",
-    "TokenShuffler",
-    "find_similar_words",
-    "rarity_weights",
-]

@@ -18,21 +18,3 @@ from keras_bert_suite.replicas.groups import (
 )
 from keras_bert_suite.replicas.sums import gather_rows, sum_over_replicas
 from keras_bert_suite.replicas.whole_batches import join_rows, split_rows, take_share, whole_batches
-
-__all__ = [
-    "Group",
-    "count_replicas",
-    "drop_copies",
-    "find_group",
-    "find_groups",
-    "find_replica",
-    "gather_rows",
-    "has_joint_variables",
-    "in_scope_of_model",
-    "join_rows",
-    "split_rows",
-    "sum_over_replicas",
-    "take_first_share",
-    "take_share",
-    "whole_batches",
-]

@@ -119,12 +119,7 @@ class BertEmbeddings(ConfiguredLayer):
             name=name,
         )
 
-    def build(
-        self,
-        token_ids_shape: Shape,
-        segment_ids_shape: Shape | None = None,
-        positions_shape: Shape | None = None,
-    ) -> None:
+    def build(self, token_ids_shape: Shape, *_: Shape | None) -> None:
         for table in (self.token_embedding, self.position_embedding, self.segment_embedding):
             if table is not None:
                 table.build()
@@ -223,12 +218,7 @@ class BertEmbeddings(ConfiguredLayer):
             x = x + self.position_embedding(positions)
         return x
 
-    def compute_output_shape(
-        self,
-        token_ids_shape: Shape,
-        segment_ids_shape: Shape | None = None,
-        positions_shape: Shape | None = None,
-    ) -> Shape:
+    def compute_output_shape(self, token_ids_shape: Shape, *_: Shape | None) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
 
 
