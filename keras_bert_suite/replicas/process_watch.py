@@ -54,8 +54,7 @@ class ProcessWatch(keras.callbacks.Callback):
     def __init__(self, call: str) -> None:
         super().__init__()
         self._call, self._steps = call, 0
-        self._place = f"the start of {call}"
-        self._failure = ""
+        self._sign = {"place": f"the start of {call}", "failure": "", "ended": False}
         self._lost: str | None = None
         self._failed_at: float | None = None
         self._has_lost, self._ended = threading.Event(), threading.Event()
@@ -79,9 +78,8 @@ class ProcessWatch(keras.callbacks.Callback):
         if group.count == 1:
             yield callbacks
             return
-        store = _open_store(f"keras_bert_suite/{next(_numbers)}")
-        self._show(store, group)  # If this process is lost at once, the others know that it came.
-        thread = threading.Thread(target=self._run, args=(store, group), daemon=True)
+        self._begin(group, _open_store(f"keras_bert_suite/{next(_numbers)}"))
+        thread = threading.Thread(target=self._run, daemon=True)
         thread.start()
         try:
             check_same({"call": self._call})
@@ -92,98 +90,88 @@ class ProcessWatch(keras.callbacks.Callback):
                 self._failed_at = time.monotonic()
                 if self._has_lost.wait(PATIENCE_AFTER_FAILURE + 6 * PERIOD):
                     raise LostProcessError(self._lost) from error
-            self._failure = f"{type(error).__name__}: {error}"[:500]
+            self._sign["failure"] = f"{type(error).__name__}: {error}"[:500]
             raise
         finally:
             self._ended.set()
             thread.join()
 
-    def _run(self, store: Any, group: Group) -> None:
-        signs = Signs(self._call, group)
+    def _begin(self, group: Group, store: Any) -> None:
+        """Shows the other processes that this one came, so that they know it if it is lost."""
+        self._group, self._store = group, store
+        sign = {"place": f"the code before {self._call}", "failure": "", "ended": False}
+        others = [index for index in range(group.count) if index != group.index]
+        self._signs: dict[int, Any] = dict.fromkeys(others, sign)
+        #: The texts of the signs, and when this process has first seen them.
+        self._texts, self._seen = dict.fromkeys(others, ""), dict.fromkeys(others, 0.0)
+        self._show()
+
+    def _run(self) -> None:
         while self._lost is None and not self._ended.wait(PERIOD):
             try:
-                self._show(store, group)
-                signs.read(store)
-                self._lost = signs.find_lost(self._failed_at)
+                self._show()
+                self._read()
+                self._lost = self._find_lost()
             except RuntimeError:  # Process 0, which keeps the store of PyTorch, has ended.
-                self._lost = signs.describe(0)
+                self._lost = self._describe(0)
         if self._lost is not None:
             self._has_lost.set()
         # Whoever comes later must not take this process for the lost one.
+        self._sign["ended"] = True
         with contextlib.suppress(RuntimeError):
-            self._show(store, group, ended=True)
+            self._show()
         if self._lost is not None and not self._ended.wait(GRACE):
             print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
             os._exit(1)
 
-    def _show(self, store: Any, group: Group, ended: bool = False) -> None:
-        sign = {"place": self._place, "failure": self._failure, "ended": ended}
-        store.write(group.index, json.dumps({**sign, "time": time.monotonic()}))
+    def _show(self) -> None:
+        sign = {**self._sign, "time": time.monotonic()}
+        self._store.write(self._group.index, json.dumps(sign))
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._steps += 1
-        self._place = f"step {self._steps} of {self._call}"
-
-    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        if self._call == "fit":
-            self._place = f"the validation after step {self._steps} of fit"
-        else:
-            self.on_train_batch_begin(batch)
-
-    on_predict_batch_begin = on_train_batch_begin
-
-
-class Signs:
-    """What the other processes have shown last, and when this process has first seen it.
-
-    Args:
-        call: str, as for `ProcessWatch`.
-        group: `Group`, this process among the others.
-    """
-
-    def __init__(self, call: str, group: Group) -> None:
-        self._group = group
-        state = {"place": f"the code before {call}", "failure": "", "ended": False}
-        others = [index for index in range(group.count) if index != group.index]
-        self._states: dict[int, Any] = dict.fromkeys(others, state)
-        self._texts, self._seen = dict.fromkeys(others, ""), dict.fromkeys(others, 0.0)
-
-    def read(self, store: Any) -> None:
+    def _read(self) -> None:
         """Reads the signs of the other processes."""
         for index, old in self._texts.items():
-            text = store.read(index)
+            text = self._store.read(index)
             if text != old:
                 self._texts[index], self._seen[index] = text, time.monotonic()
-                self._states[index] = json.loads(text)
+                self._signs[index] = json.loads(text)
 
-    def find_lost(self, failed_at: float | None) -> str | None:
-        """A text about a process that was lost, or None.
-
-        Args:
-            failed_at: float, when a collective has failed in this process, or None.
-        """
-        now, patience = time.monotonic(), PATIENCE if failed_at is None else PATIENCE_AFTER_FAILURE
-        for index, state in self._states.items():
-            if state["failure"]:
-                return self.describe(index)
-        for index, state in self._states.items():
-            if self._texts[index] and not state["ended"] and now - self._seen[index] > patience:
-                return self.describe(index)
+    def _find_lost(self) -> str | None:
+        """A text about a process that was lost, or None."""
+        now, failed_at = time.monotonic(), self._failed_at
+        patience = PATIENCE if failed_at is None else PATIENCE_AFTER_FAILURE
+        for index, sign in self._signs.items():
+            if sign["failure"]:
+                return self._describe(index)
+        for index, sign in self._signs.items():
+            if self._texts[index] and not sign["ended"] and now - self._seen[index] > patience:
+                return self._describe(index)
         # A process may come late, since only some of them read files. It must not be blamed for
         # another one that was lost, so the silence of the others is waited for.
         absent = [index for index, text in self._texts.items() if not text]
         if absent and failed_at is not None and now - failed_at > patience + 3 * PERIOD:
-            return self.describe(absent[0])
+            return self._describe(absent[0])
         return None
 
-    def describe(self, index: int) -> str:
-        """The text about a process that was lost."""
-        state = self._states.get(index, {"place": "another call", "failure": ""})
+    def _describe(self, index: int) -> str:
+        sign = self._signs.get(index, {"place": "another call", "failure": ""})
         return (
-            f"Process {index} of {self._group.count} was lost in {state['place']}; the others "
-            f"stop. {state['failure'] or 'Look at its log.'} Start all processes again. With a "
+            f"Process {index} of {self._group.count} was lost in {sign['place']}; the others stop. "
+            f"{sign['failure'] or 'Look at its log.'} Start all processes again. With a "
             "TrainingCheckpoint they resume from the last checkpoint."
         )
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._steps += 1
+        self._sign["place"] = f"step {self._steps} of {self._call}"
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self._call == "fit":
+            self._sign["place"] = f"the validation after step {self._steps} of fit"
+        else:
+            self.on_train_batch_begin(batch)
+
+    on_predict_batch_begin = on_train_batch_begin
 
 
 def _open_store(name: str) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert_suite.replicas import process_watch
 from keras_bert_suite.replicas.groups import Group
-from keras_bert_suite.replicas.process_watch import ProcessWatch, Signs
+from keras_bert_suite.replicas.process_watch import ProcessWatch
 
 
 class Clock:
@@ -22,6 +22,8 @@ class Clock:
 class Store(dict):
     """The texts that processes have left."""
 
+    write = dict.__setitem__
+
     def read(self, key):
         return self.get(key, "")
 
@@ -29,19 +31,19 @@ class Store(dict):
 @pytest.fixture
 def look(monkeypatch):
     """Function from the signs of processes 1 and 2 to what process 0 says of them."""
-    clock, store, signs = Clock(), Store(), Signs("fit", Group(0, 3))
+    clock, store, watch = Clock(), Store(), ProcessWatch("fit")
     monkeypatch.setattr(process_watch, "time", clock)
-    failed = []
+    watch._begin(Group(0, 3), store)
 
     def look(seconds, collective_failed=False, failure="", **places):
         clock.seconds = seconds
         if collective_failed:
-            failed.append(seconds)
+            watch._failed_at = seconds
         for name, place in places.items():
             sign = {"place": place, "failure": failure, "ended": place == "end", "time": seconds}
             store[int(name.removeprefix("process_"))] = json.dumps(sign)
-        signs.read(store)
-        return signs.find_lost(failed[0] if failed else None)
+        watch._read()
+        return watch._find_lost()
 
     return look
 
@@ -78,9 +80,9 @@ def test_the_place_counts_steps(monkeypatch):
     watch = ProcessWatch("fit")
     for batch in (0, 1, 0):
         watch.on_train_batch_begin(batch)
-    assert watch._place == "step 3 of fit"
+    assert watch._sign["place"] == "step 3 of fit"
     watch.on_test_batch_begin(0)
-    assert watch._place == "the validation after step 3 of fit"
+    assert watch._sign["place"] == "the validation after step 3 of fit"
     watch = ProcessWatch("evaluate")
     watch.on_test_batch_begin(0)
-    assert watch._place == "step 1 of evaluate"
+    assert watch._sign["place"] == "step 1 of evaluate"
