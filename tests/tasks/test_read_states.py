@@ -17,6 +17,7 @@ from keras_bert_suite import (
     DistilBertBackbone,
     ElectraBackbone,
     ElectraPretrainer,
+    LongformerBackbone,
     MaskedLM,
     MultipleChoice,
     NezhaBackbone,
@@ -181,11 +182,12 @@ def test_the_generator_of_electra_computes_what_is_masked(monkeypatch):
     "make",
     [
         lambda: TextClassifier(NezhaBackbone(**SIZES), 2),
+        lambda: TextClassifier(LongformerBackbone(**SIZES, attention_window=4), 2),
         lambda: TextClassifier(BertBackbone(**SIZES), 2, pooling="mean"),
         lambda: TextClassifier(BertBackbone(**SIZES, attention_pattern="seq2seq"), 2),
         lambda: Pretrainer(BertBackbone(**SIZES), span_boundary=True),
     ],
-    ids=["distances", "mean", "pattern", "neighbours"],
+    ids=["distances", "windows", "mean", "pattern", "neighbours"],
 )
 def test_other_heads_have_all_tokens(make, monkeypatch):
     assert run_last_layer(make(), monkeypatch) == [max(LENGTHS)]
