@@ -25,6 +25,7 @@ from keras_bert_suite.tasks.pretraining_heads import (
     add_perplexity,
     make_masked_lm_head,
 )
+from keras_bert_suite.tasks.read_states import score_masked_tokens
 from keras_bert_suite.training import (
     MaskedLMAccuracy,
     MaskedLMLoss,
@@ -120,7 +121,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         # === Functional Model ===
         inputs = dict(backbone.input)
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        guesses = self.masked_lm(encode_tokens(self.generator, inputs), mask_positions)
+        guesses = score_masked_tokens(self.masked_lm, self.generator, inputs, mask_positions)
         token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
         encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}

@@ -17,15 +17,13 @@ from keras_bert_suite.tasks.base.part_checks import find_direction
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.base.token_states import (
-    encode_tokens,
-    find_unused,
-)
+from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.pseudo_perplexity import measure_surprise
+from keras_bert_suite.tasks.read_states import score_masked_tokens
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -96,7 +94,7 @@ class MaskedLM(Task, keras_hub.models.Task):
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         self.unused_paths = find_unused(backbone, transformed=True)
         inputs = {**backbone.input, "mask_positions": mask_positions}
-        outputs = self.masked_lm(encode_tokens(backbone), mask_positions)
+        outputs = score_masked_tokens(self.masked_lm, backbone, backbone.input, mask_positions)
 
         # === Data and Answers ===
         # Keras saves no sets.

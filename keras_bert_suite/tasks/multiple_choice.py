@@ -17,7 +17,8 @@ from keras_bert_suite.tasks.base.part_checks import check_pairs, check_place
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.choices import ChoiceData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.hidden_states import find_place, pool_summary
+from keras_bert_suite.tasks.hidden_states import find_place
+from keras_bert_suite.tasks.read_states import encode_summary
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -85,7 +86,7 @@ class MultipleChoice(Task, keras_hub.models.Task):
         }
         merge = _MergeChoices(name="merge_choices")
         merged = {name: merge(tensor) for name, tensor in inputs.items()}
-        pooled = self.classifier_dropout(pool_summary(backbone, backbone(merged), merged))
+        pooled = self.classifier_dropout(encode_summary(backbone, merged))
         scores = self.output_activation(self.choice_scorer(pooled))
         split = _SplitChoices(dtype="float32", name="split_choices")
         outputs = split(scores, inputs["padding_mask"])

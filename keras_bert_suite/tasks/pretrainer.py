@@ -29,6 +29,7 @@ from keras_bert_suite.tasks.pretraining_heads import (
     make_span_boundary_head,
     warn_of_new_heads,
 )
+from keras_bert_suite.tasks.read_states import encode_summary_and_tokens, reads_few_tokens
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 _HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
@@ -111,15 +112,18 @@ class Pretrainer(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        encoded = backbone(backbone.input)
-        sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
-        outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
+        if span_boundary or not reads_few_tokens(backbone):
+            encoded = backbone(backbone.input)
+            states = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
+            outputs = {"mlm": self.masked_lm(states, mask_positions)}
+            summary = pool_summary(backbone, encoded, backbone.input)
+        else:
+            states, summary = encode_summary_and_tokens(backbone, backbone.input, mask_positions)
+            outputs = {"mlm": self.masked_lm(states)}
         if self.next_sentence_head is not None:
-            outputs["nsp"] = self.next_sentence_head(
-                pool_summary(backbone, encoded, backbone.input)
-            )
+            outputs["nsp"] = self.next_sentence_head(summary)
         if self.span_boundary_head is not None:
-            outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
+            outputs["sbo"] = self.span_boundary_head(states, mask_positions)
         if not next_sentence:
             self.unused_paths = find_unused(backbone, transformed=True)
 

@@ -24,9 +24,9 @@ from keras_bert_suite.tasks.hidden_states import (
     find_pooled_place,
     open_new_pooling,
     pool_hidden_states,
-    pool_summary,
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
+from keras_bert_suite.tasks.read_states import encode_summary
 from keras_bert_suite.training import read_loss
 
 
@@ -167,7 +167,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         """
         check_place(self.backbone, find_pooled_place(self.backbone, self.pooling))
         if self.pooling is None:
-            return pool_summary(self.backbone, self.backbone(inputs), inputs)
+            return encode_summary(self.backbone, inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 

@@ -42,6 +42,8 @@ class LongformerAttention(SelfAttention):
     not dilated, as in the released models.
     """
 
+    takes_source = False
+
     def __init__(self, num_heads: int, reach: int = 256, **kwargs: Any) -> None:
         super().__init__(num_heads, **kwargs)
         self.reach = reach

@@ -36,6 +36,7 @@ class ModernBertAttention(SelfAttention):
     """
 
     has_even_heads = True
+    takes_source = False
 
     def __init__(
         self,

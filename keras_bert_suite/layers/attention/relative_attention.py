@@ -41,6 +41,7 @@ class RelativeAttention(SelfAttention):
 
     #: A mask of pairs is always needed.
     takes_groups = False
+    takes_source = False
     has_even_heads = True
 
     def __init__(self, num_heads: int, max_relative_position: int = 64, **kwargs: Any) -> None:

@@ -44,6 +44,8 @@ class SelfAttention(ShapeKeepingLayer):
 
     #: Whether `call` takes a `GroupedLayout` instead of a mask.
     takes_groups: ClassVar[bool] = True
+    #: Whether keys and values may come from other tokens than the queries.
+    takes_source: ClassVar[bool] = True
     #: Whether the width of a head must be even, because pairs of its dimensions are turned.
     has_even_heads: ClassVar[bool] = False
     #: Whether the projections have biases.
@@ -108,7 +110,8 @@ class SelfAttention(ShapeKeepingLayer):
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place_queries` reads; None for 0 to L - 1. A
                 `GroupedLayout` has positions of its own.
-            source: float (B, S, H), from which keys and values come; None for `hidden`.
+            source: float (B, S, H), from which keys and values come; None for `hidden`. With a
+                `GroupedLayout` it has the places of `hidden`.
             source_positions: int32 (1, S) or (B, S), the positions of the source; None for 0 to
                 S - 1.
             score_bias: float, broadcastable to (B, heads, L, S), added to the scores
@@ -118,12 +121,12 @@ class SelfAttention(ShapeKeepingLayer):
             float (B, L, H). A query that may attend to no key gets a finite value.
 
         Raises:
-            ValueError: if the mask has another rank, or if groups come with a source or a bias.
+            ValueError: if the mask has another rank, or if groups come with a bias.
         """
         if isinstance(attention_mask, GroupedLayout):
-            if source is not None or score_bias is not None:
-                raise ValueError("Groups of packed rows take no `source` and no `score_bias`.")
-            return self._call_on_groups(hidden, attention_mask, training)
+            if score_bias is not None:
+                raise ValueError("Groups of packed rows take no `score_bias`.")
+            return self._call_on_groups(hidden, source, attention_mask, training)
         query, key, value = self.project(hidden, source)
         query = self.place_queries(query, positions)
         key, value = self.place_keys(key, value, positions if source is None else source_positions)
@@ -131,10 +134,14 @@ class SelfAttention(ShapeKeepingLayer):
         return self.merge(context)
 
     def _call_on_groups(
-        self, hidden: Tensor, layout: GroupedLayout, training: bool | None
+        self, hidden: Tensor, source: Tensor | None, layout: GroupedLayout, training: bool | None
     ) -> Tensor:
-        """`call` for the places (1, N, H) of groups, each of which attends by itself."""
-        projected = (self.query(hidden), self.key(hidden), self.value(hidden))
+        """`call` for the places (1, N, H) of groups, each of which attends by itself.
+
+        A source has the same places.
+        """
+        source = hidden if source is None else source
+        projected = (self.query(hidden), self.key(source), self.value(source))
         contexts = []
         for *tensors, positions, visible in zip(
             *map(layout.split_groups, projected),
