@@ -15,8 +15,8 @@ from keras_bert_suite.layers import (
     PackedSequences,
 )
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models.model_parallel import make_layout_map
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
-from keras_bert_suite.models.weight_layouts import make_layout_map
 
 
 class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):

@@ -1,9 +1,15 @@
-"""Reads and writes what only RoFormer's files have: Chinese words, other choices, version 2."""
+"""RoFormer, and RoFormerV2, which calls itself RoFormer too."""
 
 import warnings
 
-from keras_bert_suite.checkpoints.model_types import activation_names
-from keras_bert_suite.checkpoints.model_types.activation_names import find_theirs
+from keras_bert_suite.checkpoints.model_types.bert import MASKED_LM
+from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS, Field
+from keras_bert_suite.checkpoints.model_types.model_type import ModelType
+from keras_bert_suite.checkpoints.model_types.name_table import (
+    PYTORCH,
+    hugging_face_heads,
+    hugging_face_names,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     BERT_CLASSES,
     read_hugging_face_tokenizer,
@@ -40,32 +46,11 @@ def read_roformer_tokenizer(directory):
     return arguments
 
 
-def scores_pooled_output(config):
-    """Whether the head for choices of a RoFormer is that of `MultipleChoice`.
-
-    By default transformers scores the state at the last position of a row, which in most rows is
-    padding. With these fields it has our pooler, and scores the pooled output.
-
-    Args:
-        config: `ConfigValues`.
-    """
-    first, projected = config.get("summary_type") == "first", config.get("summary_use_proj") is True
-    to_labels = config.get("summary_proj_to_labels")
-    activated = config.get("summary_activation") == config.get("hidden_act")
-    return first and projected and activated and not to_labels
-
-
-def write_roformer(backbone):
-    """Makes the fields that say how RoFormerForMultipleChoice scores a choice.
+def warn_of_version_two(backbone):
+    """Warns if transformers would compute another model from a file, and adds no fields to it.
 
     Args:
         backbone: `RoFormerBackbone`.
-
-    Returns:
-        dict, see `scores_pooled_output`.
-
-    Warns:
-        UserWarning: if the backbone has no biases, or norms without weights.
     """
     if not backbone.use_bias or backbone.norm_type != "layer_norm":
         warnings.warn(
@@ -74,15 +59,44 @@ def write_roformer(backbone):
             "(JunnYu/RoFormer_pytorch) and this package read them.",
             stacklevel=4,
         )
-    return {
-        "summary_type": "first",
-        "summary_use_proj": True,
-        "summary_activation": find_theirs(
-            backbone.activation, activation_names.HUGGING_FACE, "Hugging Face's RoFormer"
-        ),
-    }
+    return {}
 
 
 def _is_chinese_word(piece):
     """Whether a token has two or more characters of the block of common Chinese characters."""
     return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)
+
+
+#: The head for choices scores the last token of a row, which in most rows is padding, so it is not
+#: our head.
+ROWS = (
+    *MASKED_LM,
+    *PYTORCH.rows(("pooler", "sequence_summary.summary")),
+    *hugging_face_heads(classifier=None, choice_scorer=None),
+)
+
+ROFORMER = ModelType(
+    name="roformer",
+    title="RoFormer",
+    backbone="RoFormerBackbone",
+    read_tokenizer=read_roformer_tokenizer,
+    names=hugging_face_names(
+        "roformer",
+        ROWS,
+        ("embeddings/projection", "embeddings_project"),
+        without=("embeddings/position_embedding", "pooler/"),
+        # The sines and cosines of positions.
+        ignored=(r"roformer\.encoder\.embed_positions\.weight",),
+    ),
+    has_two_layer_classifier=True,
+    classes="RoFormer",
+    fields=(
+        *BERT_FIELDS,
+        Field("embedding_dim", "embedding_size", "width"),
+        Field("rotary_value", "rotary_value", "flag", False),
+        # RoFormerV2
+        Field("use_bias", "use_bias", "flag", True),
+        Field("norm_type", "norm_type", "norm", "layer_norm"),
+    ),
+    write_more=warn_of_version_two,
+)
