@@ -226,7 +226,7 @@ def _find_misfits(wanted, weights, shapes):
 
 
 def _sort_surplus(rows, wanted, shapes, table, skip):
-    """Sorts the tensors of the file that the model has no place for.
+    """Sorts the tensors of the file for which the model has no weight.
 
     Returns:
         (problems, parts): list of messages about tensors in parts that the model has; list of the
@@ -246,7 +246,7 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
             continue
         if part_of(spelled) in parts:
             problems.append(
-                f"{shorten(name)}: shape {shorten(shape)}, the model has no place for it"
+                f"{shorten(name)}: shape {shorten(shape)}, the model has no such weight"
             )
         else:
             left_out[part_of(spelled)] = None

@@ -97,7 +97,7 @@ def check_rules(tokenizer, settings, owner):
 
     Args:
         tokenizer: `TextTokenizer`.
-        settings: tuple of str, the arguments for which the format has a place.
+        settings: tuple of str, the arguments that the format can hold.
         owner: as for `write_fields`.
 
     Raises:
@@ -114,7 +114,7 @@ def check_rules(tokenizer, settings, owner):
     if wrong:
         wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
         raise ValueError(
-            f"{owner} has no place for {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
+            f"{owner} cannot hold {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
             "`save_hugging_face`, or `model.save`."
         )
 
@@ -146,7 +146,7 @@ def collect_weights(model, table, owner):
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(
-            f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
+            f"{owner} cannot hold these weights of {model.name!r}: {list_names(strangers)}. "
             "Save its `backbone` alone, or use `model.save`. (keras-bert convert --part masked_lm "
             "leaves out the other heads of a Pretrainer.)"
         )

@@ -59,16 +59,6 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
 )
 
 
-def make_layout_map(
-    device_mesh: keras.distribution.DeviceMesh, model_axis: str
-) -> keras.distribution.LayoutMap:
-    """Makes the `keras.distribution.LayoutMap` of `WEIGHT_LAYOUTS`."""
-    layout_map = keras.distribution.LayoutMap(device_mesh)
-    for pattern, axes in WEIGHT_LAYOUTS:
-        layout_map[pattern] = tuple(model_axis if axis == MODEL else axis for axis in axes)
-    return layout_map
-
-
 class ModelParallel(keras.distribution.ModelParallel):
     """`keras.distribution.ModelParallel` in which each weight needs a rule that fits it.
 

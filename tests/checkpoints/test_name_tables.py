@@ -36,7 +36,7 @@ def test_every_weight_has_one_name_and_back(table):
 @TABLES
 def test_both_tables_have_the_same_rows(table):
     paths = [row[0] for row in GOOGLE_TF1.rows]
-    if table is BERT.names:  # has no place for embeddings of another width
+    if table is BERT.names:  # cannot hold embeddings of another width
         paths = [path for path in paths if not path.startswith("embeddings/projection/")]
         for head in ("token_classifier", "choice_scorer"):  # Google has no such heads.
             paths += [f"{head}/kernel", f"{head}/bias"]

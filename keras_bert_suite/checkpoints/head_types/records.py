@@ -37,7 +37,7 @@ class HeadType:
             no output depends on is not written.
         google_tf1: str, the beginning of its names in the checkpoints of google-research/bert.
         read: function from (`ConfigValues` of config.json, number of outputs, dropout rate) to dict
-            of the arguments of the task. None in place of the dict if the layer is not this head.
+            of the arguments of the task. None instead of the dict if the layer is not this head.
         write: function from (task, number of outputs) to the fields of config.json that `read`
             reads, beside the dropout rate.
         served: str, the module and the class in `serving`, as "row_answers.ServedChoices". None is

@@ -42,7 +42,7 @@ def save_hugging_face(
 
     The field `model_max_length` of tokenizer_config.json is the length to which the task cuts
     texts. With `truncation=True` transformers cuts texts to it, too, and so does a task from
-    `from_preset`. The format has no place for the `truncation` of a packer, nor for the settings of
+    `from_preset`. The format holds neither the `truncation` of a packer, nor the settings of
     windows, such as `stride` and `query_length`.
 
     The directory holds config.json, model.safetensors in float32, and with a tokenizer its files

@@ -46,7 +46,7 @@ KERAS = Spelling("/vars/0", "/vars/1", "/vars/0", "/vars/1", "/vars/0")
 
 
 def _names(*layers, ours="transformer_layer_{i}/"):
-    """The tensors in KerasHub's h5 files, by the names of their groups.
+    """The tensors in KerasHub's h5 files, by their paths there.
 
     Layers of one class are numbered, except for the first. The weights of a task are in another
     file, whose names begin with the class of the task.

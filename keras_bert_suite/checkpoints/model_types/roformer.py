@@ -33,8 +33,8 @@ def read_roformer_tokenizer(directory):
     classes = (*BERT_CLASSES, "RoFormerTokenizerFast", "RoFormerTokenizer")
     arguments = read_hugging_face_tokenizer(directory, classes)
     vocabulary = arguments["vocabulary"]
-    pieces = read_lines(vocabulary) if isinstance(vocabulary, str) else vocabulary
-    words = [piece for piece in pieces if _is_chinese_word(piece)]
+    tokens = read_lines(vocabulary) if isinstance(vocabulary, str) else vocabulary
+    words = [token for token in tokens if _is_chinese_word(token)]
     if words:
         warnings.warn(
             f"The vocabulary in {directory} has {len(words)} Chinese words, such as "
@@ -62,9 +62,9 @@ def warn_of_version_two(backbone):
     return {}
 
 
-def _is_chinese_word(piece):
+def _is_chinese_word(token):
     """Whether a token has two or more characters of the block of common Chinese characters."""
-    return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)
+    return len(token) > 1 and all("\u4e00" <= character <= "\u9fff" for character in token)
 
 
 #: The head for choices scores the last token of a row, which in most rows is padding, so it is not
