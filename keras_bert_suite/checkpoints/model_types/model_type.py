@@ -40,8 +40,8 @@ class ModelType:
             depends on the head.
         dials: as `config_fields.DIALS`, of this kind alone.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
-            `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer instead
-            of `tokenizer`.
+            `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer
+            instead of `tokenizer`.
     """
 
     name: str
