@@ -270,7 +270,7 @@ def make_google(folder, bench):
 
     def read():
         bundle = TensorBundle(folder / "model.ckpt")
-        return [(name, bundle.tensor(name).tobytes()) for name in sorted(bundle.shapes())]
+        return [(name, bundle.tensor(name).tobytes()) for name in sorted(bundle.shapes)]
 
     return Target(folder, read)
 

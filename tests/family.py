@@ -267,12 +267,9 @@ MEMBERS = {
             "embedding_size": 4,
             "rotary_value": True,
             "layer_norm_eps": 1e-3,
-            # of the head for choices
-            "summary_type": "first",
-            "summary_use_proj": True,
-            "summary_activation": "gelu",
         },
-        heads=ONE_TEXT,
+        # Its head for choices scores another token than ours.
+        heads=tuple(head for head in ONE_TEXT if head != "ForMultipleChoice"),
         has_pooler=False,
         arguments={"embedding_dim": 4},
         constants=("roformer.encoder.embed_positions.weight",),

@@ -23,7 +23,7 @@ def _make_task():
 
 
 def _read_tensors(file):
-    shapes = file.tensor_shapes() if hasattr(file, "tensor_shapes") else file.shapes()
+    shapes = file.tensor_shapes() if hasattr(file, "tensor_shapes") else file.shapes
     for name in shapes:
         np.asarray(file.tensor(name)).tobytes()
 

@@ -37,7 +37,7 @@ class Checkpoint:
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from headers."""
-        return self._tensors.shapes()
+        return self._tensors.shapes
 
     def tensor(self, name):
         """The tensor called `name`, as a NumPy array in its stored dtype."""

@@ -10,7 +10,7 @@ from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, Huggi
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.checksums import check_checksums
-from keras_bert_suite.files.messages import damaged, list_directory, list_names, reading
+from keras_bert_suite.files.messages import list_directory, list_names, reading
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
@@ -105,17 +105,6 @@ def is_keras_preset(path):
     return config_path.is_file() and "registered_name" in read_json(config_path)
 
 
-def _check_weight_files(path):
-    """Opens the weights of a preset, for Keras' error does not name a file that was cut short."""
-    import h5py
-
-    for file in sorted(path.glob("*.weights.h5")):
-        try:
-            h5py.File(file, "r").close()
-        except OSError as error:
-            raise damaged(file, error) from error
-
-
 def _open_directory(path):
     check_checksums(path)
     config_path = path / "config.json"
@@ -123,7 +112,6 @@ def _open_directory(path):
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
         if is_keras_preset(path):
-            _check_weight_files(path)
             return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)

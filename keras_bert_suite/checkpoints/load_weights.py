@@ -10,7 +10,12 @@ from keras_bert_suite.checkpoints.head_types.records import (
     TARGETS,
     VECTORS,
 )
-from keras_bert_suite.checkpoints.name_tables.bert import is_of_head, matches_any, part_of
+from keras_bert_suite.checkpoints.model_types.name_table import (
+    OPTIONAL,
+    is_of_head,
+    matches_any,
+    part_of,
+)
 from keras_bert_suite.files.messages import list_names, shorten
 
 
@@ -44,7 +49,7 @@ def load_weights(model, checkpoint, skip=()):
     shapes = spelled_shapes(checkpoint)
     rows = {path: table.their_name(path) for path in weights}
     wanted = {path: row for path, row in rows.items() if not matches_any(path, skip)}
-    left_alone = _absent_parts(wanted, shapes, table)
+    left_alone = _absent_parts(wanted, shapes)
     wanted = {path: row for path, row in wanted.items() if path not in left_alone}
     surplus, left_out = _sort_surplus(rows, wanted, shapes, table, skip)
 
@@ -195,10 +200,10 @@ def transformed_shape(transform, shape):
     return transform(np.broadcast_to(np.uint8(0), shape)).shape  # a view, without data
 
 
-def _absent_parts(wanted, shapes, table):
+def _absent_parts(wanted, shapes):
     """The paths of weights in optional parts that the file lacks as a whole."""
     absent = set()
-    for pattern in table.optional:
+    for pattern in OPTIONAL:
         part = [path for path in wanted if matches_any(path, [pattern])]
         if not any(wanted[path] and wanted[path][0] in shapes for path in part):
             absent.update(part)
@@ -221,7 +226,7 @@ def _find_misfits(wanted, weights, shapes):
 
 
 def _sort_surplus(rows, wanted, shapes, table, skip):
-    """Sorts the tensors of the file that the model has no place for.
+    """Sorts the tensors of the file for which the model has no weight.
 
     Returns:
         (problems, parts): list of messages about tensors in parts that the model has; list of the
@@ -229,7 +234,7 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
     """
     expected = {row[0] for row in rows.values() if row is not None}
     parts = {part_of(row[0]) for row in wanted.values() if row is not None}
-    copies = {copy for copy, _, _ in table.copies}
+    copies = {copy for copy, _ in table.copies}
     problems, left_out = [], {}
     for spelled, (name, shape) in shapes.items():
         if spelled in expected or spelled in copies or matches_any(spelled, table.ignored):
@@ -241,7 +246,7 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
             continue
         if part_of(spelled) in parts:
             problems.append(
-                f"{shorten(name)}: shape {shorten(shape)}, the model has no place for it"
+                f"{shorten(name)}: shape {shorten(shape)}, the model has no such weight"
             )
         else:
             left_out[part_of(spelled)] = None
@@ -250,14 +255,15 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
 
 def _find_untied(wanted, checkpoint, shapes):
     """Yields messages about tensors that differ although the model has one weight for both."""
-    for copy, original, pattern in checkpoint.name_table.copies:
-        if copy not in shapes or not any(matches_any(path, [pattern]) for path in wanted):
+    has_head = any(path.startswith("masked_lm/") for path in wanted)
+    for copy, original in checkpoint.name_table.copies:
+        if copy not in shapes or not has_head:
             continue
         values = [checkpoint.tensor(shapes[name][0]) for name in (copy, original)]
         if not np.array_equal(*values):
             yield (
                 f"{shapes[copy][0]}: differs from {original}, and the model has one weight for "
-                f"both (skip={pattern!r} leaves out the part that needs it)"
+                f"both (skip='masked_lm/.*' leaves out the part that needs it)"
             )
 
 

@@ -29,6 +29,8 @@ _HDF5_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 class SafetensorsFile:
     """The tensors of one `.safetensors` file, as views of the file.
 
+    As all classes of this module, it has `shapes`, a dict of name -> shape, and a method `tensor`.
+
     Args:
         path: `pathlib.Path`.
 
@@ -54,10 +56,7 @@ class SafetensorsFile:
             self._entries = json.loads(file.read(header_size))
         self._entries.pop("__metadata__", None)
         self._data_begin = 8 + header_size
-
-    def shapes(self):
-        """dict of name -> shape, from the header."""
-        return {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
+        self.shapes = {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
 
     def tensor(self, name):
         """The tensor called `name`, a read-only array in its stored dtype.
@@ -114,10 +113,7 @@ class TorchFile:
                 f"{path} does not hold a dictionary of tensors. Save the model with "
                 "`save_pretrained` of transformers."
             )
-
-    def shapes(self):
-        """dict of name -> shape."""
-        return {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
+        self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
     def tensor(self, name):
         """The tensor called `name` as a NumPy array; a bfloat16 tensor is cast to float32."""
@@ -155,17 +151,12 @@ class ShardedFiles:
             )
         files = {name: open_file(index_path.parent / name) for name in names}
         self._files = {tensor: files[name] for tensor, name in weight_map.items()}
-        self._shapes = {}
-        for tensor, name in weight_map.items():
-            shapes = files[name].shapes()
-            if tensor not in shapes:
+        self.shapes = {}
+        for tensor, file in self._files.items():
+            if tensor not in file.shapes:
                 reason = f"it lacks {shorten(tensor)}, which {index_path.name} promises"
-                raise damaged(files[name].path, reason)
-            self._shapes[tensor] = shapes[tensor]
-
-    def shapes(self):
-        """dict of name -> shape."""
-        return self._shapes
+                raise damaged(file.path, reason)
+            self.shapes[tensor] = file.shapes[tensor]
 
     def tensor(self, name):
         """The tensor called `name`, from the shard that holds it."""
@@ -186,23 +177,19 @@ class HDF5File:
         import h5py
 
         self.path = path
-        self._shapes = {}
+        self.shapes = {}
 
         def visit(name, item):  # h5py does not call it for links to other files.
             if isinstance(item, h5py.Dataset):
                 if item.is_virtual or item.external:
                     raise ValueError(f"{shorten(name)} lies in another file")
-                self._shapes[name] = tuple(item.shape or ())
+                self.shapes[name] = tuple(item.shape or ())
 
         try:
             with h5py.File(self.path, "r") as file:
                 file.visititems(visit)
         except _HDF5_ERRORS as error:  # raised by h5py, or by `visit`
             raise damaged(path, error) from error
-
-    def shapes(self):
-        """dict of name -> shape."""
-        return self._shapes
 
     def tensor(self, name):
         """The tensor called `name` as a NumPy array."""

@@ -5,25 +5,38 @@ import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.head_fields import SINGLE_LABEL
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.files.messages import list_names
 
 
-def find_tokenizer(model, tokenizer, kinds):
+def find_tokenizer(model, tokenizer, classes, owner):
     """Finds the tokenizer to write: `tokenizer`, or else that of the task's preprocessor.
 
     Args:
         model: backbone or task.
         tokenizer: the tokenizer that was given, or None.
-        kinds: tuple of str, the classes of tokenizers that the format can hold.
+        classes: tuple of str, the classes of tokenizers that the format can hold.
+        owner: as for `write_fields`.
 
     Returns:
-        the tokenizer. None if none was given, and the preprocessor has none or one of another
-        class, such as a tokenizer of KerasHub.
+        the tokenizer. None if none was given, and the preprocessor has none of this package.
+
+    Raises:
+        ValueError: if it is of another class, or its vocabulary has not the size of the model's.
     """
-    if tokenizer is not None:
-        return tokenizer
-    own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    return own if type(own).__name__ in kinds else None
+    if tokenizer is None:
+        own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+        if not hasattr(own, "hugging_face_config"):
+            return None
+        tokenizer = own
+    if type(tokenizer).__name__ not in classes:
+        raise ValueError(
+            f"{owner} is written with its {' or '.join(classes)}, got a "
+            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+        )
+    backbone = getattr(model, "backbone", model)
+    check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+    return tokenizer
 
 
 def find_length(model, sequence_length):
@@ -79,21 +92,12 @@ def check_single_label(model, owner):
         )
 
 
-def check_tokenizer(tokenizer, classes, owner):
-    """Raises ValueError unless a tokenizer is of one of these classes, given by name."""
-    if type(tokenizer).__name__ not in classes:
-        raise ValueError(
-            f"{owner} is written with its {' or '.join(classes)}, got a "
-            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
-        )
-
-
 def check_rules(tokenizer, settings, owner):
     """Checks that a tokenizer has the usual special tokens and rules.
 
     Args:
         tokenizer: `TextTokenizer`.
-        settings: tuple of str, the arguments for which the format has a place.
+        settings: tuple of str, the arguments that the format can hold.
         owner: as for `write_fields`.
 
     Raises:
@@ -110,7 +114,7 @@ def check_rules(tokenizer, settings, owner):
     if wrong:
         wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
         raise ValueError(
-            f"{owner} has no place for {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
+            f"{owner} cannot hold {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
             "`save_hugging_face`, or `model.save`."
         )
 
@@ -142,7 +146,7 @@ def collect_weights(model, table, owner):
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(
-            f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
+            f"{owner} cannot hold these weights of {model.name!r}: {list_names(strangers)}. "
             "Save its `backbone` alone, or use `model.save`. (keras-bert convert --part masked_lm "
             "leaves out the other heads of a Pretrainer.)"
         )

@@ -52,7 +52,7 @@ def put_in_place(made, path, replace=False):
     Args:
         made: `pathlib.Path` of a file or directory in the file system of `path`.
         path: `pathlib.Path`.
-        replace: bool, whether it may take the place of a file or directory.
+        replace: bool, whether it may replace a file or directory.
 
     Raises:
         FileExistsError: if there is anything at `path` that may not be replaced.

@@ -14,6 +14,7 @@ from keras_bert_suite.argument_checks import (
 )
 from keras_bert_suite.layers import (
     BertEmbeddings,
+    TokenPositions,
     TransformerBlock,
     UnpackSequences,
     VisibleTokens,
@@ -130,6 +131,8 @@ class BertBackbone(TextEncoder):
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
     position_offset = 0
+    #: Whether the attention layers take the positions of the tokens.
+    blocks_take_positions = False
     #: The activation of the layer that makes the pooled output.
     pooler_activation: str | Callable[[Tensor], Tensor] = "tanh"
 
@@ -271,7 +274,12 @@ class BertBackbone(TextEncoder):
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
-        return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
+        positions = self.count_positions(inputs["padding_mask"])
+        return self.embeddings(inputs["token_ids"], inputs.get("segment_ids"), positions)
+
+    def count_positions(self, padding_mask: Tensor) -> Tensor | None:
+        """int (B, L), the row of the position embedding for each token. None: their order."""
+        return None
 
     def show_tokens(
         self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
@@ -301,6 +309,9 @@ class BertBackbone(TextEncoder):
         Returns:
             list of num_layers + 1 float (B, L, H), the embeddings first.
         """
+        if self.blocks_take_positions:
+            positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")
+            attention["positions"] = positions(x)
         hidden_states = [x]
         for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))

@@ -46,20 +46,20 @@ class CrossAttentionDecoder(Decoder):
 
     def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Args, Returns: as for `Decoder.step`."""
-        decoder, place = self.backbone.decoder, state.num_read
-        positions = ops.reshape(place, (1, 1))
+        decoder, num_read = self.backbone.decoder, state.num_read
+        positions = ops.reshape(num_read, (1, 1))
         hidden = decoder.embeddings(token_ids[:, None], None, positions)
-        seen = ops.arange(state.cache[0][0].shape[2])[None] <= place
+        seen = ops.arange(state.cache[0][0].shape[2])[None] <= num_read
         cache = []
         for block, source, before in zip(decoder.blocks, state.source, state.cache, strict=True):
             attention = block.self_attention
             query, key, value = attention.project(hidden)
-            keys, values = extend_cache(before, key, value, place)
+            keys, values = extend_cache(before, key, value, num_read)
             cache.append((keys, values))
             attended = attention.merge(attention.attend(query, keys, values, seen))
             cross = partial(_attend_to_sources, block.cross_attention, source)
             hidden = block.finish(hidden, attended, cross)
-        return self.head(hidden)[:, 0], DecoderState(state.source, cache, place + 1)
+        return self.head(hidden)[:, 0], DecoderState(state.source, cache, num_read + 1)
 
 
 def _attend_to_sources(attention: Any, source: Source, hidden: Tensor) -> Tensor:

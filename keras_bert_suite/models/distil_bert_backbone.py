@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Tensor
+from keras_bert_suite.annotations import Activation
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
 
@@ -37,7 +37,3 @@ class DistilBertBackbone(BertBackbone):
         self, *sizes: int, activation: Activation = "gelu_erf", num_segments: int = 0, **kwargs: Any
     ) -> None:
         super().__init__(*sizes, activation=activation, num_segments=num_segments, **kwargs)
-
-    def embed(self, inputs: dict[str, Tensor]) -> Tensor:
-        """The embeddings (B, L, H) of the model's inputs."""
-        return self.embeddings(inputs["token_ids"])

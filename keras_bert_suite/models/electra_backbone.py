@@ -48,11 +48,5 @@ class ElectraBackbone(BertBackbone):
     #: has.
     masked_lm_activation = staticmethod(gelu_erf)
 
-    def __init__(
-        self,
-        *sizes: int,
-        activation: Activation = "gelu_erf",
-        embedding_dim: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*sizes, activation=activation, embedding_dim=embedding_dim, **kwargs)
+    def __init__(self, *sizes: int, activation: Activation = "gelu_erf", **kwargs: Any) -> None:
+        super().__init__(*sizes, activation=activation, **kwargs)

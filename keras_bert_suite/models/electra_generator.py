@@ -43,7 +43,7 @@ class SharedEmbeddings(keras.layers.Layer):
         """The token embedding (V, E) of both models."""
         return self.embeddings.token_embedding
 
-    def build(self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None) -> None:
+    def build(self, token_ids_shape: Shape, *_: Any, **__: Any) -> None:
         if self.projection is not None:
             self.projection.build((*token_ids_shape, self.embeddings.embedding_dim))
 
@@ -51,23 +51,18 @@ class SharedEmbeddings(keras.layers.Layer):
         self,
         token_ids: Tensor,
         segment_ids: Tensor | None = None,
+        positions: Tensor | None = None,
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
     ) -> Tensor:
         """Embeds a batch; see `BertEmbeddings.call`."""
         x = self.embeddings.embed_tokens(
-            token_ids,
-            segment_ids,
-            training=training,
-            sequence_layout=sequence_layout,
-            embedding_shift=embedding_shift,
+            token_ids, segment_ids, positions, training, sequence_layout, embedding_shift
         )
         return x if self.projection is None else self.projection(x)
 
-    def compute_output_shape(
-        self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None
-    ) -> Shape:
+    def compute_output_shape(self, token_ids_shape: Shape, *_: Any, **__: Any) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
 
 

@@ -153,11 +153,6 @@ class LongformerBackbone(RobertaBackbone):
             self.attention_window = _check_windows(self.attention_window, self.num_layers)
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
-    def embed(self, inputs: dict[str, Tensor]) -> Tensor:
-        """The embeddings (B, L, H) of the model's inputs."""
-        positions = self.count_positions(inputs["padding_mask"])
-        return self.embeddings(inputs["token_ids"], inputs.get("segment_ids"), positions)
-
     def show_tokens(
         self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
     ) -> dict[str, Tensor]:

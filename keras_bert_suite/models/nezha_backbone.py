@@ -4,9 +4,9 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Tensor
+from keras_bert_suite.annotations import Activation
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.layers import RelativeBlock, TokenPositions, UnplacedEmbeddings
+from keras_bert_suite.layers import RelativeBlock, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
 
@@ -32,6 +32,7 @@ class NezhaBackbone(BertBackbone):
     #: The sizes of the released models. With the vocabulary of 21,128 of BERT's Chinese model they
     #: have 101.9 and 325.0 million parameters.
     sizes = {size: BertBackbone.sizes[size] for size in ("base", "large")}
+    blocks_take_positions = True
 
     def __init__(
         self,
@@ -51,8 +52,3 @@ class NezhaBackbone(BertBackbone):
     def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
         return RelativeBlock(max_relative_position=self.max_relative_position, **arguments)
-
-    def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
-        """The hidden states of all layers, see `BertBackbone.encode`."""
-        positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
-        return super().encode(x, positions=positions, **attention)

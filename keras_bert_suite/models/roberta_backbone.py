@@ -58,11 +58,6 @@ class RobertaBackbone(BertBackbone):
             **kwargs,
         )
 
-    def embed(self, inputs: dict[str, Tensor]) -> Tensor:
-        """The embeddings (B, L, H) of the model's inputs."""
-        positions = self.count_positions(inputs["padding_mask"])
-        return self.embeddings(inputs["token_ids"], positions=positions)
-
     def count_positions(self, padding_mask: Tensor) -> Tensor:
         """int (B, L) -> int (B, L), the row of the position embedding for each token."""
         # Tokens are counted, so that it does not matter where the padding stands.

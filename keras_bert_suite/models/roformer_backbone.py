@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Tensor
-from keras_bert_suite.layers import RotaryBlock, TokenPositions, UnplacedEmbeddings
+from keras_bert_suite.annotations import Activation
+from keras_bert_suite.layers import RotaryBlock, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
 
 
@@ -43,6 +43,7 @@ class RoFormerBackbone(BertBackbone):
         "base": BertBackbone.sizes["base"],
         "large": BertBackbone.sizes["large"],
     }
+    blocks_take_positions = True
 
     def __init__(
         self,
@@ -77,8 +78,3 @@ class RoFormerBackbone(BertBackbone):
             norm_type=self.norm_type,
             **arguments,
         )
-
-    def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
-        """The hidden states of all layers, see `BertBackbone.encode`."""
-        positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
-        return super().encode(x, positions=positions, **attention)

@@ -15,8 +15,8 @@ from keras_bert_suite.layers import (
     PackedSequences,
 )
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
-from keras_bert_suite.models.weight_layouts import make_layout_map
 
 
 class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):
@@ -77,7 +77,11 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         Source: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053). Name and arguments are
         those of KerasHub's backbones.
         """
-        return make_layout_map(device_mesh, model_parallel_dim_name)
+        layout_map = keras.distribution.LayoutMap(device_mesh)
+        for pattern, axes in WEIGHT_LAYOUTS:
+            named = (model_parallel_dim_name if axis == MODEL else axis for axis in axes)
+            layout_map[pattern] = tuple(named)
+        return layout_map
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:

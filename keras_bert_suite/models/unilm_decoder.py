@@ -65,14 +65,14 @@ class UnilmDecoder(Decoder):
 
     def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Args, Returns: as for `Decoder.step`."""
-        (sources, last), place = state.source, state.num_read
+        (sources, last), num_read = state.source, state.num_read
         of_sources = ops.reshape(token_ids, (ops.shape(last)[0], -1))
-        positions = ops.reshape(ops.zeros_like(of_sources) + last[:, None], (-1, 1)) + place
+        positions = ops.reshape(ops.zeros_like(of_sources) + last[:, None], (-1, 1)) + num_read
         token_ids = token_ids[:, None]
         # The last token of the source belongs to the source.
-        segment_ids = ops.zeros_like(token_ids) + ops.cast(place > 0, "int32")
+        segment_ids = ops.zeros_like(token_ids) + ops.cast(num_read > 0, "int32")
         hidden = self.encoder.embeddings(token_ids, segment_ids, positions)
-        seen = ops.arange(state.cache[0][0].shape[2]) <= place
+        seen = ops.arange(state.cache[0][0].shape[2]) <= num_read
         cache = []
         for block, source, before in zip(
             self.encoder.list_calls(), sources, state.cache, strict=True
@@ -81,12 +81,12 @@ class UnilmDecoder(Decoder):
             query, key, value = attention.project(hidden)
             query = attention.place_queries(query, positions)
             key, value = attention.place_keys(key, value, positions)
-            keys, values = extend_cache(before, key, value, place)
+            keys, values = extend_cache(before, key, value, num_read)
             cache.append((keys, values))
             context = attend_to_source_and_targets(query, source, keys, values, seen)
             hidden = block.finish(hidden, attention.merge(context))
         logits = self.head(hidden, ops.zeros_like(token_ids))
-        return logits[:, 0], DecoderState(state.source, cache, place + 1)
+        return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
 
 def _check_can_decode(backbone: Any) -> None:

@@ -129,10 +129,6 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         self.dropout = dropout
 
     @classmethod
-    def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        return 1
-
-    @classmethod
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:

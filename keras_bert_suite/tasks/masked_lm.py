@@ -13,9 +13,9 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
+from keras_bert_suite.tasks.base.keras_presets import holds_task
 from keras_bert_suite.tasks.base.part_checks import find_direction
 from keras_bert_suite.tasks.base.parts import part_attribute
-from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs

@@ -20,8 +20,9 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.answers.targets import TargetAnswers
+from keras_bert_suite.tasks.base.keras_presets import holds_task
 from keras_bert_suite.tasks.base.parts import part_attribute
-from keras_bert_suite.tasks.base.preset_task import FURTHER_ARGUMENTS, holds_task
+from keras_bert_suite.tasks.base.preset_task import FURTHER_ARGUMENTS
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs

@@ -202,11 +202,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return self.activation is keras.activations.linear
 
     @classmethod
-    def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        # Without a `problem_type` the checkpoint may name the type.
-        return find_problem_type(arguments.get("problem_type", MultiLabel.name)).fewest_labels
-
-    @classmethod
     def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
         # New labels are taken to be of the same kind. But a regression has no labels.
         keeps = old_head.get("problem_type") == MultiLabel.name

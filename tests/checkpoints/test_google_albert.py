@@ -116,7 +116,7 @@ def test_a_sentence_piece_tokenizer_comes_along(tmp_path):
     with pytest.raises(ValueError, match="has 10k.model, 30k-clean.model. Leave only the one"):
         TextClassifier.from_preset(tmp_path / "saved", num_classes=2)
     other = AlbertTokenizer(make_albert(), strip_accents=False)
-    with pytest.raises(ValueError, match="no place for strip_accents=False of the tokenizer"):
+    with pytest.raises(ValueError, match="cannot hold strip_accents=False of the tokenizer"):
         save_google_tf1(backbone, tmp_path / "other", other)
     with pytest.raises(ValueError, match="hold a BertBackbone or AlbertBackbone, got a Electra"):
         save_google_tf1(ElectraBackbone(9, **sizes), tmp_path / "other")

@@ -52,7 +52,7 @@ def test_every_problem_is_named_at_once(edit, values_of):
         "bert.embeddings.LayerNorm.weight: missing, wanted for embeddings/layer_norm/gamma",
         "encoder.layer.1.attention.self.query.bias: has shape (9,), wanted (8,) for "
         "transformer_layer_1/self_attention/query/bias",
-        "encoder.layer.1.crossattention.self.query.bias: shape (8,), the model has no place",
+        "encoder.layer.1.crossattention.self.query.bias: shape (8,), the model has no such weight",
         str(checkpoint.path),
     )
     assert len(re.findall(r"\n  ", message)) == 4

@@ -19,7 +19,10 @@ LONGEST = 20_000
 def test_many_long_names_in_an_index(toy, tmp_path):
     source = open_checkpoint(toy)
     tensors = {name: source.tensor(name) for name in source.tensor_shapes()}
-    for prefix, message in (("bert/", "the model has no place"), ("head", "They are left out")):
+    for prefix, message in (
+        ("bert/", "the model has no such weight"),
+        ("head", "They are left out"),
+    ):
         path = tmp_path / prefix.strip("/")
         path.mkdir()
         shutil.copy(toy / "bert_config.json", path)

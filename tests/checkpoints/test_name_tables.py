@@ -6,14 +6,16 @@ import torch
 from peer_weights import to_numpy
 from transformers.activations import ACT2FN
 
+from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_TF1
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.activation_names import find_ours, find_theirs
-from keras_bert_suite.checkpoints.name_tables.bert import GOOGLE_TF1, HUGGING_FACE, matches_any
+from keras_bert_suite.checkpoints.model_types.bert import BERT
+from keras_bert_suite.checkpoints.model_types.name_table import matches_any
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.bert_backbone import ACTIVATIONS
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
-TABLES = pytest.mark.parametrize("table", [GOOGLE_TF1, HUGGING_FACE])
+TABLES = pytest.mark.parametrize("table", [GOOGLE_TF1, BERT.names])
 
 
 @TABLES
@@ -34,7 +36,7 @@ def test_every_weight_has_one_name_and_back(table):
 @TABLES
 def test_both_tables_have_the_same_rows(table):
     paths = [row[0] for row in GOOGLE_TF1.rows]
-    if table is HUGGING_FACE:  # has no place for embeddings of another width
+    if table is BERT.names:  # cannot hold embeddings of another width
         paths = [path for path in paths if not path.startswith("embeddings/projection/")]
         for head in ("token_classifier", "choice_scorer"):  # Google has no such heads.
             paths += [f"{head}/kernel", f"{head}/bias"]
@@ -51,7 +53,7 @@ def test_stranger_has_no_name(table):
 def test_names_known_from_elsewhere():
     ours = "transformer_layer_11/self_attention/output_projection/kernel"
     google, same = GOOGLE_TF1.their_name(ours)
-    hugging_face, transposed = HUGGING_FACE.their_name(ours)
+    hugging_face, transposed = BERT.names.their_name(ours)
     assert google == "bert/encoder/layer_11/attention/output/dense/kernel"
     assert hugging_face == "bert.encoder.layer.11.attention.output.dense.weight"
     assert same is not transposed

@@ -157,7 +157,7 @@ def test_long_texts_are_cut_as_the_task_cuts_them(kind, tmp_path):
     ]
     wanted = predict(task, x=x)
     save_hugging_face(task, tmp_path / "saved")
-    # What the format has no place for.
+    # What the format cannot hold.
     more = {"query_length": 4, "no_answer_threshold": 0.0} if kind == "questions" else {}
     again = type(task).from_preset(tmp_path / "saved", **more)
     assert again.preprocessor.sequence_length == task.preprocessor.sequence_length == LENGTH

@@ -143,7 +143,7 @@ def test_other_backbones_are_refused(change, message, tmp_path):
 def test_other_models_and_tokenizers_are_refused(tmp_path):
     backbone, tokenizer = make_bert()
     tagger = TokenClassifier(backbone, num_classes=2)
-    with pytest.raises(ValueError, match="has no place for these weights .*token_classifier"):
+    with pytest.raises(ValueError, match="cannot hold these weights .*token_classifier"):
         save_keras_hub(tagger, tmp_path / "preset", tokenizer)
     electra = ElectraBackbone(**SIZES, vocabulary_size=24)
     with pytest.raises(ValueError, match="no model that computes the same as ElectraBackbone"):
@@ -155,19 +155,19 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
         save_keras_hub(backbone, tmp_path / "preset", make_roberta()[1])
     other = WordPieceTokenizer(["<unk>", *PIECES], unknown_token="<unk>")
     with pytest.raises(
-        ValueError, match="no place for unknown_token='<unk>' of the tokenizer; wanted unk"
+        ValueError, match="cannot hold unknown_token='<unk>' of the tokenizer; wanted unk"
     ):
         save_keras_hub(backbone, tmp_path / "preset", other)
     albert, _ = make_albert()
     with pytest.raises(ValueError, match="its SentencePieceTokenizer, got a AlbertTokenizer"):
         save_keras_hub(albert, tmp_path / "preset", AlbertTokenizer(make_sentence_pieces()))
     several = AlbertBackbone(**SIZES, vocabulary_size=24, num_inner_repetitions=2)
-    with pytest.raises(ValueError, match="has no place for .*transformer_layer_0_1"):
+    with pytest.raises(ValueError, match="cannot hold .*transformer_layer_0_1"):
         save_keras_hub(several, tmp_path / "preset")
     roberta, _ = make_roberta()
     for setting in ({"normalization": "NFC"}, {"added_tokens": ["Ġgood"]}):
         (name,) = setting
         other = BytePairTokenizer(make_vocabulary(), MERGES, **setting)
-        with pytest.raises(ValueError, match=f"has no place for {name}="):
+        with pytest.raises(ValueError, match=f"cannot hold {name}="):
             save_keras_hub(roberta, tmp_path / "preset", other)
     assert not (tmp_path / "preset").exists()

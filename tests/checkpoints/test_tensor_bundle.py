@@ -35,7 +35,7 @@ def check_equal_to_tensorflow(tf, prefix):
     reader = tf.train.load_checkpoint(str(prefix))
     bundle = TensorBundle(prefix)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
-    assert bundle.shapes() == shapes
+    assert bundle.shapes == shapes
     for name in shapes:
         expected, got = reader.get_tensor(name), bundle.tensor(name)
         assert got.dtype == expected.dtype
@@ -68,7 +68,7 @@ def test_index_of_many_blocks(tf, write):
     tensors = {f"{'scope/' * 40}{i:05d}": np.float32([i]) for i in range(5000)}
     prefix = write(tensors)
     bundle = TensorBundle(prefix)
-    assert bundle.shapes() == {name: (1,) for name in tensors}
+    assert bundle.shapes == {name: (1,) for name in tensors}
     for name in list(tensors)[::501]:
         np.testing.assert_array_equal(bundle.tensor(name), tensors[name])
 
@@ -133,7 +133,7 @@ def test_shards(tf, write):
 
 def test_strings_are_listed_and_refused(write):
     bundle = TensorBundle(write({"text": ["a", "bc"], "number": np.float32(1)}))
-    assert bundle.shapes() == {"text": (2,), "number": ()}
+    assert bundle.shapes == {"text": (2,), "number": ()}
     assert bundle.tensor("number") == 1
     with pytest.raises(ValueError, match="text .*dtype number 7, wanted a whole array"):
         bundle.tensor("text")
@@ -147,7 +147,7 @@ def test_partitioned_variable_is_refused(tf, tmp_path):
         tensors=[tf.zeros((2, 2))],
     )
     bundle = TensorBundle(tmp_path / "model.ckpt")
-    assert bundle.shapes()["table"] == (4, 2)
+    assert bundle.shapes["table"] == (4, 2)
     with pytest.raises(ValueError, match="stored in slices"):
         bundle.tensor("table")
 
@@ -155,7 +155,7 @@ def test_partitioned_variable_is_refused(tf, tmp_path):
 def test_every_flipped_byte_is_noticed(toy, tmp_path):
     """Whatever byte of the index or of a tensor is damaged, nothing wrong is returned."""
     original = TensorBundle(toy / "bert_model.ckpt")
-    expected = {name: original.tensor(name).tobytes() for name in original.shapes()}
+    expected = {name: original.tensor(name).tobytes() for name in original.shapes}
     files = {path.name: path.read_bytes() for path in toy.glob("bert_model.ckpt.*")}
     rng = np.random.default_rng(0)
     for damaged_file, content in files.items():
@@ -167,7 +167,7 @@ def test_every_flipped_byte_is_noticed(toy, tmp_path):
                 (tmp_path / name).write_bytes(data)
             try:
                 bundle = TensorBundle(tmp_path / "bert_model.ckpt")
-                got = {name: bundle.tensor(name).tobytes() for name in bundle.shapes()}
+                got = {name: bundle.tensor(name).tobytes() for name in bundle.shapes}
             except ValueError as error:
                 assert damaged_file in str(error)
                 continue

@@ -8,7 +8,7 @@ import pytest
 from child_process import finish, start
 from device_runs import RUNS, STEPS
 
-from keras_bert_suite.models.weight_layouts import MODEL, WEIGHT_LAYOUTS
+from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 
 pytestmark = pytest.mark.backend("jax")
 

@@ -15,7 +15,7 @@ from keras_bert_suite import (
     ModernBertBackbone,
     Pretrainer,
 )
-from keras_bert_suite.models.weight_layouts import MODEL, WEIGHT_LAYOUTS, WHOLE
+from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS, WHOLE
 
 
 def find_rows(path):
@@ -142,5 +142,3 @@ def test_a_weight_that_is_not_divided_is_named(distribution):
     assert f"layout_map['{path}'] to other axes" in str(raised.value)
     distribution._layout_map[path] = (None, "model")
     assert distribution.get_variable_layout(embedding).axes == (None, "model")
-    with pytest.raises(ValueError, match="has 2 axes"):
-        distribution.get_variable_layout(Variable("transformer_layer_0/intermediate/kernel", (8,)))

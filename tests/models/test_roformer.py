@@ -45,7 +45,7 @@ def test_chinese_words_are_warned_of(tmp_path):
 
 def test_a_head_that_scores_padding_is_left_out(tmp_path):
     """The default of transformers: the state at the last place of a row, whatever stands there."""
-    MEMBER.save_peer(tmp_path / "peer", "ForMultipleChoice", summary_type="last")
+    MEMBER.save_peer(tmp_path / "peer", "ForMultipleChoice")
     with pytest.warns(UserWarning, match="has heads that .* does not have: .*classifier"):
         MultipleChoice.from_preset(tmp_path / "peer", preprocessor=None)
 

@@ -150,7 +150,7 @@ def test_the_scheme_holds_in_every_prediction():
 
 
 def test_hugging_face_holds_the_emission_layer_alone(tagger, tmp_path):
-    with pytest.raises(ValueError, match="no place for these weights .* crf/end_scores"):
+    with pytest.raises(ValueError, match="cannot hold these weights .* crf/end_scores"):
         save_hugging_face(tagger, tmp_path / "hf")
     plain = TokenClassifier(tagger.backbone, label_names=LABELS, preprocessor=tagger.preprocessor)
     plain.token_classifier.set_weights(tagger.token_classifier.get_weights())

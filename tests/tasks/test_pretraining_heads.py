@@ -234,7 +234,7 @@ def test_checkpoints_of_three_relations(tmp_path):
             write(three, tmp_path / "three")
     with pytest.warns(UserWarning, match="no head for the boundaries of spans"):
         spans = Pretrainer.from_preset(**preset, span_boundary=True)
-    with pytest.raises(ValueError, match="no place for these weights.*span_boundary/"):
+    with pytest.raises(ValueError, match="cannot hold these weights.*span_boundary/"):
         save_hugging_face(spans, tmp_path / "three")
     # StructBERT's own checkpoints have such a head.
     file = tmp_path / "two" / "model.safetensors"

@@ -33,7 +33,7 @@ class GoogleCheckpoint(Checkpoint):
         self.model_type, self.name_table = self._model.kind, self._model.names
         self.backbone_config = _read_config(ConfigValues(config), self._model)
         self._tensors = TensorBundle(prefix)
-        shape = self._tensors.shapes().get("output_weights", ())
+        shape = self._tensors.shapes.get("output_weights", ())
         if len(shape) == 2 and shape[0] > 1:  # One output is a regression.
             self.heads = {"classifier": {"label_names": [str(i) for i in range(shape[0])]}}
 

@@ -3,11 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
+from keras_bert_suite.checkpoints.model_types.albert import ALBERT
+from keras_bert_suite.checkpoints.model_types.albert import FIELDS as ALBERT_FIELDS
+from keras_bert_suite.checkpoints.model_types.bert import BERT
 from keras_bert_suite.checkpoints.model_types.config_fields import GOOGLE_FIELDS, Field
 from keras_bert_suite.checkpoints.model_types.model_type import ModelType
-from keras_bert_suite.checkpoints.model_types.table import ALBERT, BERT
-from keras_bert_suite.checkpoints.name_tables.albert import GOOGLE_TF1_ALBERT
-from keras_bert_suite.checkpoints.name_tables.bert import GOOGLE_TF1, NameTable
+from keras_bert_suite.checkpoints.model_types.name_table import (
+    NameTable,
+    Spelling,
+    same,
+    transposed,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_google_albert
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
 
@@ -27,7 +34,7 @@ class GoogleModel:
         checkpoint: str, the prefix of the files of the weights, as Google called it.
         fields: tuple of `Field`.
         names: `NameTable`.
-        dials: as `hugging_face.config.DIALS`.
+        dials: as `config_fields.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
     """
 
@@ -39,6 +46,82 @@ class GoogleModel:
     dials: tuple
     read_tokenizer: Callable
 
+
+GOOGLE = Spelling("/kernel", "/bias", "/gamma", "/beta", "")
+
+#: The rows that both models have. Google's scripts make the variables of heads without a layer.
+_ROWS = (
+    *GOOGLE.rows(
+        ("embeddings/token_embedding", "bert/embeddings/word_embeddings"),
+        ("embeddings/position_embedding", "bert/embeddings/position_embeddings"),
+        ("embeddings/segment_embedding", "bert/embeddings/token_type_embeddings"),
+        ("embeddings/layer_norm", "bert/embeddings/LayerNorm"),
+        # Of BERTs, those of bert4keras have it if embeddings and hidden states differ in width.
+        ("embeddings/projection", "bert/encoder/embedding_hidden_mapping_in"),
+        ("pooler", "bert/pooler/dense"),
+        ("masked_lm/transform", "cls/predictions/transform/dense"),
+        ("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
+    ),
+    ("masked_lm/bias", "cls/predictions/output_bias", same),
+    *(
+        row
+        for layer, head in HEADS_BY_LAYER.items()
+        if head.google_tf1 is not None
+        for row in (
+            (f"{layer}/kernel", f"{head.google_tf1}output_weights", transposed),
+            (f"{layer}/bias", f"{head.google_tf1}output_bias", same),
+        )
+    ),
+)
+
+_OPTIMIZER_STATES = (
+    r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
+    r"global_step|beta[12]_power|loss_scale|good_steps",
+)
+
+GOOGLE_TF1 = NameTable(
+    rows=(
+        *_ROWS,
+        *GOOGLE.block(
+            "bert/encoder/layer_{i}/",
+            (
+                "attention/self/query",
+                "attention/self/key",
+                "attention/self/value",
+                "attention/output/dense",
+                "attention/output/LayerNorm",
+                "intermediate/dense",
+                "output/dense",
+                "output/LayerNorm",
+            ),
+        ),
+    ),
+    ignored=_OPTIMIZER_STATES,
+)
+
+GOOGLE_TF1_ALBERT = NameTable(
+    rows=(
+        # Its code for questions has another head than BERT's.
+        *(row for row in _ROWS if not row[0].startswith("span_labeler/")),
+        *GOOGLE.block(
+            "bert/encoder/transformer/group_{i}/inner_group_{j}/",
+            (
+                "attention_1/self/query",
+                "attention_1/self/key",
+                "attention_1/self/value",
+                "attention_1/output/dense",
+                "LayerNorm",
+                "ffn_1/intermediate/dense",
+                "ffn_1/intermediate/output/dense",
+                "LayerNorm_1",
+            ),
+            ours="transformer_layer_{i}_{j}/",
+        ),
+    ),
+    # The modules of TensorFlow Hub put a prefix before all names.
+    aliases=(("^module/", ""),),
+    ignored=_OPTIMIZER_STATES,
+)
 
 #: The models by the names of the classes of our backbones.
 GOOGLE_MODELS = {
@@ -62,12 +145,7 @@ GOOGLE_MODELS = {
         kind=ALBERT,
         config="albert_config",
         checkpoint="model.ckpt-best",
-        fields=(
-            *GOOGLE_FIELDS,
-            Field("embedding_dim", "embedding_size", "size", 128),
-            Field("num_groups", "num_hidden_groups", "size", 1),
-            Field("num_inner_repetitions", "inner_group_num", "size", 1),
-        ),
+        fields=(*GOOGLE_FIELDS, *ALBERT_FIELDS),
         names=GOOGLE_TF1_ALBERT,
         dials=(
             ("net_structure_type", (0,)),

@@ -80,7 +80,7 @@ def _make_block(pairs):
     """Makes a block with its trailer."""
     block, restarts = bytearray(), []
     for key, value in pairs:
-        restarts.append(len(block))  # the place of a key that is spelled out, for binary search
+        restarts.append(len(block))  # where a key is spelled out, for binary search
         block += make_varint(0) + make_varint(len(key)) + make_varint(len(value)) + key + value
     block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts))
     block += b"\0"  # not compressed

@@ -52,6 +52,8 @@ class _Entry(NamedTuple):
 class TensorBundle:
     """The tensors of a TensorFlow checkpoint. They are memory-mapped, and checked when read.
 
+    Its `shapes` are a dict of name -> shape.
+
     Args:
         prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
 
@@ -88,10 +90,7 @@ class TensorBundle:
             path, end = self._shards[entry.shard], entry.offset + entry.size
             if path.stat().st_size < end:
                 raise damaged(path, f"it must have at least {end:,} bytes")
-
-    def shapes(self):
-        """dict of name -> shape, from the index."""
-        return {name: entry.shape for name, entry in self._entries.items()}
+        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
 
     def tensor(self, name):
         """The tensor called `name`, a read-only array in its stored dtype.

@@ -12,12 +12,10 @@ from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
-from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
     check_rules,
     check_single_label,
-    check_tokenizer,
     collect_weights,
     convert_weights,
     find_tokenizer,
@@ -82,10 +80,8 @@ def save_google_tf1(
     check_constants(backbone, {"layer_norm_epsilon": LAYER_NORM_EPSILON}, owner)
     check_single_label(model, owner)
     weights = collect_weights(model, google.names, owner)
-    tokenizer = find_tokenizer(model, tokenizer, google.kind.tokenizers)
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers, owner)
     if tokenizer is not None:
-        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
-        check_tokenizer(tokenizer, google.kind.tokenizers, owner)
         # Whether text is lowercased is a flag of Google's scripts.
         check_rules(tokenizer, ("lowercase",), owner)
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
-from keras_bert_suite.checkpoints.hugging_face.config import find_model_type, has_architecture
 from keras_bert_suite.checkpoints.model_types import activation_names
-from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
+from keras_bert_suite.checkpoints.model_types.config_fields import DIALS, read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
-from keras_bert_suite.checkpoints.name_tables.bert import part_of
+from keras_bert_suite.checkpoints.model_types.name_table import part_of
+from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, find_type
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory
@@ -46,8 +46,9 @@ class HuggingFaceCheckpoint(Checkpoint):
         config = ConfigValues(find_config(path))
         self.decoder_start_token_id = config.get("decoder_start_token_id")
         self._tensors = _open_weights(path)
-        shapes = self._tensors.shapes()
-        self.model_type = kind = find_model_type(config)
+        shapes = self._tensors.shapes
+        self.model_type = kind = find_type(config)
+        _check_computation(config, kind)
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
@@ -64,9 +65,9 @@ class HuggingFaceCheckpoint(Checkpoint):
         for head in FINE_TUNED:
             name, _ = self.name_table.their_name(head.path) or (None, None)
             shape = shapes.get(name, ())
-            if len(shape) != 2 or not has_architecture(config, head.ending):
-                continue
-            if head.layer in kind.head_checks and not kind.head_checks[head.layer](config):
+            classes = config.get("architectures")
+            classes = map(str, classes) if isinstance(classes, list) else ()
+            if len(shape) != 2 or not any(name.endswith(head.ending) for name in classes):
                 continue
             encoder_dropout = self.backbone_config.get("dropout", 0.0)
             dropout = config.read("rate", *kind.find_dropout(head.layer, encoder_dropout))
@@ -103,11 +104,28 @@ def find_config(path):
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
 
 
+def _check_computation(config, kind):
+    """Raises ValueError unless our backbones compute what config.json describes."""
+    # Only files since 2020 have a `model_type`. RoBERTa's tensors may have BERT's names.
+    if config.get("model_type") is None and config.get("type_vocab_size") == 1:
+        raise ValueError(
+            f"{config.path} has no model_type, and one type of segments, as a RoBERTa. Add the "
+            f"model_type: one of {', '.join(MODEL_TYPES)}."
+        )
+    understood = {field.name for field in kind.fields}
+    config.check_dials(dial for dial in (*DIALS, *kind.dials) if dial[0] not in understood)
+    code = config.get("auto_map")
+    if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
+        raise ValueError(
+            f"'auto_map' in {config.path} names code of the model's own, which is never run. If "
+            f"it computes a plain {kind.title}, remove 'auto_map'."
+        )
+
+
 def _find_table(kind, shapes):
     """The `NameTable` of a checkpoint. Some kinds have another one for a classifier of texts."""
-    table = kind.classifier_names
-    is_there = table is not None and table.their_name(TEXTS.path)[0] in shapes
-    return table if is_there else kind.names
+    name, _ = kind.classifier_names.their_name(TEXTS.path) or (None, None)
+    return kind.classifier_names if name in shapes else kind.names
 
 
 def _without_heads(table, heads, shapes):

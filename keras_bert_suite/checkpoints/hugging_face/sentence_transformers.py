@@ -1,19 +1,27 @@
-"""Reads the modules of a directory of sentence-transformers."""
+"""Reads the modules of a directory of sentence-transformers, and writes an embedder as one."""
 
 import warnings
 
+import keras
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import reading, shorten
 
 #: The poolings of sentence-transformers that we have, too.
 POOLINGS = ("mean", "cls", "max")
 
-#: The flags that name a pooling in files of older versions -> the name.
+#: The flags by which every version of sentence-transformers knows a pooling -> its name.
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+}
+_LATER_FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
@@ -65,9 +73,9 @@ def _read_modules(directory):
 
 def _read_pooling(path):
     config = read_json(path)
-    modes = config.get("pooling_mode")
+    modes, flags = config.get("pooling_mode"), {**_FLAGS, **_LATER_FLAGS}
     if modes is None:
-        modes = [name for flag, name in _FLAGS.items() if config.get(flag)] or ["mean"]
+        modes = [name for flag, name in flags.items() if config.get(flag)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise ValueError(
@@ -103,4 +111,80 @@ def _check_case(checkpoint, path):
         raise ValueError(
             f"{path} has texts lowercased before a tokenizer that keeps case, which a TextEmbedder "
             "does not do. Set 'do_lower_case' to false, and lowercase your texts."
+        )
+
+
+def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
+    """Writes a directory that sentence-transformers opens, with the same vectors.
+
+    The directory holds the encoder as `save_hugging_face` writes it, modules.json,
+    sentence_bert_config.json, config_sentence_transformers.json and the folder of the pooling. If
+    there is an error, no directory is written.
+
+    Args:
+        embedder: `TextEmbedder` on a `BertBackbone` or `RobertaBackbone`, with a `SegmentPacker`.
+        path: str or path of the directory, which must not exist.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if the format cannot hold the embedder, its pooling or its preprocessor.
+    """
+    packer, pooling = embedder.preprocessor, embedder.pooling_name
+    if pooling not in POOLINGS:
+        raise ValueError(
+            f"sentence-transformers has no module for {type(embedder.pooling).__name__}, wanted "
+            f"one of the poolings {', '.join(POOLINGS)}. Use `save` or `save_to_preset`."
+        )
+    truncation = getattr(packer, "truncation", None)
+    if truncation is None:
+        raise ValueError(
+            "A directory of sentence-transformers holds a tokenizer, got an embedder with the "
+            f"preprocessor {type(packer).__name__}. Set `preprocessor` to a SegmentPacker."
+        )
+    if truncation in ("tail", "head_tail"):
+        raise ValueError(
+            "sentence-transformers keeps the beginning of a long text, got a SegmentPacker with "
+            f"truncation={truncation!r}. Use `save` or `save_to_preset`, or train with "
+            "truncation='head'."
+        )
+    width = embedder.backbone.hidden_dim
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    if embedder.normalize:
+        modules.append(("2_Normalize", "Normalize"))
+    with atomic_directory(path) as directory:
+        encoder = directory / "encoder"
+        length = packer.sequence_length
+        save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
+        for file in encoder.iterdir():
+            file.rename(directory / file.name)
+        encoder.rmdir()
+        for folder, _ in modules[1:]:
+            (directory / folder).mkdir()
+        write_json(
+            directory / "modules.json",
+            [
+                {
+                    "idx": number,
+                    "name": str(number),
+                    "path": folder,
+                    "type": f"sentence_transformers.models.{kind}",
+                }
+                for number, (folder, kind) in enumerate(modules)
+            ],
+        )
+        write_json(
+            directory / "sentence_bert_config.json",
+            {"max_seq_length": packer.sequence_length, "do_lower_case": False},
+        )
+        write_json(
+            directory / "config_sentence_transformers.json",
+            {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+        )
+        write_json(
+            directory / "1_Pooling" / "config.json",
+            {
+                "word_embedding_dimension": width,
+                **{flag: name == pooling for flag, name in _FLAGS.items()},
+            },
         )

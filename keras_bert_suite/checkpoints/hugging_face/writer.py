@@ -11,13 +11,9 @@ from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
-from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
-    check_vocabulary,
-    write_tokenizer,
-)
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
-    check_tokenizer,
     collect_weights,
     convert_weights,
     find_length,
@@ -46,7 +42,7 @@ def save_hugging_face(
 
     The field `model_max_length` of tokenizer_config.json is the length to which the task cuts
     texts. With `truncation=True` transformers cuts texts to it, too, and so does a task from
-    `from_preset`. The format has no place for the `truncation` of a packer, nor for the settings of
+    `from_preset`. The format holds neither the `truncation` of a packer, nor the settings of
     windows, such as `stride` and `query_length`.
 
     The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
@@ -92,7 +88,7 @@ def save_hugging_face(
     check_constants(backbone, constants, owner)
     names = kind.names
     if TEXTS.path in weights_by_path(model):
-        names = kind.classifier_names or kind.names
+        names = kind.classifier_names
     weights = collect_weights(model, names, owner)
     weights.update(kind.copy_weights(backbone, weights))
     head = find_head(weights)
@@ -105,11 +101,10 @@ def save_hugging_face(
         config.update(head.write(model, weights[head.path].shape[-1]))
         config.update(_describe_dropout(model, backbone, kind, head))
     _warn_of_global_tokens(model, backbone, config["architectures"][0])
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers, owner)
     length = find_length(model, sequence_length)
     if tokenizer is not None:
-        _check_kind(tokenizer, kind)
-        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+        _check_padding(tokenizer, kind)
         config["pad_token_id"] = tokenizer.pad_token_id
         special = {
             **dict.fromkeys(
@@ -130,9 +125,8 @@ def save_hugging_face(
         )
 
 
-def _check_kind(tokenizer, kind):
-    """Checks that transformers would read the files of a tokenizer with a kind of model."""
-    check_tokenizer(tokenizer, kind.tokenizers, f"A {kind.title}")
+def _check_padding(tokenizer, kind):
+    """Checks that transformers would find the positions of a model with this tokenizer."""
     wanted = kind.position_offset - 1
     if wanted >= 0 and tokenizer.pad_token_id != wanted:
         raise ValueError(

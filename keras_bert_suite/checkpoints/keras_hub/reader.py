@@ -3,12 +3,38 @@
 import numpy as np
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
+from keras_bert_suite.checkpoints.keras_hub.released_models import KERAS_HUB_MODELS
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
-from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
 
 #: The activation of a classifier of KerasHub -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
+
+#: Our class of a tokenizer -> (dict of its arguments that are files -> their names; its arguments
+#: that are flags; the values of other settings of KerasHub's that our class has).
+TOKENIZERS = {
+    "WordPieceTokenizer": (
+        {"vocabulary": "vocabulary.txt"},
+        ("lowercase", "strip_accents"),
+        {
+            "split": (True,),
+            "suffix_indicator": ("##",),
+            "special_tokens_in_strings": (False,),
+            "oov_token": ("[UNK]",),
+        },
+    ),
+    "BytePairTokenizer": (
+        {"vocabulary": "vocabulary.json", "merges": "merges.txt"},
+        ("add_prefix_space",),
+        {"sequence_length": ()},
+    ),
+    "XLMRobertaTokenizer": (
+        {"vocabulary": "vocabulary.spm"},
+        (),
+        {"sequence_length": (), "add_bos": (False,), "add_eos": (False,)},
+    ),
+}
+TOKENIZERS["SentencePieceTokenizer"] = TOKENIZERS["XLMRobertaTokenizer"]
 
 
 def is_keras_hub_preset(path):
@@ -21,17 +47,16 @@ def is_keras_hub_preset(path):
         path: `pathlib.Path` of a directory with a config.json.
     """
     task = path / "task.json"
-    return _find_type(path) is not None and (
+    return _find_model(path) is not None and (
         not task.is_file() or _class_of(read_json(task))[0] == "keras_hub"
     )
 
 
-def _find_type(path):
-    """The `ModelType` of KerasHub's backbone in a directory, or None."""
+def _find_model(path):
+    """The `KerasHubModel` of the backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
-    named = (kind for kind in MODEL_TYPES.values() if kind.keras_hub is not None)
-    kinds = [kind for kind in named if kind.keras_hub.backbone == name]
-    return kinds[0] if kinds and package == "keras_hub" else None
+    models = KERAS_HUB_MODELS.values() if package == "keras_hub" else ()
+    return next((model for model in models if model.backbone == name), None)
 
 
 def _class_of(config):
@@ -54,82 +79,48 @@ class KerasHubCheckpoint(Checkpoint):
 
     def __init__(self, path):
         self.path = path
-        self.model_type = kind = _find_type(path)
-        self.name_table = kind.keras_hub.names
+        model = _find_model(path)
+        self.model_type, self.name_table = model.kind, model.names
+        self.tokenizer_class = model.tokenizer
         config = ConfigValues(path / "config.json", "config")
-        self.backbone_config = _read_backbone(config, kind.keras_hub)
+        self.backbone_config = _read_backbone(config, model)
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": HDF5File(path / "model.weights.h5")}
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
-            if name == kind.keras_hub.classifier:
+            if name == model.classifier:
                 self.heads = _read_classifier(ConfigValues(task, "config"))
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
-                known = self.heads or name != kind.keras_hub.classifier
+                known = self.heads or name != model.classifier
                 unknown = "" if known else "other "
                 self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
 
     @property
     def tokenizer_config(self):
-        if self.tokenizer_class == "BytePairTokenizer":
-            return self._read_byte_pairs()
-        if self.tokenizer_class in ("XLMRobertaTokenizer", "SentencePieceTokenizer"):
-            return self._read_sentence_pieces()
-        config, (vocabulary,) = self._find_tokenizer("vocabulary.txt")
-        config.check_dials(
-            (
-                ("split", (True,)),
-                ("suffix_indicator", ("##",)),
-                ("special_tokens_in_strings", (False,)),
-            )
-        )
-        lowercase = config.read("flag", "lowercase", False)
-        strip_accents = config.read("flag", "strip_accents", False)
-        arguments = {"vocabulary": str(vocabulary), "lowercase": lowercase}
-        if strip_accents != lowercase:
-            arguments["strip_accents"] = strip_accents
-        unknown_token = config.get("oov_token")
-        if unknown_token not in (None, "[UNK]"):
-            arguments["unknown_token"] = str(unknown_token)
-        return arguments
-
-    @property
-    def tokenizer_class(self):
-        return self.model_type.keras_hub.tokenizer
-
-    def _read_byte_pairs(self):
-        config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
-        config.check_dials((("sequence_length", ()),))
-        arguments = dict(zip(("vocabulary", "merges"), map(str, files), strict=True))
-        if config.read("flag", "add_prefix_space", False):
-            arguments["add_prefix_space"] = True
-        return arguments
-
-    def _read_sentence_pieces(self):
-        config, (proto,) = self._find_tokenizer("vocabulary.spm")
-        config.check_dials((("sequence_length", ()), ("add_bos", (False,)), ("add_eos", (False,))))
-        return {"vocabulary": str(proto)}
-
-    def _find_tokenizer(self, *names):
-        """The `ConfigValues` of the tokenizer, and the paths of its files."""
-        config_path = self.path / "tokenizer.json"
-        files = [self.path / "assets" / "tokenizer" / name for name in names]
-        for file in (config_path, *files):
+        directory, config_path = self.path / "assets" / "tokenizer", self.path / "tokenizer.json"
+        names, flags, dials = TOKENIZERS[self.tokenizer_class]
+        files = {argument: directory / name for argument, name in names.items()}
+        for file in (config_path, *files.values()):
             if not file.is_file():
                 raise FileNotFoundError(
                     f"{self.path} has no {file.relative_to(self.path)}. Save the preset again "
                     "with its preprocessor, or pass a tokenizer of your own."
                 )
-        return ConfigValues(config_path, "config"), files
+        config = ConfigValues(config_path, "config")
+        config.check_dials(dials.items())
+        return {
+            **{argument: str(file) for argument, file in files.items()},
+            **{flag: config.read("flag", flag, False) for flag in flags},
+        }
 
     def tensor_shapes(self):
         """dict of tensor name -> shape. The axis of attention heads is merged, as in ours."""
         shapes = {
             prefix + name: _merge_heads(name, shape)
             for prefix, file in self._files.items()
-            for name, shape in file.shapes().items()
+            for name, shape in file.shapes.items()
         }
         # KerasHub's RoBERTa has no positions before the first token, and no segments.
         if self.model_type.position_offset:
@@ -176,25 +167,9 @@ def _merge_heads(name, shape):
 
 
 def _read_backbone(config, model):
-    built_in = model.built_in
     dropout = config.read("rate", "dropout")
-    return {
-        "vocabulary_size": config.read("size", "vocabulary_size"),
-        "num_layers": config.read("size", "num_layers"),
-        "num_heads": config.read("size", "num_heads"),
-        "hidden_dim": config.read("size", "hidden_dim"),
-        "intermediate_dim": config.read("size", "intermediate_dim"),
-        "dropout": dropout,
-        "attention_dropout": dropout,
-        "max_sequence_length": config.read("size", "max_sequence_length"),
-        **(
-            {}
-            if "num_segments" in built_in
-            else {"num_segments": config.read("size", "num_segments")}
-        ),
-        **{name: config.read("size", name) for name in model.sizes},
-        **built_in,
-    }
+    sizes = {name: config.read("size", name) for name in model.sizes}
+    return {**sizes, "dropout": dropout, "attention_dropout": dropout, **model.built_in}
 
 
 def _read_classifier(config):

@@ -8,18 +8,17 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint
+from keras_bert_suite.checkpoints.keras_hub.reader import TOKENIZERS, KerasHubCheckpoint
+from keras_bert_suite.checkpoints.keras_hub.released_models import KERAS_HUB_MODELS
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.activation_names import find_theirs
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
-from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writing_steps import (
     check_constants,
     check_rules,
     check_single_label,
-    check_tokenizer,
     collect_weights,
     convert_weights,
     find_length,
@@ -27,21 +26,9 @@ from keras_bert_suite.checkpoints.writing_steps import (
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 
-#: The settings of a tokenizer that are built into KerasHub's, or that it takes.
-_TOKENIZER_SETTINGS = {
-    "WordPieceTokenizer": ("lowercase", "strip_accents"),
-    "BytePairTokenizer": ("add_prefix_space",),
-    "XLMRobertaTokenizer": (),
-    "SentencePieceTokenizer": (),
-}
-
-#: The arguments of KerasHub's tokenizers that take the files of ours.
-_FILE_ARGUMENTS = {
-    "WordPieceTokenizer": ("vocabulary",),
-    "BytePairTokenizer": ("vocabulary", "merges"),
-    "XLMRobertaTokenizer": ("proto",),
-    "SentencePieceTokenizer": ("proto",),
-}
+#: The constants of KerasHub's models that a model of ours may have otherwise: the first is warned
+#: of, and the second matters for new weights alone.
+_FREE = ("activation", "initializer_range")
 
 
 def save_keras_hub(
@@ -85,35 +72,34 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_model(model, tokenizer)
     owner = f"KerasHub's {kind.title}"
-    if kind.keras_hub is None:
+    theirs = KERAS_HUB_MODELS.get(kind.name)
+    if theirs is None:
         raise ValueError(
             f"KerasHub has no model that computes the same as {type(backbone).__name__}. Use "
             "`save_hugging_face`, or `save_to_preset`."
         )
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, activation_names.KERAS_HUB, owner, kind.position_offset)
-    constants = kind.keras_hub.built_in
-    constants = {n: constants[n] for n in ("layer_norm_epsilon", "num_segments") if n in constants}
-    if "embedding_dim" not in kind.keras_hub.sizes:
+    constants = {n: c for n, c in theirs.built_in.items() if n not in _FREE}
+    if "embedding_dim" not in theirs.sizes:
         constants["embedding_dim"] = backbone.hidden_dim
     check_constants(backbone, constants, owner)
-    weights = collect_weights(model, kind.keras_hub.names, owner)
+    weights = collect_weights(model, theirs.names, owner)
     has_classifier = "classifier/kernel" in weights
     if has_classifier:
         check_single_label(model, owner)
     packer = None
-    # Another tokenizer of this kind of model is refused, and not left out.
-    kinds = (kind.keras_hub.tokenizer, *kind.tokenizers)
-    tokenizer = find_tokenizer(model, tokenizer, kinds)
+    tokenizer = find_tokenizer(model, tokenizer, (theirs.tokenizer,), owner)
     if tokenizer is not None:
         length = find_length(model, sequence_length)
-        packer = _make_preprocessor(tokenizer, kind, length, owner)
-        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+        packer = _make_preprocessor(tokenizer, theirs, length, owner)
 
-    twin = _make_backbone(backbone, kind)
+    names = (*theirs.sizes, "dropout")
+    sizes = {name: getattr(backbone, name) for name in names}
+    twin = getattr(keras_hub.models, theirs.backbone)(**sizes)
     with atomic_directory(path) as directory:
         if has_classifier:
-            twin = getattr(keras_hub.models, kind.keras_hub.classifier)(
+            twin = getattr(keras_hub.models, theirs.classifier)(
                 twin,
                 num_classes=weights["classifier/kernel"].shape[-1],
                 preprocessor=packer,
@@ -123,8 +109,8 @@ def save_keras_hub(
         twin.save_to_preset(str(directory))
         if packer is not None:
             packer.save_to_preset(str(directory))
-        _fill(directory, weights, kind)
-    built_in = kind.keras_hub.built_in["activation"]
+        _fill(directory, weights, theirs)
+    built_in = theirs.built_in["activation"]
     if find_theirs(backbone.activation, activation_names.KERAS_HUB, owner) != built_in:
         warnings.warn(
             f"The model in {path} was trained with another GELU than the {built_in} of {owner}. "
@@ -133,47 +119,37 @@ def save_keras_hub(
         )
 
 
-def _make_backbone(backbone, kind):
-    """KerasHub's model of the same sizes."""
-    names = ["vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"]
-    names += ["dropout", "max_sequence_length"]
-    if "num_segments" not in kind.keras_hub.built_in:
-        names.append("num_segments")
-    sizes = {name: getattr(backbone, name) for name in (*names, *kind.keras_hub.sizes)}
-    return getattr(keras_hub.models, kind.keras_hub.backbone)(**sizes)
-
-
-def _make_preprocessor(tokenizer, kind, sequence_length, owner):
+def _make_preprocessor(tokenizer, theirs, sequence_length, owner):
     """KerasHub's preprocessor for texts, with the same tokens."""
-    family = kind.keras_hub.family
-    wanted = kind.keras_hub.tokenizer
-    check_tokenizer(tokenizer, (wanted,), owner)
-    check_rules(tokenizer, _TOKENIZER_SETTINGS[wanted], owner)
-    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[wanted]}
-    if settings.get("strip_accents", False) is None:
-        settings["strip_accents"] = tokenizer.lowercase
+    names, flags, _ = TOKENIZERS[theirs.tokenizer]
+    check_rules(tokenizer, flags, owner)
+    arguments = {flag: getattr(tokenizer, flag) for flag in flags}
+    if arguments.get("strip_accents", False) is None:
+        arguments["strip_accents"] = tokenizer.lowercase
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_assets(folder)
-        files = [os.path.join(folder, name) for name in tokenizer.asset_names]
-        files = dict(zip(_FILE_ARGUMENTS[wanted], files, strict=True))
-        twin = getattr(keras_hub.tokenizers, f"{family}Tokenizer")(**files, **settings)
-    cls = getattr(keras_hub.models, f"{family}TextClassifierPreprocessor")
+        for (argument, file), own in zip(names.items(), tokenizer.asset_names, strict=True):
+            argument = "proto" if file.endswith(".spm") else argument
+            arguments[argument] = os.path.join(folder, own)
+        twin = getattr(keras_hub.tokenizers, f"{theirs.family}Tokenizer")(**arguments)
+    cls = getattr(keras_hub.models, f"{theirs.family}TextClassifierPreprocessor")
     return cls(twin, sequence_length=sequence_length)
 
 
-def _fill(directory, weights, kind):
+def _fill(directory, weights, theirs):
     """Writes weights into the files of a new preset of KerasHub."""
     import h5py
 
     checkpoint = KerasHubCheckpoint(directory)
     names = {name: actual for name, (actual, _) in spelled_shapes(checkpoint).items()}
-    values = dict(convert_weights(weights, kind.keras_hub.names))
-    if kind.position_offset:
-        table = kind.keras_hub.names.their_name
+    values = dict(convert_weights(weights, theirs.names))
+    offset = theirs.kind.position_offset
+    if offset:
+        table = theirs.names.their_name
         positions = table("embeddings/position_embedding/embeddings")[0]
         segments = values.pop(table("embeddings/segment_embedding/embeddings")[0])
         # KerasHub has neither segments, nor positions before the first token.
-        values[positions] = values[positions][kind.position_offset :] + segments
+        values[positions] = values[positions][offset:] + segments
     for name, value in values.items():
         if name in names:  # Without a classifier, not every encoder has a pooler.
             file, inner = checkpoint.find(names[name])

@@ -54,45 +54,33 @@ GOOGLE_FIELDS = (
 #: The fields of the config.json of BERT and RoBERTa in transformers.
 BERT_FIELDS = (*GOOGLE_FIELDS, Field("layer_norm_epsilon", "layer_norm_eps", "positive", 1e-12))
 
-DISTIL_BERT_FIELDS = (
-    Field("vocabulary_size", "vocab_size", "size"),
-    Field("num_layers", "n_layers", "size"),
-    Field("num_heads", "n_heads", "size"),
-    Field("hidden_dim", "dim", "size"),
-    Field("intermediate_dim", "hidden_dim", "size"),
-    Field("activation", "activation", "activation"),
-    Field("dropout", "dropout", "rate"),
-    Field("attention_dropout", "attention_dropout", "rate"),
-    Field("max_sequence_length", "max_position_embeddings", "positions"),
-    Field("initializer_range", "initializer_range", "positive", 0.02),
-)
-
-ELECTRA_FIELDS = (*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128))
-
-ERNIE_FIELDS = (
-    *BERT_FIELDS,
-    Field("num_task_types", "task_type_vocab_size", "size", 3, switch="use_task_id"),
-)
-
-ALBERT_FIELDS = (
-    *BERT_FIELDS,
-    Field("embedding_dim", "embedding_size", "size", 128),
-    Field("num_groups", "num_hidden_groups", "size", 1),
-    Field("num_inner_repetitions", "inner_group_num", "size", 1),
-)
-
-ROFORMER_FIELDS = (
-    *BERT_FIELDS,
-    Field("embedding_dim", "embedding_size", "width"),
-    Field("rotary_value", "rotary_value", "flag", False),
-    # RoFormerV2, which calls itself "roformer" too.
-    Field("use_bias", "use_bias", "flag", True),
-    Field("norm_type", "norm_type", "norm", "layer_norm"),
-)
-
-NEZHA_FIELDS = (
-    *BERT_FIELDS,
-    Field("max_relative_position", "max_relative_position", "size", 64),
+#: Configuration fields that change the computation, each with the values that our backbones
+#: support. BERT's own fields come first, then fields of models that call themselves BERT. (Other
+#: fields, such as `use_cache`, `output_attentions` and `chunk_size_feed_forward`, change the
+#: outputs that are returned, the speed or the dropout, but no value of an output.)
+DIALS: tuple[tuple[str, tuple], ...] = (
+    ("position_embedding_type", ("absolute",)),
+    ("is_decoder", (False,)),
+    ("add_cross_attention", (False,)),
+    ("pruned_heads", ({},)),
+    ("quantization_config", ()),
+    ("num_hidden_groups", ()),
+    ("inner_group_num", (1,)),
+    ("feed_forward_type", ("original",)),
+    ("alibi_starting_size", ()),
+    ("rotary_emb_fraction", (0, 0.0)),
+    ("relative_attention", (False,)),
+    ("prenorm", (False,)),
+    ("ln_type", ("postln",)),
+    # fields of the code of StructBERT
+    ("attention_type", ("self",)),
+    ("transition_function", ("linear",)),
+    ("pre_ln", (False,)),
+    ("rezero", (False,)),
+    ("squeeze_excitation", (False,)),
+    ("roberta_style", (False,)),
+    ("set_mask_zero", (False,)),
+    ("emb_size", (-1,)),
 )
 
 

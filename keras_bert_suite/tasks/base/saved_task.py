@@ -29,7 +29,7 @@ class SavedTask(SealedPreset):
         if os.fspath(filepath).endswith((".h5", ".hdf5")):
             raise ValueError(
                 f"A task that is saved to {filepath} could not be loaded again: Keras' HDF5 format "
-                "has no place for a tokenizer. Save to a name that ends in .keras, or with "
+                "cannot hold a tokenizer. Save to a name that ends in .keras, or with "
                 "`save_to_preset`."
             )
         super().save(filepath, *args, **kwargs)
@@ -82,7 +82,7 @@ class SavedTask(SealedPreset):
         """Loads the few weights that belong to no layer, and checks a `.keras` file first.
 
         Keras reads the weights in a `.keras` file whole. If their checksum is wrong, it reads them
-        again, piece by piece and without a checksum.
+        again, in parts and without a checksum.
 
         Raises:
             ValueError: if the `.keras` file is damaged.

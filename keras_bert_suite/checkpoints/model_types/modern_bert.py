@@ -1,9 +1,47 @@
-"""The fields of ModernBERT's config.json."""
+"""ModernBERT."""
 
 from keras_bert_suite.checkpoints.model_types.config_fields import Field
+from keras_bert_suite.checkpoints.model_types.model_type import ModelType
+from keras_bert_suite.checkpoints.model_types.name_table import (
+    PYTORCH,
+    NameTable,
+    decoder_copies,
+    hugging_face_heads,
+    same,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_modern_bert_tokenizer
 from keras_bert_suite.files.messages import shorten
 
-MODERN_BERT_FIELDS = (
+#: Every model has one prediction head, `head`, which is our pooler. The layer `classifier` is that
+#: of texts, tokens, choices or answers. A checkpoint has one of them.
+NAMES = NameTable(
+    rows=(
+        *PYTORCH.rows(
+            ("embeddings/token_embedding", "model.embeddings.tok_embeddings"),
+            ("embeddings/layer_norm", "model.embeddings.norm"),
+            *(
+                ("transformer_layer_{i}/" + ours, "model.layers.{i}." + theirs)
+                for ours, theirs in (
+                    ("self_attention_norm", "attn_norm"),
+                    ("self_attention/query_key_value", "attn.Wqkv"),
+                    ("self_attention/output_projection", "attn.Wo"),
+                    ("feedforward_norm", "mlp_norm"),
+                    ("gated_intermediate", "mlp.Wi"),
+                    ("feedforward_output", "mlp.Wo"),
+                )
+            ),
+            ("final_norm", "model.final_norm"),
+            ("pooler/dense", "head.dense"),
+            ("pooler/layer_norm", "head.norm"),
+        ),
+        *hugging_face_heads(span_labeler="classifier"),
+        ("masked_lm/bias", "decoder.bias", same),
+    ),
+    aliases=((r"^module\.", ""), (r"^(embeddings|layers|final_norm)\.", r"model.\1.")),
+    copies=decoder_copies("decoder", "decoder.bias", "model.embeddings.tok_embeddings"),
+)
+
+FIELDS = (
     Field("vocabulary_size", "vocab_size", "size"),
     Field("num_layers", "num_hidden_layers", "size"),
     Field("num_heads", "num_attention_heads", "size"),
@@ -22,13 +60,6 @@ MODERN_BERT_FIELDS = (
     Field("head_bias", "classifier_bias", "flag", False),
     Field("layer_norm_epsilon", "norm_eps", "positive", 1e-5),
     Field("initializer_range", "initializer_range", "positive", 0.02),
-)
-
-#: Fields that must have these values, or be absent.
-MODERN_BERT_DIALS = (
-    ("decoder_bias", (True,)),
-    ("rope_scaling", ()),
-    ("classifier_pooling", ("cls", "mean")),
 )
 
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
@@ -105,3 +136,22 @@ def write_modern_bert(backbone):
             fields["global_attn_every_n_layers"] = every
             break
     return fields
+
+
+MODERN_BERT = ModelType(
+    name="modernbert",
+    title="ModernBERT",
+    backbone="ModernBertBackbone",
+    tokenizer="ModernBertTokenizer",
+    read_tokenizer=read_modern_bert_tokenizer,
+    names=NAMES,
+    classes="ModernBert",
+    fields=FIELDS,
+    dials=(
+        ("decoder_bias", (True,)),
+        ("rope_scaling", ()),
+        ("classifier_pooling", ("cls", "mean")),
+    ),
+    read_more=read_modern_bert,
+    write_more=write_modern_bert,
+)

@@ -18,9 +18,6 @@ OPTIONAL = (
     *(f"{layer}/.*" for layer, head in HEADS_BY_LAYER.items() if head.ending and not head.labels),
 )
 
-#: `OPTIONAL` for a kind of model that has no head for pairs of texts.
-OPTIONAL_WITHOUT_PAIRS = tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*")
-
 
 def same(tensor):
     """The transform of tensors that are stored as in Keras."""
@@ -41,17 +38,14 @@ class NameTable:
         aliases: tuple of (pattern, replacement). Each is applied in turn to the names in a file.
             Afterwards the names are spelled as in `rows`.
         ignored: tuple of patterns of names in a file that our models do not need.
-        optional: tuple of patterns of our paths. A file may lack the tensors of all paths that
-            match one pattern, but not some of them.
-        copies: tuple of (their name, their name of the tensor that it must equal, pattern of our
-            paths). Our model has one weight for both tensors. They must be equal if the model has
-            a path that matches the pattern.
+        copies: tuple of (their name, their name of the tensor that it must equal). Our model has
+            one weight for both tensors. They must be equal if the model has a head for masked
+            tokens.
     """
 
     rows: tuple
     aliases: tuple = ()
     ignored: tuple = ()
-    optional: tuple = OPTIONAL
     copies: tuple = ()
 
     def their_name(self, path):
@@ -149,7 +143,6 @@ class Spelling:
         )
 
 
-GOOGLE = Spelling("/kernel", "/bias", "/gamma", "/beta", "")
 PYTORCH = Spelling(".weight", ".bias", ".weight", ".bias", ".weight", transposed)
 
 #: Our layers in a transformer layer.
@@ -162,55 +155,6 @@ BLOCK = (
     "intermediate",
     "feedforward_output",
     "feedforward_norm",
-)
-
-
-def _google_heads():
-    """The rows of the heads, for which Google's scripts make variables without a layer."""
-    return tuple(
-        row
-        for layer, head in HEADS_BY_LAYER.items()
-        if head.google_tf1 is not None
-        for row in (
-            (f"{layer}/kernel", f"{head.google_tf1}output_weights", transposed),
-            (f"{layer}/bias", f"{head.google_tf1}output_bias", same),
-        )
-    )
-
-
-GOOGLE_TF1 = NameTable(
-    rows=(
-        *GOOGLE.rows(
-            ("embeddings/token_embedding", "bert/embeddings/word_embeddings"),
-            ("embeddings/position_embedding", "bert/embeddings/position_embeddings"),
-            ("embeddings/segment_embedding", "bert/embeddings/token_type_embeddings"),
-            ("embeddings/layer_norm", "bert/embeddings/LayerNorm"),
-            # bert4keras has this layer if embeddings and hidden states differ in width.
-            ("embeddings/projection", "bert/encoder/embedding_hidden_mapping_in"),
-            ("pooler", "bert/pooler/dense"),
-            ("masked_lm/transform", "cls/predictions/transform/dense"),
-            ("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
-        ),
-        *GOOGLE.block(
-            "bert/encoder/layer_{i}/",
-            (
-                "attention/self/query",
-                "attention/self/key",
-                "attention/self/value",
-                "attention/output/dense",
-                "attention/output/LayerNorm",
-                "intermediate/dense",
-                "output/dense",
-                "output/LayerNorm",
-            ),
-        ),
-        ("masked_lm/bias", "cls/predictions/output_bias", same),
-        *_google_heads(),
-    ),
-    ignored=(  # states of optimizers
-        r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
-        r"global_step|beta[12]_power|loss_scale|good_steps",
-    ),
 )
 
 
@@ -240,13 +184,19 @@ def hugging_face_encoder(model):
     )
 
 
-def hugging_face_aliases(model):
-    """The aliases of the names of an encoder that Hugging Face calls `model`."""
+def hugging_face_aliases(model, *layers):
+    """The aliases of the names of an encoder that Hugging Face calls `model`.
+
+    Args:
+        model: str.
+        *layers: str, the layers of the encoder that a BERT does not have.
+    """
+    layers = "|".join(dict.fromkeys(("embeddings", "encoder", "pooler", *layers)))
     return (
         # PyTorch's DataParallel puts a prefix before all names. The names of an encoder that was
         # saved by itself have no prefix. Files of 2018 name norms as Google did.
         (r"^module\.", ""),
-        (r"^(embeddings|encoder|pooler)\.", rf"{model}.\1."),
+        (rf"^({layers})\.", rf"{model}.\1."),
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
         (r"LayerNorm\.beta$", "LayerNorm.bias"),
     )
@@ -265,65 +215,54 @@ def hugging_face_heads(**names):
     return PYTORCH.rows(*((layer, name) for layer, name in {**usual, **names}.items() if name))
 
 
-HUGGING_FACE = NameTable(
-    rows=(
-        *hugging_face_encoder("bert"),
-        ("masked_lm/bias", "cls.predictions.bias", same),
-        *PYTORCH.rows(
-            ("masked_lm/transform", "cls.predictions.transform.dense"),
-            ("masked_lm/layer_norm", "cls.predictions.transform.LayerNorm"),
-            ("next_sentence", "cls.seq_relationship"),
-        ),
-        *hugging_face_heads(),
-    ),
-    aliases=hugging_face_aliases("bert"),
-    ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
-    copies=(
-        (
-            "cls.predictions.decoder.weight",
-            "bert.embeddings.word_embeddings.weight",
-            r"masked_lm/.*",
-        ),
-        ("cls.predictions.decoder.bias", "cls.predictions.bias", r"masked_lm/.*"),
-    ),
-)
+def masked_lm_head(transform, layer_norm, bias):
+    """The rows of the head for masked tokens, from their names of its layers and of its bias."""
+    return (
+        *PYTORCH.rows(("masked_lm/transform", transform), ("masked_lm/layer_norm", layer_norm)),
+        ("masked_lm/bias", bias, same),
+    )
 
-#: The names in RobertaModel, RobertaForMaskedLM, RobertaForTokenClassification,
-#: RobertaForQuestionAnswering and RobertaForMultipleChoice.
-ROBERTA = NameTable(
-    rows=(
-        *hugging_face_encoder("roberta"),
-        ("masked_lm/bias", "lm_head.bias", same),
-        *PYTORCH.rows(
-            ("masked_lm/transform", "lm_head.dense"),
-            ("masked_lm/layer_norm", "lm_head.layer_norm"),
-        ),
-        *hugging_face_heads(classifier=None),
-    ),
-    aliases=hugging_face_aliases("roberta"),
-    ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
-    optional=OPTIONAL_WITHOUT_PAIRS,
-    copies=(
-        ("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight", r"masked_lm/.*"),
-        ("lm_head.decoder.bias", "lm_head.bias", r"masked_lm/.*"),
-    ),
-)
+
+def decoder_copies(decoder, bias, table):
+    """`NameTable.copies` of a head for masked tokens whose weights are shared.
+
+    Args:
+        decoder: str, their name of the layer that scores the vocabulary.
+        bias: str, their name of the bias of the head.
+        table: str, their name of the token embedding.
+    """
+    bias_copies = () if bias == f"{decoder}.bias" else ((f"{decoder}.bias", bias),)
+    return ((f"{decoder}.weight", f"{table}.weight"), *bias_copies)
+
+
+def hugging_face_names(
+    model, rows, *layers, decoder="cls.predictions.decoder", without=(), ignored=()
+):
+    """The `NameTable` of a kind of model whose encoder has the names of BERT's.
+
+    Args:
+        model: str, what Hugging Face puts before the names of the encoder, such as "bert".
+        rows: tuple of rows of the heads, and of other layers outside of BERT's encoder.
+        *layers: (our path, their name after that of the model) of the layers of the encoder that a
+            BERT does not have.
+        decoder: str, their name of the layer that scores the vocabulary.
+        without: tuple of str, what our paths of BERT's layers begin with that the model lacks.
+        ignored: tuple of further patterns of names that our models do not need.
+    """
+    encoder = [row for row in hugging_face_encoder(model) if not row[0].startswith(without)]
+    more = PYTORCH.rows(*((ours, f"{model}.{name}") for ours, name in layers))
+    bias = next(theirs for ours, theirs, _ in rows if ours == "masked_lm/bias")
+    return NameTable(
+        rows=(*encoder, *more, *rows),
+        aliases=hugging_face_aliases(model, *(name.partition(".")[0] for _, name in layers)),
+        ignored=(rf"{model}\.embeddings\.(position_ids|token_type_ids)", *ignored),
+        copies=decoder_copies(decoder, bias, f"{model}.embeddings.word_embeddings"),
+    )
 
 
 def of_two_layers(table):
     """The names in a class that classifies texts by two layers. The first is our pooler."""
-    return replace(
-        table,
-        rows=(
-            *(
-                row
-                for row in table.rows
-                if not row[0].startswith("pooler/") and not row[1].startswith("classifier.")
-            ),
-            *PYTORCH.rows(("pooler", "classifier.dense"), ("classifier", "classifier.out_proj")),
-        ),
-    )
-
-
-#: The names in RobertaForSequenceClassification.
-ROBERTA_CLASSIFIER = of_two_layers(ROBERTA)
+    kept = [row for row in table.rows if not row[0].startswith("pooler/")]
+    kept = [row for row in kept if not row[1].startswith("classifier.")]
+    layers = PYTORCH.rows(("pooler", "classifier.dense"), ("classifier", "classifier.out_proj"))
+    return replace(table, rows=(*kept, *layers))

@@ -1,15 +1,25 @@
-"""The fields of the config.json of transformers' EncoderDecoderModel."""
+"""The encoder-decoder of two BERTs, transformers' EncoderDecoderModel."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import (
     BERT_FIELDS,
+    DIALS,
     read_fields,
     write_fields,
 )
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
-from keras_bert_suite.checkpoints.model_types.dials import DIALS
+from keras_bert_suite.checkpoints.model_types.model_type import ModelType
+from keras_bert_suite.checkpoints.model_types.name_table import (
+    PYTORCH,
+    NameTable,
+    decoder_copies,
+    hugging_face_encoder,
+    masked_lm_head,
+)
+from keras_bert_suite.checkpoints.writing_steps import check_constants
 from keras_bert_suite.files.messages import shorten
 
 #: What a decoder is, for which an encoder has the opposite in `DIALS`.
@@ -110,11 +120,84 @@ def _read_part(path, part, dials):
 def _write_part(arguments, activation):
     """The fields of a BERT, from the arguments of a `BertBackbone`."""
     owner = "Hugging Face's BERT"
-    if arguments["embedding_dim"] != arguments["hidden_dim"]:
-        raise ValueError(
-            f"{owner} has embedding_dim={arguments['hidden_dim']}, got "
-            f"{arguments['embedding_dim']}. Use `model.save`."
-        )
     values = SimpleNamespace(**{**arguments, "activation": activation}, position_offset=0)
+    check_constants(values, {"embedding_dim": values.hidden_dim}, owner)
     fields = write_fields(values, BERT_FIELDS, activation_names.HUGGING_FACE, owner)
     return {**fields, "model_type": "bert", "pad_token_id": 0}
+
+
+def _cross_attention(ours):
+    """The rows of the attention to the encoder, whose paths begin with `ours`."""
+    block = "decoder.bert.encoder.layer.{i}.crossattention."
+    return PYTORCH.rows(
+        *(
+            (f"{ours}transformer_layer_{{i}}/cross_attention{layer}", block + name)
+            for layer, name in (
+                ("/query", "self.query"),
+                ("/key", "self.key"),
+                ("/value", "self.value"),
+                ("/output_projection", "output.dense"),
+                ("_norm", "output.LayerNorm"),
+            )
+        )
+    )
+
+
+_DECODER = "decoder.cls.predictions"
+_IGNORED = r"(encoder|decoder\.bert)\.embeddings\.(position_ids|token_type_ids)"
+
+NAMES = NameTable(
+    rows=(
+        *hugging_face_encoder("encoder"),
+        *(
+            (f"decoder/{ours}", theirs, how)
+            for ours, theirs, how in hugging_face_encoder("decoder.bert")
+            if not ours.startswith("pooler/")
+        ),
+        *_cross_attention("decoder/"),
+        # A decoder with the weights of the encoder has the blocks of the encoder.
+        *_cross_attention(""),
+        *masked_lm_head(
+            f"{_DECODER}.transform.dense", f"{_DECODER}.transform.LayerNorm", f"{_DECODER}.bias"
+        ),
+        *PYTORCH.rows(("encoder_projection", "enc_to_dec_proj")),
+    ),
+    aliases=(
+        (r"^module\.", ""),
+        (r"LayerNorm\.gamma$", "LayerNorm.weight"),
+        (r"LayerNorm\.beta$", "LayerNorm.bias"),
+    ),
+    ignored=(_IGNORED,),
+    copies=decoder_copies(
+        f"{_DECODER}.decoder", f"{_DECODER}.bias", "decoder.bert.embeddings.word_embeddings"
+    ),
+)
+
+ENCODER_DECODER = ModelType(
+    name="encoder-decoder",
+    title="BERT encoder-decoder",
+    backbone="BertEncoderDecoder",
+    names=NAMES,
+    classes="EncoderDecoder",
+    architecture="EncoderDecoderModel",
+    fields=(),
+    read_more=read_encoder_decoder,
+    write_more=write_encoder_decoder,
+    copy_weights=copy_shared_weights,
+)
+
+#: The same where `tie_encoder_decoder` says that the weights of the decoder are the encoder's.
+SHARED_ENCODER_DECODER = replace(
+    ENCODER_DECODER,
+    names=replace(
+        NAMES,
+        ignored=(
+            _IGNORED,
+            r"decoder\.bert\.embeddings\..*",
+            r"decoder\.bert\.encoder\.layer\.\d+\.(?!crossattention\.).*",
+        ),
+        copies=decoder_copies(
+            f"{_DECODER}.decoder", f"{_DECODER}.bias", "encoder.embeddings.word_embeddings"
+        ),
+    ),
+)

@@ -1,9 +1,11 @@
-"""The fields of Longformer's config.json."""
+"""Longformer."""
 
 from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS, Field
+from keras_bert_suite.checkpoints.model_types.model_type import ModelType
+from keras_bert_suite.checkpoints.model_types.name_table import hugging_face_names
+from keras_bert_suite.checkpoints.model_types.roberta import HEADS, ROBERTA
+from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_hugging_face_byte_pairs
 from keras_bert_suite.files.messages import shorten
-
-LONGFORMER_FIELDS = (*BERT_FIELDS, Field("separator_id", "sep_token_id", "size", 2))
 
 
 def read_longformer(config):
@@ -37,3 +39,33 @@ def write_longformer(backbone):
         backbone: `LongformerBackbone`.
     """
     return {"attention_window": list(backbone.attention_window)}
+
+
+LONGFORMER = ModelType(
+    name="longformer",
+    title="Longformer",
+    backbone="LongformerBackbone",
+    tokenizer="BytePairTokenizer",
+    read_tokenizer=read_hugging_face_byte_pairs,
+    names=hugging_face_names(
+        "longformer",
+        HEADS,
+        *(
+            (
+                f"transformer_layer_{{i}}/self_attention/global_{name}",
+                f"encoder.layer.{{i}}.attention.self.{name}_global",
+            )
+            for name in ("query", "key", "value")
+        ),
+        decoder="lm_head.decoder",
+    ),
+    has_two_layer_classifier=True,
+    classes="Longformer",
+    position_offset=2,
+    fields=(*BERT_FIELDS, Field("separator_id", "sep_token_id", "size", 2)),
+    # The tokenizer makes no segments.
+    built_in={"takes_segments": False},
+    dials=ROBERTA.dials,
+    read_more=read_longformer,
+    write_more=write_longformer,
+)

@@ -1,1 +1,0 @@
-"""The names of our weights in the files of other libraries, a table for each kind of model."""

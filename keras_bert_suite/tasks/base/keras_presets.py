@@ -1,0 +1,120 @@
+"""Loads presets of our classes and of KerasHub's, by the loader of KerasHub."""
+
+import contextlib
+import os
+import warnings
+
+import keras
+import keras_hub
+from keras_hub.src.utils.preset_utils import (
+    PREPROCESSOR_CONFIG_FILE,
+    TASK_CONFIG_FILE,
+    TOKENIZER_CONFIG_FILE,
+    check_config_class,
+    check_file_exists,
+    get_preset_loader,
+    load_json,
+)
+
+from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.models import LongformerBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+
+
+def load_task(cls, preset, load_weights, dtype, arguments):
+    """Builds a task of the class `cls` from a preset; see `PresetTask.from_preset`."""
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    loader = get_preset_loader(preset)
+    if _is_quantized(loader) and (dtype is not None or not holds_task(preset, cls)):
+        raise ValueError(
+            f"{preset} was quantized to 8-bit integers, so it opens as the task that it holds and "
+            f"in no other dtype, got a {cls.__name__} with dtype={dtype}. Open a preset that was "
+            "saved before `quantize`."
+        )
+    # A preset of this task needs no arguments. An error may be about the arguments, or about a
+    # layout for several devices, and not about the preset.
+    is_alone = not arguments and keras.distribution.distribution() is None
+    is_whole = is_alone and holds_task(preset, cls)
+    with _reading(preset) if is_whole else contextlib.nullcontext():
+        task = cls.load_keras_preset(loader, load_weights, **arguments)
+    is_new = not holds_task(preset, cls.preset_classes())
+    if is_new:
+        choose_global_tokens(task)
+    has_head = len(task.weights) > len(task.backbone.weights)
+    if is_new and has_head and not cls.has_new_head(arguments):
+        warnings.warn(
+            f"{preset} holds a backbone, but no {cls.__name__}. The layers on top of the backbone "
+            "are new. Train them before you use their output.",
+            stacklevel=3,
+        )
+    return task
+
+
+def load_preprocessor(preset, sequence_length, lowercase):
+    """The preprocessor of a preset, or one with its tokenizer."""
+    family = keras_hub.models.TextClassifierPreprocessor
+    if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
+        with _reading(preset):
+            preprocessor = get_preset_loader(preset).load_preprocessor(family)
+    elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
+        with _reading(preset):
+            preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
+    else:
+        raise ValueError(
+            f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
+            "that the backbone was trained with, or None to bring packed arrays."
+        )
+    if sequence_length is not None:
+        preprocessor.sequence_length = sequence_length
+    if lowercase is not None:
+        if not isinstance(preprocessor, SegmentPacker):
+            raise ValueError(
+                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build a "
+                "preprocessor with the tokenizer you want, and pass it as `preprocessor`."
+            )
+        preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)
+    return preprocessor
+
+
+def choose_global_tokens(task):
+    """Gives a backbone with global tokens the rule for them that is usual for a task."""
+    if isinstance(task.backbone, LongformerBackbone):
+        task.backbone.global_tokens = task.global_tokens
+
+
+def holds_task(preset, classes):
+    """Whether the task of a preset is of a class, or of one of several classes."""
+    return _saved_class(preset, TASK_CONFIG_FILE, classes)
+
+
+def read_task_config(preset, classes):
+    """The configuration of the task of a preset, or None if it is of no such class."""
+    if not holds_task(preset, classes):
+        return None
+    with _reading(preset):
+        return load_json(preset, TASK_CONFIG_FILE)["config"]
+
+
+def _is_quantized(loader):
+    """Whether KerasHub's loader has opened a preset whose backbone has 8-bit integers."""
+    policy = loader.config.get("config", {}).get("dtype")
+    layers = policy["config"].get("policy_map", {}) if isinstance(policy, dict) else {}
+    return any(layer["class_name"] == "QuantizedDTypePolicy" for layer in layers.values())
+
+
+def _saved_class(preset, file, family):
+    """Whether a file of a preset holds the configuration of a class of a family."""
+    if not check_file_exists(preset, file):
+        return False
+    with _reading(preset):
+        config = load_json(preset, file)
+    try:
+        return issubclass(check_config_class(config), family)
+    except ValueError as error:  # Its module may not be imported.
+        raise ValueError(f"{file} of {preset}: {shorten(error, 600)}") from error
+
+
+def _reading(preset):
+    """`reading` for a preset on this machine. Errors of a hub say nothing about the preset."""
+    return reading(preset) if os.path.isdir(preset) else contextlib.nullcontext()
