@@ -244,16 +244,16 @@ def make_tokenizers(folder, bench):
 def make_settings(folder, bench):
     """The settings of a run, as the command that goes on reads them."""
     from keras_bert_cli import pretrain
-    from keras_bert_cli.command_flags import parse_flags
+    from keras_bert_cli.command_flags import Flags
 
     shutil.copy(bench.undisturbed.output / "settings.json", folder)
     (folder / "model").mkdir()
     command = pretrain_command(bench.corpus, folder)
 
     def read():
-        values = parse_flags("pretrain", pretrain, command[1:])
+        values = Flags("pretrain", pretrain).parse(command[1:])
         with pretrain.begin_run(values, folder) as settings:
-            return settings, {name: values[name].value for name in values}
+            return settings, vars(values)
 
     content = (folder / "settings.json").read_bytes()
     read()  # The folder is another one now, and the settings are written again.

@@ -28,7 +28,7 @@ from . import (
     vocab,
 )
 from .backend import choose_backend, keep_compiled_steps, keep_freed_memory
-from .command_flags import UsageError, format_command_help, format_overview, parse_flags
+from .command_flags import Flags, UsageError, format_overview
 from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
 
@@ -74,20 +74,19 @@ def _main(arguments):
     try:
         name, *rest = arguments or ["help"]
         if name in ("help", "--help", "-h"):
-            command = find_command(rest[0]) if rest else None
-            print(format_command_help(rest[0], command) if command else format_overview(COMMANDS))
+            print(format_overview(COMMANDS))
             return 0 if arguments else 2
         if name == "--version":
             print(find_version())
             return 0
-        command = find_command(name)
-        flags = parse_flags(name, command, rest)
+        if name not in COMMANDS:
+            raise UsageError(f"unknown command {name!r}; choose one of {', '.join(COMMANDS)}")
+        values = Flags(name, COMMANDS[name]).parse(rest)
     except UsageError as error:
         return _report(error, 2)
-    if flags.help:
-        print(format_command_help(name, command))
-        return 0
-    return _run(command, flags, arguments)
+    except SystemExit as error:  # The help was printed.
+        return error.code
+    return _run(COMMANDS[name], values, arguments)
 
 
 def find_version():
@@ -98,26 +97,15 @@ def find_version():
         return "not installed"
 
 
-def find_command(name):
-    """The module of a command.
-
-    Raises:
-        UsageError: if there is no such command.
-    """
-    if name in COMMANDS:
-        return COMMANDS[name]
-    raise UsageError(f"unknown command {name!r}; choose one of {', '.join(COMMANDS)}")
-
-
-def _run(command, flags, arguments):
+def _run(command, values, arguments):
     try:
-        if needs_processes(flags):
-            return run_processes(flags.devices, arguments)
-        choose_backend(flags.backend)
+        if needs_processes(values):
+            return run_processes(values.devices, arguments)
+        choose_backend(values.backend)
         keep_compiled_steps()
         keep_freed_memory()
-        with hide_log_noise(enabled=not flags.traceback):
-            status = command.run(flags)
+        with hide_log_noise(enabled=not values.traceback):
+            status = command.run(values)
             sys.stdout.flush()
         return status or 0
     except KeyboardInterrupt:
@@ -125,7 +113,7 @@ def _run(command, flags, arguments):
     except UsageError as error:
         return _report(error, 2)
     except (ValueError, OSError, ImportError, RuntimeError, FloatingPointError) as error:
-        if flags.traceback:
+        if values.traceback:
             raise
         return _report(_describe(error), 1)
 

@@ -1,11 +1,8 @@
-"""Defines, parses and explains the flags of a command."""
+"""The flags of a command: how they are defined, parsed and explained."""
 
+import argparse
 import inspect
 import os
-import shutil
-import textwrap
-
-from absl import flags as absl_flags
 
 from .backend import BACKENDS
 
@@ -13,87 +10,115 @@ from .backend import BACKENDS
 SIZES = ("tiny", "mini", "small", "medium", "base", "large")
 DTYPES = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
 
+#: In place of a default, for a flag that must be given.
+REQUIRED = object()
+
 
 class UsageError(Exception):
     """An error in the command line itself. The exit status is 2."""
 
 
-class PathParser(absl_flags.ArgumentParser):
-    """Reads `~/model` as a folder at home; `hf://owner/name` stays as it is."""
+class Flags(argparse.ArgumentParser):
+    """The flags of a command, and those of every command.
 
-    def parse(self, argument):
-        return argument if "://" in argument else os.path.expanduser(argument)
-
-
-def define_path(values, name, default, explanation):
-    """Defines a flag that takes a path.
-
-    Args:
-        values: `absl.flags.FlagValues`.
-        name, explanation: str.
-        default: str or None.
-    """
-    serializer = absl_flags.ArgumentSerializer()
-    absl_flags.DEFINE(
-        PathParser(), name, default, explanation, flag_values=values, serializer=serializer
-    )
-
-
-def make_flags(command):
-    """The flags of a command and the flags of every command, in a new `absl.flags.FlagValues`.
-
-    The global `absl.flags.FLAGS` would accept and list the flags of every imported module.
-    """
-    values = absl_flags.FlagValues()
-    command.define_flags(values)
-    absl_flags.DEFINE_enum(
-        "backend",
-        None,
-        BACKENDS,
-        "The backend of Keras. Default: the environment variable KERAS_BACKEND, or Keras' own "
-        "configuration.",
-        flag_values=values,
-    )
-    absl_flags.DEFINE_boolean(
-        "traceback",
-        False,
-        "Show the traceback of an error, and every log message of the frameworks.",
-        flag_values=values,
-    )
-    absl_flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
-    return values
-
-
-def parse_flags(name, command, arguments):
-    """Parses the flags of a command.
+    A method adds a flag. `default` may be `REQUIRED`. `explanation` is for the help, which adds the
+    default.
 
     Args:
         name: str, the name of the command.
-        command: module with `define_flags(values)` and `REQUIRED`, names of flags.
-        arguments: list of str.
-
-    Returns:
-        `absl.flags.FlagValues`.
-
-    Raises:
-        UsageError: if a flag is unknown, missing or has a wrong value.
+        command: module with a docstring and `define_flags(flags)`.
     """
-    values = make_flags(command)
-    values.set_gnu_getopt(True)
-    try:
-        _, *positional = values([name, *arguments])
-    except absl_flags.Error as error:
-        raise UsageError(f"{_one_line(error)} ({_help_hint(name)})") from None
-    if values.help:
-        return values
-    if positional:
-        raise UsageError(
-            f"{name} takes flags only, got {' '.join(positional)!r} ({_help_hint(name)})"
+
+    def __init__(self, name, command):
+        super().__init__(
+            prog=f"keras-bert {name}",
+            usage="%(prog)s --flag=value ...",
+            description=inspect.cleandoc(command.__doc__),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
-    missing = [f"--{flag}" for flag in command.REQUIRED if not values[flag].value]
-    if missing:
-        raise UsageError(f"{name} needs {' and '.join(missing)} ({_help_hint(name)})")
-    return values
+        self.defaults = {}
+        command.define_flags(self)
+        explanation = "The backend of Keras. Default: the environment variable KERAS_BACKEND, or "
+        self.choice("backend", None, BACKENDS, explanation + "Keras' own configuration.")
+        explanation = "Show the traceback of an error, and every log message of the frameworks."
+        self.switch("traceback", False, explanation)
+
+    def text(self, name, default, explanation, **options):
+        """Adds a flag that takes a str. `options` are those of `add_argument`."""
+        required = default is REQUIRED
+        self.defaults[name] = None if required else default
+        if required:
+            explanation += " Required."
+        elif default is not None and not isinstance(default, bool):
+            explanation += f" Default: {default}."
+        explanation = explanation.replace("%", "%%")
+        self.add_argument(f"--{name}", required=required, help=explanation, **options)
+
+    def path(self, name, default, explanation):
+        """Adds a flag that takes a path. `~` is expanded, and `hf://owner/name` stays as it is."""
+        self.text(name, default, explanation, type=_expand_user, metavar="PATH")
+
+    def choice(self, name, default, choices, explanation):
+        """Adds a flag that takes one of a few values."""
+        self.text(name, default, explanation, choices=choices)
+
+    def list(self, name, default, explanation):
+        """Adds a flag that takes texts with commas between them."""
+        self.text(name, default, explanation, type=lambda text: text.split(","), metavar="A,B")
+
+    def integer(self, name, default, explanation, at_least=1):
+        """Adds a flag that takes an int."""
+        self.text(name, default, explanation, type=_Number(int, at_least), metavar="N")
+
+    def number(self, name, default, explanation, at_most=None, at_least=0):
+        """Adds a flag that takes a float."""
+        self.text(name, default, explanation, type=_Number(float, at_least, at_most), metavar="X")
+
+    def switch(self, name, default, explanation):
+        """Adds the flag --NAME. Unless `default` is False, it also adds --noNAME."""
+        self.text(name, default, explanation, action="store_true")
+        if default is not False:
+            self.add_argument(f"--no{name}", dest=name, action="store_false", help="The opposite.")
+
+    def parse(self, arguments):
+        """Parses a list of str.
+
+        Returns:
+            `argparse.Namespace` with the value of each flag, and `given`, the names of the flags
+            that the command line has.
+
+        Raises:
+            UsageError: if a flag is unknown, missing or has a wrong value.
+            SystemExit: after the help is printed.
+        """
+        absent = argparse.Namespace(**dict.fromkeys(self.defaults))
+        parsed = vars(self.parse_args(arguments, absent))
+        given = {name: value for name, value in parsed.items() if value is not None}
+        return argparse.Namespace(**{**self.defaults, **given}, given=frozenset(given))
+
+    def error(self, message):
+        raise UsageError(f"{message} ({self.prog} --help lists the flags)")
+
+
+class _Number:
+    """Reads a number of a type, within bounds."""
+
+    def __init__(self, kind, at_least=None, at_most=None):
+        self.__name__, self.kind = kind.__name__, kind
+        self.at_least = -float("inf") if at_least is None else at_least
+        self.at_most = float("inf") if at_most is None else at_most
+
+    def __call__(self, text):
+        value = self.kind(text)
+        if not self.at_least <= value <= self.at_most:
+            wanted = f"from {self.at_least} to {self.at_most}"
+            raise argparse.ArgumentTypeError(f"wanted a number {wanted}, got {text}")
+        return value
+
+
+def _expand_user(path):
+    return path if "://" in path else os.path.expanduser(path)
 
 
 def format_overview(commands):
@@ -104,54 +129,6 @@ def format_overview(commands):
         "Usage: keras-bert COMMAND --flag=value ...",
         "",
         "Commands:",
+        *(f"  {name:<10}{c.__doc__.partition(chr(10))[0]}" for name, c in commands.items()),
     ]
-    lines += [f"  {name:<10}{_summary(command)}" for name, command in commands.items()]
     return "\n".join([*lines, "", "keras-bert COMMAND --help explains a command and its flags."])
-
-
-def format_command_help(name, command):
-    """The help of a command: its module's docstring, then each flag with its default."""
-    values = make_flags(command)
-    lines = [f"keras-bert {name}: {inspect.cleandoc(command.__doc__)}", "", "Flags:"]
-    for flag_name in values:
-        flag = values[flag_name]
-        if flag_name != flag.name:
-            continue  # a short name
-        lines += _explain(flag, required=flag_name in command.REQUIRED)
-    return "\n".join(lines)
-
-
-def _explain(flag, required):
-    # absl adds a sentence of its own to a flag that may be repeated.
-    spelling, explanation, remark = f"--{flag.name}", flag.help.partition(";\n")[0], ""
-    if flag.boolean:
-        spelling = f"--[no]{flag.name}" if flag.default else spelling
-    elif choices := getattr(flag.parser, "enum_values", None):
-        spelling += f" {'|'.join(choices)}"
-        explanation = explanation.partition(">: ")[2]  # absl begins it with the choices
-    else:
-        spelling += {"int": " N", "float": " X"}.get(flag.flag_type(), " VALUE")
-    if required:
-        remark = " Required."
-    elif flag.default not in (None, []) and not flag.boolean:
-        default = ",".join(flag.default) if isinstance(flag.default, list) else flag.default
-        remark = f" Default: {default}."
-    width = min(shutil.get_terminal_size().columns, 88)
-    return [
-        f"  {spelling}",
-        *textwrap.wrap(
-            explanation + remark, width, initial_indent=" " * 6, subsequent_indent=" " * 6
-        ),
-    ]
-
-
-def _summary(command):
-    return command.__doc__.partition("\n")[0]
-
-
-def _one_line(error):
-    return " ".join(str(error).split()).rstrip(".")
-
-
-def _help_hint(name):
-    return f"keras-bert {name} --help lists the flags"

@@ -17,32 +17,28 @@ Example:
   keras-bert convert --input electra/model --part discriminator --to huggingface --output electra-hf
 """
 
-from absl import flags
-
 from keras_bert_suite.checkpoints.head_types.records import heads_of_task
 
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import find_task, open_task
 
-REQUIRED = ("input", "output", "to")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-    define_path(values, "input", None, "Model or checkpoint to convert.")
-    define_path(values, "output", None, "Folder to write.")
+    flags.path("input", REQUIRED, "Model or checkpoint to convert.")
+    flags.path("output", REQUIRED, "Folder to write.")
     formats = ("huggingface", "google_tf1", "keras_hub", "preset")
-    flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
-    flags.DEFINE_boolean("encoder_only", False, "Leave out all heads.", flag_values=values)
+    flags.choice("to", REQUIRED, formats, "Format to write.")
+    flags.switch("encoder_only", False, "Leave out all heads.")
     parts = ("masked_lm", "discriminator")
     explanation = (
         "Part of a pretraining to write: the encoder with its head for masked tokens, or the "
         "discriminator of an ELECTRA. Default: all of it."
     )
-    flags.DEFINE_enum("part", None, parts, explanation, flag_values=values)
-    flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
+    flags.choice("part", None, parts, explanation)
+    flags.switch("overwrite", False, "Replace the folder.")
 
 
 def run(values):

@@ -2,41 +2,40 @@
 
 import time
 
-from absl import flags
+from .command_flags import REQUIRED
 
 SECONDS_BETWEEN_LINES = 10
 
 
-def define_input_flags(values):
+def define_input_flags(flags):
     """Defines the flags that say what to read."""
     explanation = "Files, folders, or patterns in quotes, separated by commas; .gz is unpacked."
-    flags.DEFINE_list("input", None, explanation, flag_values=values)
+    flags.list("input", REQUIRED, explanation)
     explanation = (
         "How files hold documents. sentences: each line is a sentence, and a blank line ends a "
         "document. files: each file is a document. jsonl: each line is a JSON object with a "
         "document. auto: jsonl for .jsonl files, otherwise sentences."
     )
     formats = ("auto", "sentences", "files", "jsonl")
-    flags.DEFINE_enum("format", "auto", formats, explanation, flag_values=values)
-    explanation = "Key of the text in a JSON object."
-    flags.DEFINE_string("text_key", "text", explanation, flag_values=values)
+    flags.choice("format", "auto", formats, explanation)
+    flags.text("text_key", "text", "Key of the text in a JSON object.")
     explanation = (
         "Encoding of the files, by its name in Python, such as gb18030 or cp1252. Not UTF-16: "
         "convert the files first."
     )
-    flags.DEFINE_string("encoding", "utf-8", explanation, flag_values=values)
+    flags.text("encoding", "utf-8", explanation)
     explanation = (
         "What to do with bytes that are not of the encoding. strict: the document cannot be read; "
         "see --on_error. replace: read U+FFFD in place of them, which the tokenizer drops."
     )
     choices = ("strict", "replace")
-    flags.DEFINE_enum("errors", "strict", choices, explanation, flag_values=values)
+    flags.choice("errors", "strict", choices, explanation)
     explanation = (
         "What to do with documents that cannot be read: bytes that are not of the encoding, lines "
         "that are not JSON or have no text, files that cannot be unpacked. stop: list them, and "
         "write nothing. skip: leave them out, and count and list them at the end."
     )
-    flags.DEFINE_enum("on_error", "stop", ("stop", "skip"), explanation, flag_values=values)
+    flags.choice("on_error", "stop", ("stop", "skip"), explanation)
 
 
 def describe_left_out(skipped_documents, replaced_texts, faults):

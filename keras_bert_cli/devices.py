@@ -9,21 +9,19 @@ import json
 import os
 from pathlib import Path
 
-from absl import flags
-
 from .command_flags import UsageError
 
 #: What `torchrun` sets in the environment of each process.
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-def define_devices_flag(values):
+def define_devices_flag(flags):
     """Defines --devices."""
     explanation = (
         "Devices that share each batch: a number, or all. On a CPU, a number of processes or "
         "logical devices. Default: one device."
     )
-    flags.DEFINE_string("devices", None, explanation, flag_values=values)
+    flags.text("devices", None, explanation)
 
 
 def find_backend(name):

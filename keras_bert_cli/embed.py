@@ -7,27 +7,22 @@ Example:
   keras-bert embed --model embedder.keras --input docs.txt --output vectors.npy
 """
 
-from absl import flags
-
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import open_embedder
 from .table_flags import define_table_flags, read_texts
 
-REQUIRED = ("model", "output")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
-    define_path(values, "model", None, explanation + "sentence-transformers, or hf://...")
-    explanation = "File with a text in each line, or table, or - for standard input."
-    define_path(values, "input", "-", explanation)
-    define_table_flags(values, text_column=None, label_column=None)
-    define_path(values, "output", None, "File to write, .npy.")
-    flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
+    flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
+    flags.path("input", "-", "File with a text in each line, or table, or - for standard input.")
+    define_table_flags(flags, text_column=None, label_column=None)
+    flags.path("output", REQUIRED, "File to write, .npy.")
+    flags.switch("overwrite", False, "Replace the file.")
+    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
 
 
 def run(values):

@@ -19,32 +19,28 @@ Example:
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 
-from absl import flags
-
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .kinds import define_kind_flags, define_task_flag, find_kind
 from .model_paths import check_model
 from .outputs import check_output
 from .table_flags import define_table_flags
 
-REQUIRED = ("model", "input")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
-    define_path(values, "model", None, explanation)
+    flags.path("model", REQUIRED, explanation)
     explanation = (
         "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json)."
     )
-    define_path(values, "input", None, explanation)
-    define_task_flag(values)
-    define_table_flags(values, text_column=None)
-    define_kind_flags(values)
-    define_path(values, "json", None, "File for the scores and the confusion matrix, as JSON.")
-    define_path(values, "png", None, "File for a picture of the scores; needs matplotlib.")
-    flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
+    flags.path("input", REQUIRED, explanation)
+    define_task_flag(flags)
+    define_table_flags(flags, text_column=None)
+    define_kind_flags(flags)
+    flags.path("json", None, "File for the scores and the confusion matrix, as JSON.")
+    flags.path("png", None, "File for a picture of the scores; needs matplotlib.")
+    flags.switch("overwrite", False, "Replace these files.")
+    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
 
 
 def run(values):

@@ -14,17 +14,14 @@ Example:
       --calibration texts.txt --output sentiment_openvino
 """
 
-from absl import flags
-
 from keras_bert_suite.serving.versions import version_path
 
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
 from .table_flags import define_table_flags, read_text_columns
 
-REQUIRED = ("model", "output")
 #: The flags of `define_table_flags`.
 TABLE_FLAGS = ("text_column", "text_pair_column", "header", "delimiter", "encoding")
 FORMATS = ("saved_model", "onnx", "openvino", "litert")
@@ -36,37 +33,37 @@ PRECISIONS = {
 }
 
 
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or of a checkpoint with a head."
-    define_path(values, "model", None, explanation)
-    flags.DEFINE_enum("format", "saved_model", FORMATS, "Format to write.", flag_values=values)
+    flags.path("model", REQUIRED, explanation)
+    flags.choice("format", "saved_model", FORMATS, "Format to write.")
     explanation = (
         "Folder to write. For a SavedModel it is the folder of the model, such as "
         "saved_models/sentiment, which gets its next version, or the folder of a version, such as "
         "saved_models/sentiment/1."
     )
-    define_path(values, "output", None, explanation)
+    flags.path("output", REQUIRED, explanation)
     explanation = (
         "Names of a SavedModel's inputs, in the order in which the model takes the texts. Default: "
         "the names of the texts in the model."
     )
-    flags.DEFINE_list("inputs", None, explanation, flag_values=values)
+    flags.list("inputs", None, explanation)
     explanation = "Maximum batch size of a server with batching, for a SavedModel."
-    flags.DEFINE_integer("max_batch_size", 32, explanation, 1, flag_values=values)
+    flags.integer("max_batch_size", 32, explanation, 1)
     explanation = (
         "Precision of the written model. Default: that of the model. bfloat16 halves a SavedModel; "
         "it is for accelerators and for CPUs with AVX512-BF16 or AMX. int8, for ONNX and OpenVINO, "
         "is two to three times as fast on CPUs. Both change the answers a little."
     )
-    flags.DEFINE_enum("precision", None, list(PRECISIONS), explanation, flag_values=values)
+    flags.choice("precision", None, list(PRECISIONS), explanation)
     explanation = (
         "File with a few hundred typical texts, one in each line, or a table (.tsv, .csv or "
         "--delimiter). int8 takes its scales from these texts. OpenVINO needs them."
     )
-    define_path(values, "calibration", None, explanation)
-    define_table_flags(values, text_column=None, label_column=None)
-    flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
+    flags.path("calibration", None, explanation)
+    define_table_flags(flags, text_column=None, label_column=None)
+    flags.switch("overwrite", False, "Replace the folder.")
 
 
 def run(values):
@@ -115,10 +112,10 @@ def check_precision(values):
     It also does so if a flag is given that would not be read.
     """
     for name in ("inputs", "max_batch_size"):
-        if values.format != "saved_model" and values[name].present:
+        if values.format != "saved_model" and name in values.given:
             raise UsageError(f"--{name} is for --format saved_model, got {values.format}")
     for name in TABLE_FLAGS:
-        if not values.calibration and values[name].present:
+        if not values.calibration and name in values.given:
             raise UsageError(f"--{name} is for the texts of --calibration")
     formats = PRECISIONS.get(values.precision, FORMATS)
     if values.format not in formats:

@@ -6,27 +6,23 @@ Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
 """
 
-from absl import flags
-
-from .command_flags import define_path
+from .command_flags import REQUIRED
 from .model_paths import check_model
 from .saved_tasks import PRETRAINERS, find_task, open_task
 
-REQUIRED = ("model", "text")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
     explanation = (
         "A .keras file, the folder of a preset or of a checkpoint with its head, or hf://..."
     )
-    define_path(values, "model", None, explanation)
+    flags.path("model", REQUIRED, explanation)
     explanation = (
         "Text with [MASK] or, for RoBERTa, <mask> instead of some tokens. The flag may be given "
         "more than once."
     )
-    flags.DEFINE_multi_string("text", None, explanation, flag_values=values)
-    flags.DEFINE_integer("top_k", 5, "Guesses for each mask.", 1, flag_values=values)
+    flags.text("text", REQUIRED, explanation, action="append")
+    flags.integer("top_k", 5, "Guesses for each mask.", 1)
 
 
 def run(values):

@@ -50,11 +50,9 @@ import sys
 import warnings
 from pathlib import Path
 
-from absl import flags
-
 from keras_bert_suite.serving import input_names, versions
 
-from .command_flags import DTYPES, define_path
+from .command_flags import DTYPES, REQUIRED
 from .devices import define_devices_flag, is_leader, use_devices
 from .kinds import define_kind_flags, define_task_flag, find_kind, list_idle_flags
 from .model_paths import check_model
@@ -71,62 +69,54 @@ from .run_settings import (
 from .saved_tasks import export_version
 from .table_flags import define_table_flags
 
-REQUIRED = ("checkpoint", "train", "output")
-
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("devices", "backend", "traceback", "help"),
+    *("devices", "backend", "traceback", "given"),
 )
 
 
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-
-    def path(name, default, explanation):
-        define_path(values, name, default, explanation)
-
-    def integer(name, default, explanation, lower_bound):
-        flags.DEFINE_integer(name, default, explanation, lower_bound, flag_values=values)
-
-    def number(name, default, explanation, upper_bound=None):
-        flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
-
-    path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
-    define_task_flag(values, default="classify")
+    flags.path(
+        "checkpoint",
+        REQUIRED,
+        "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...",
+    )
+    define_task_flag(flags, default="classify")
     explanation = "Training file: .tsv or .csv, or another with --delimiter or --task."
-    path("train", None, explanation)
-    path("dev", None, "File to evaluate on after every epoch.")
-    path("test", None, "File to evaluate on at the end.")
-    define_table_flags(values)
-    define_kind_flags(values)
-    define_kind_flags(values, "define_training_flags")
-    path("output", None, "Model to write: a .keras file, or the folder of a preset.")
-    path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
-    flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
-    integer("epochs", 3, "Passes over the training file.", 1)
-    integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.path("train", REQUIRED, explanation)
+    flags.path("dev", None, "File to evaluate on after every epoch.")
+    flags.path("test", None, "File to evaluate on at the end.")
+    define_table_flags(flags)
+    define_kind_flags(flags)
+    define_kind_flags(flags, "define_training_flags")
+    flags.path("output", REQUIRED, "Model to write: a .keras file, or the folder of a preset.")
+    flags.path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
+    flags.switch("overwrite", False, "Replace the output.")
+    flags.integer("epochs", 3, "Passes over the training file.", 1)
+    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
     explanation = (
         "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
         "seq2seq, or fewer if the model has fewer positions."
     )
-    integer("sequence_length", None, explanation, 4)
-    number("learning_rate", 5e-5, "Peak learning rate.", 1)
-    number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", 1)
-    number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
+    flags.integer("sequence_length", None, explanation, 4)
+    flags.number("learning_rate", 5e-5, "Peak learning rate.", 1)
+    flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", 1)
+    flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
-    flags.DEFINE_boolean("bias_correction", False, explanation, flag_values=values)
+    flags.switch("bias_correction", False, explanation)
     explanation = (
         "balanced: every class has the same weight in the loss, however many texts it has."
     )
-    flags.DEFINE_enum("class_weight", "none", ("none", "balanced"), explanation, flag_values=values)
+    flags.choice("class_weight", "none", ("none", "balanced"), explanation)
     explanation = "Pack several texts in a row of the encoder, so that it skips padding."
-    flags.DEFINE_boolean("sequence_packing", False, explanation, flag_values=values)
-    path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
-    integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
-    integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
-    flags.DEFINE_enum("dtype", "float32", DTYPES, "Precision.", flag_values=values)
-    define_devices_flag(values)
+    flags.switch("sequence_packing", False, explanation)
+    flags.path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
+    flags.integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
+    flags.integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
+    flags.choice("dtype", "float32", DTYPES, "Precision.")
+    define_devices_flag(flags)
 
 
 def run(values):
@@ -193,7 +183,7 @@ def settings_of(values, idle_flags):
         idle_flags: names of flags that the run does not read.
     """
     left_out = (*MAY_CHANGE, *idle_flags)
-    settings = {name: values[name].value for name in values if name not in left_out}
+    settings = {name: value for name, value in vars(values).items() if name not in left_out}
     return {**settings, "train (SHA-256)": find_digest(values.train)}
 
 

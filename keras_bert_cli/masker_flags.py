@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from absl import flags
-
-from .command_flags import UsageError, define_path
+from .command_flags import UsageError
 
 MASKER_FLAGS = (
     *("masking_rate", "max_predictions", "mask_token_rate", "random_token_rate"),
@@ -14,42 +12,33 @@ MASKER_FLAGS = (
 UNITS = ("token", "word", "span", "ngram")
 
 
-def define_masker_flags(values):
-    """Defines the flags.
-
-    Args:
-        values: `absl.flags.FlagValues`.
-    """
-
-    def number(name, default, explanation, upper_bound=None):
-        flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
-
-    number("masking_rate", 0.15, "Share of tokens to mask.", 1)
+def define_masker_flags(flags):
+    """Defines the flags."""
+    flags.number("masking_rate", 0.15, "Share of tokens to mask.", 1)
     explanation = (
         "Maximum number of masked tokens in a sequence. Default: --masking_rate times "
         "--sequence_length."
     )
-    flags.DEFINE_integer("max_predictions", None, explanation, 1, flag_values=values)
+    flags.integer("max_predictions", None, explanation, 1)
     explanation = "Share of the chosen tokens that become the mask token, or a similar word."
-    number("mask_token_rate", 0.8, explanation, 1)
+    flags.number("mask_token_rate", 0.8, explanation, 1)
     explanation = "Share of the chosen tokens that become a random token. The rest stays."
-    number("random_token_rate", 0.1, explanation, 1)
-    explanation = "The tokens that are masked together."
-    flags.DEFINE_enum("unit", "token", UNITS, explanation, flag_values=values)
+    flags.number("random_token_rate", 0.1, explanation, 1)
+    flags.choice("unit", "token", UNITS, "The tokens that are masked together.")
     explanation = "Shares of the n-grams of one word, of two words and so on, with --unit=ngram."
-    flags.DEFINE_list("ngram_shares", None, explanation, flag_values=values)
+    flags.list("ngram_shares", None, explanation)
     explanation = "File of words and phrases, one a line, that are each masked as one word."
-    define_path(values, "lexicon", None, explanation)
+    flags.path("lexicon", None, explanation)
     explanation = (
         "Mask rare tokens more often: a token that is n times rarer than another gets n to the "
         "power of this number as its weight. 0.5 is a good value."
     )
-    number("rarity", None, explanation)
+    flags.number("rarity", None, explanation)
     explanation = (
         "File of words and similar words, two a line with a tab between them. They take the place "
         "of the mask token, as in MacBERT."
     )
-    define_path(values, "similar_words", None, explanation)
+    flags.path("similar_words", None, explanation)
 
 
 def make_masker(values, corpus, tokenizer):

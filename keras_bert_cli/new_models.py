@@ -2,8 +2,6 @@
 
 import inspect
 
-from absl import flags
-
 from .command_flags import SIZES, UsageError
 
 #: The kinds of model. The names are those of `model_type` in a config.json.
@@ -19,30 +17,25 @@ MODEL_FLAGS = ("model", "size", "dropout", "initializer_range")
 DROPOUTS = ("dropout", "attention_dropout", "embedding_dropout", "mlp_dropout")
 
 
-def define_model_flags(values):
-    """Defines the flags.
-
-    Args:
-        values: `absl.flags.FlagValues`.
-    """
+def define_model_flags(flags):
+    """Defines the flags."""
     explanation = (
         "Kind of a new model. Default: the kind that the tokenizer of the corpus was made for."
     )
-    flags.DEFINE_enum("model", None, MODELS, explanation, flag_values=values)
+    flags.choice("model", None, MODELS, explanation)
     explanation = "Size of a new model. A kind without this size takes that of BERT."
     sizes = (*SIZES, "xlarge", "xxlarge")
-    flags.DEFINE_enum("size", "base", sizes, explanation, flag_values=values)
+    flags.choice("size", "base", sizes, explanation)
     explanation = (
         "Dropout rate of a new model, for hidden states and attention. Default: that of the kind."
     )
-    flags.DEFINE_float("dropout", None, explanation, 0, 1, flag_values=values)
-    explanation = "Standard deviation of a new model's weights."
-    flags.DEFINE_float("initializer_range", 0.02, explanation, 0, 1, flag_values=values)
+    flags.number("dropout", None, explanation, 1)
+    flags.number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
 
 
 def check_model_flags(values):
     """Raises a `UsageError` if flags of a new model are given, and the model is a checkpoint."""
-    given = [f"--{name}" for name in MODEL_FLAGS if values[name].present]
+    given = [f"--{name}" for name in MODEL_FLAGS if name in values.given]
     if values.checkpoint and given:
         raise UsageError(
             f"--checkpoint {values.checkpoint} has a model of its own, on which "

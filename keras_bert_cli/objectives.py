@@ -111,18 +111,14 @@ OBJECTIVES = {
 }
 
 
-def list_defaults(flag):
-    """str, a sentence on the defaults of a flag, other than its own, by objective.
-
-    >>> list_defaults("unit")
-    ' Default of span_boundary: span.'
-    """
-    defaults = [
-        f" Default of {name}: {objective.defaults[flag]}."
+def list_defaults():
+    """str, the defaults of flags by objective, where they differ from those of the flags."""
+    rows = (
+        f"{name}: " + " ".join(f"--{flag} {value}" for flag, value in objective.defaults.items())
         for name, objective in OBJECTIVES.items()
-        if flag in objective.defaults
-    ]
-    return "".join(defaults)
+        if objective.defaults
+    )
+    return "; ".join(rows)
 
 
 def choose_objective(values):
@@ -135,20 +131,20 @@ def choose_objective(values):
         UsageError: if the objective has no use for a flag that was given, or for its value.
     """
     objective = OBJECTIVES[values.objective]
-    idle = [f"--{name}" for name in objective.idle_flags if not values[name].using_default_value]
+    idle = [f"--{name}" for name in objective.idle_flags if name in values.given]
     if idle:
         raise UsageError(
             f"--objective {values.objective} has no use for {' and '.join(idle)}; leave "
             f"{'it' if len(idle) == 1 else 'them'} out"
         )
     for name, value in objective.defaults.items():
-        if values[name].using_default_value:
-            values[name].value = value
+        if name not in values.given:
+            setattr(values, name, value)
     for name, choices in objective.choices.items():
-        if values[name].value not in (None, *choices):
+        if getattr(values, name) not in (None, *choices):
             raise UsageError(
                 f"--objective {values.objective} takes --{name} {' or '.join(choices)}, got "
-                f"{values[name].value}"
+                f"{getattr(values, name)}"
             )
     return objective
 
@@ -168,6 +164,6 @@ def make_task_arguments(objective, values):
         if values.mode in PAIR_MODES:
             arguments["sentence_relations"] = PAIR_MODES[values.mode]
     # A checkpoint has a width of its own.
-    elif not values.checkpoint or not values["generator_width"].using_default_value:
+    elif not values.checkpoint or "generator_width" in values.given:
         arguments["generator_width"] = values.generator_width
     return arguments

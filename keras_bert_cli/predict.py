@@ -22,45 +22,40 @@ Example:
 
 import sys
 
-from absl import flags
-
 from keras_bert_suite.data.readers import read_squad
 from keras_bert_suite.data.readers.text_files import read_lines
 
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .kinds import define_task_flag, find_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags, is_table, read_text_columns
 
-REQUIRED = ("model",)
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-    define_path(
-        values,
+    flags.path(
         "model",
-        None,
+        REQUIRED,
         "A .keras file, the folder of a preset or checkpoint, or a SavedModel.",
     )
-    define_task_flag(values)
+    define_task_flag(flags)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
         "format (.json), or - for standard input."
     )
-    define_path(values, "input", "-", explanation)
+    flags.path("input", "-", explanation)
     explanation = (
         "A question about the whole text of the input, for a model that answers questions."
     )
-    flags.DEFINE_string("question", None, explanation, flag_values=values)
-    define_table_flags(values, text_column=None, label_column=None)
-    define_path(values, "output", "-", "File to write, or - for standard output.")
+    flags.text("question", None, explanation)
+    define_table_flags(flags, text_column=None, label_column=None)
+    flags.path("output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
     explanation = "Format of a line. Default: tsv; jsonl for entities and answers."
-    flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
-    flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
+    flags.choice("format", None, formats, explanation)
+    flags.switch("overwrite", False, "Replace the file.")
+    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
 
 
 def run(values):

@@ -14,34 +14,28 @@ Example:
 
 import os
 
-from absl import flags
-
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .corpus_input import Progress, define_input_flags, describe_left_out
 
-REQUIRED = ("input", "vocab", "output")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-    define_input_flags(values)
+    define_input_flags(flags)
     explanation = (
         "The tokenizer: vocab.txt of a BERT, vocab.json of a RoBERTa beside its merges.txt, a "
         "tokenizer.json, a .model file of SentencePiece, or the folder of a checkpoint."
     )
-    define_path(values, "vocab", None, explanation)
-    define_path(values, "output", None, "Folder to write. An unfinished corpus in it is completed.")
-    explanation = "Processes that tokenize. Default: one for each core."
-    flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
+    flags.path("vocab", REQUIRED, explanation)
+    flags.path("output", REQUIRED, "Folder to write. An unfinished corpus in it is completed.")
+    flags.integer("workers", None, "Processes that tokenize. Default: one for each core.", 1)
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
     )
-    flags.DEFINE_boolean("lowercase", None, explanation, flag_values=values)
+    flags.switch("lowercase", None, explanation)
     explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase for a vocab.txt."
-    flags.DEFINE_boolean("strip_accents", None, explanation, flag_values=values)
-    explanation = "Megabytes of input in a shard."
-    flags.DEFINE_float("slice_mb", 32.0, explanation, 1e-6, flag_values=values)
+    flags.switch("strip_accents", None, explanation)
+    flags.number("slice_mb", 32.0, "Megabytes of input in a shard.", at_least=1e-6)
 
 
 def run(values):
@@ -77,7 +71,7 @@ def read_tokenizer_flags(values):
 
     tokenizer = kbs.open_tokenizer(values.vocab)
     names = ("lowercase", "strip_accents")
-    given = {name: values[name].value for name in names if values[name].present}
+    given = {name: getattr(values, name) for name in names if name in values.given}
     for name in given:
         if not hasattr(tokenizer, name):
             raise UsageError(

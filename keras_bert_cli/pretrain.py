@@ -46,9 +46,7 @@ Example:
 import contextlib
 from pathlib import Path
 
-from absl import flags
-
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
 from .masker_flags import define_masker_flags
@@ -59,77 +57,59 @@ from .outputs import write_output
 from .pretrain_folder import CORPUS_DIGESTS, check_run, find_report_every, read_run
 from .run_settings import claim_folder, find_digest, report_stop, write_settings
 
-REQUIRED = ("corpus", "output", "steps")
-
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
-    *("backend", "traceback", "help"),
+    *("backend", "traceback", "given"),
 )
 
 
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-
-    def path(name, default, explanation):
-        define_path(values, name, default, explanation)
-
-    def choice(name, default, choices, explanation):
-        flags.DEFINE_enum(name, default, choices, explanation, flag_values=values)
-
-    def integer(name, default, explanation, lower_bound=1):
-        flags.DEFINE_integer(name, default, explanation, lower_bound, flag_values=values)
-
-    def number(name, default, explanation, upper_bound=None):
-        flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
-
-    path("corpus", None, CORPUS_EXPLANATION)
-    path("output", None, "Folder of the run. An unfinished run in it is resumed.")
-    integer("steps", None, "Training steps of the whole run. A step takes one batch.")
-    explanation = "What the model learns."
-    choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
-    define_model_flags(values)
-    path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
-    integer("batch_size", 32, "Batch size, in sequences.")
+    flags.path("corpus", REQUIRED, CORPUS_EXPLANATION)
+    flags.path("output", REQUIRED, "Folder of the run. An unfinished run in it is resumed.")
+    flags.integer("steps", REQUIRED, "Training steps of the whole run. A step takes one batch.")
+    explanation = f"What the model learns. Other defaults: {list_defaults()}."
+    flags.choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
+    define_model_flags(flags)
+    flags.path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
+    flags.integer("batch_size", 32, "Batch size, in sequences.")
     explanation = "Gradient accumulation: steps for one update. All flags count steps."
-    integer("accumulate", 1, explanation)
-    integer("sequence_length", 128, "Tokens in a sequence.", 16)
-    define_masker_flags(values)
+    flags.integer("accumulate", 1, explanation)
+    flags.integer("sequence_length", 128, "Tokens in a sequence.", 16)
+    define_masker_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
         "swapped or random."
     )
-    choice("mode", "pairs", MODES, explanation)
+    flags.choice("mode", "pairs", MODES, explanation)
     explanation = "Width of an ELECTRA's generator, as a share of the discriminator's."
-    number("generator_width", 0.25, explanation, 1)
-    explanation = "Probability of a shorter target length."
-    number("short_seq_prob", 0.1, explanation, 1)
+    flags.number("generator_width", 0.25, explanation, 1)
+    flags.number("short_seq_prob", 0.1, "Probability of a shorter target length.", 1)
     explanation = (
         "Number of blocks of a million sentences that are shuffled together. More blocks mix "
         "better and take more memory."
     )
-    integer("shuffle_blocks", 8, explanation)
-    choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
-    explanation = "Peak learning rate."
-    number("learning_rate", 1e-4, explanation)
-    explanation = "Warm-up steps. Default: a hundredth of all steps."
-    integer("warmup_steps", None, explanation, 0)
-    number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
+    flags.integer("shuffle_blocks", 8, explanation)
+    flags.choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
+    flags.number("learning_rate", 1e-4, "Peak learning rate.")
+    flags.integer("warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", 0)
+    flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
-    choice("dtype", "float32", dtypes, "Precision.")
+    flags.choice("dtype", "float32", dtypes, "Precision.")
     explanation = "Pack several sequences in a row of the encoder, so that it skips padding."
-    flags.DEFINE_boolean("sequence_packing", False, explanation, flag_values=values)
-    number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
-    integer("evaluation_batches", 50, "Maximum number of batches in an evaluation.")
-    integer("report_every", None, "Steps from one line of the log to the next. Default: 50 lines.")
-    integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
-    integer("keep", 3, "Checkpoints to keep.")
-    integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
-    define_devices_flag(values)
+    flags.switch("sequence_packing", False, explanation)
+    flags.number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
+    flags.integer("evaluation_batches", 50, "Maximum number of batches in an evaluation.")
+    flags.integer(
+        "report_every", None, "Steps from one line of the log to the next. Default: for 50 lines."
+    )
+    flags.integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
+    flags.integer("keep", 3, "Checkpoints to keep.")
+    flags.integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
+    define_devices_flag(flags)
     explanation = "Also log for TensorBoard; needs the packages tensorflow and tensorboard."
-    flags.DEFINE_boolean("tensorboard", False, explanation, flag_values=values)
-    for name in values:
-        values[name].help += list_defaults(name)
+    flags.switch("tensorboard", False, explanation)
 
 
 def run(values):
@@ -320,12 +300,12 @@ def check_accumulate(steps, accumulate):
 def settings_of(values):
     """dict of the settings that a run must keep: flags, and the hashes of small files."""
     left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
-    settings = {name: values[name].value for name in values if name not in left_out}
+    settings = {name: value for name, value in vars(values).items() if name not in left_out}
     corpora = read_shares(values.corpus).items()
     settings[CORPUS_DIGESTS] = [[digest_corpus(folder), share] for folder, share in corpora]
     for name in ("lexicon", "similar_words"):
-        if values[name].value:
-            settings[f"{name} (SHA-256)"] = find_digest(values[name].value)
+        if path := getattr(values, name):
+            settings[f"{name} (SHA-256)"] = find_digest(path)
     return settings
 
 

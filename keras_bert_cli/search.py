@@ -14,32 +14,28 @@ Example:
 import json
 import sys
 
-from absl import flags
-
 from keras_bert_suite.data.readers.text_files import read_lines
 
-from .command_flags import UsageError, define_path
+from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .saved_tasks import open_embedder
 from .table_flags import define_table_flags, read_texts
 
-REQUIRED = ("model", "corpus")
 
-
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
-    define_path(values, "model", None, explanation + "sentence-transformers, or hf://...")
-    define_path(values, "corpus", None, "File with a text in each line, or table.")
-    define_table_flags(values, text_column=None, label_column=None)
-    define_path(values, "vectors", None, "The vectors of the corpus, a file that `embed` wrote.")
+    flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
+    flags.path("corpus", REQUIRED, "File with a text in each line, or table.")
+    define_table_flags(flags, text_column=None, label_column=None)
+    flags.path("vectors", None, "The vectors of the corpus, a file that `embed` wrote.")
     explanation = "Text to search for. The flag may be given more than once."
-    flags.DEFINE_multi_string("query", [], explanation, flag_values=values)
-    define_path(values, "queries", None, "File with a query in each line, or - for standard input.")
-    flags.DEFINE_integer("top_k", 5, "Texts to find for each query.", 1, flag_values=values)
+    flags.text("query", None, explanation, action="append")
+    flags.path("queries", None, "File with a query in each line, or - for standard input.")
+    flags.integer("top_k", 5, "Texts to find for each query.", 1)
     explanation = "A table, or a line of JSON for each query."
-    flags.DEFINE_enum("format", "table", ("table", "jsonl"), explanation, flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
+    flags.choice("format", "table", ("table", "jsonl"), explanation)
+    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
 
 
 def run(values):

@@ -1,7 +1,5 @@
 """The flags that say which columns of a table are read, and how; and the texts of a file."""
 
-from absl import flags
-
 from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.text_files import read_lines
@@ -15,33 +13,29 @@ TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "del
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
-def define_table_flags(values, text_column="text", label_column="label"):
+def define_table_flags(flags, text_column="text", label_column="label"):
     """Defines the flags of a command that reads tables.
 
     Args:
-        values: `absl.flags.FlagValues`.
+        flags: `Flags` of the command.
         text_column, label_column: str, the defaults, or None if there is none.
     """
-
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
-
     ask_model = "" if text_column else " Default: the name of the texts in the model, or text."
-    text("text_column", text_column, f"Column of the texts.{ask_model}")
-    text("text_pair_column", None, "Column of second texts, for pairs.")
+    flags.text("text_column", text_column, f"Column of the texts.{ask_model}")
+    flags.text("text_pair_column", None, "Column of second texts, for pairs.")
     if label_column is not None:
-        text("label_column", label_column, "Column of the labels.")
+        flags.text("label_column", label_column, "Column of the labels.")
     explanation = (
         "Whether the first line names the columns. With --noheader a column is named by its "
         "number: --text_column 1 is the first."
     )
-    flags.DEFINE_boolean("header", True, explanation, flag_values=values)
+    flags.switch("header", True, explanation)
     explanation = (
         "The separator of fields: one character, or the word tab. Default: a tab in a .tsv file, "
         "a comma in a .csv file."
     )
-    text("delimiter", None, explanation)
-    text("encoding", "utf-8", "Encoding of the files.")
+    flags.text("delimiter", None, explanation)
+    flags.text("encoding", "utf-8", "Encoding of the files.")
 
 
 def choose_text_columns(values, input_names=None):
@@ -83,7 +77,7 @@ def read_examples(values, path, text_columns, label_flag=None, **arguments):
         UsageError: as `table_arguments`.
         ValueError: as `read_table`.
     """
-    label_column = values[label_flag].value if label_flag else None
+    label_column = getattr(values, label_flag) if label_flag else None
     columns = {**text_columns, **({label_flag: label_column} if label_flag else {})}
     arguments = {**arguments, **table_arguments(values, columns)}
     return read_table(path, list(text_columns.values()), label_column, **arguments)
@@ -123,7 +117,7 @@ def find_delimiter(values):
 
 def is_table(values, flag):
     """Whether the file of a flag has columns."""
-    return values.delimiter is not None or values[flag].value.lower().endswith((".tsv", ".csv"))
+    return values.delimiter is not None or getattr(values, flag).lower().endswith((".tsv", ".csv"))
 
 
 def check_table_flags(values, flag):
@@ -133,7 +127,7 @@ def check_table_flags(values, flag):
     if values.text_column or values.text_pair_column or not values.header:
         raise UsageError(
             f"--text_column, --text_pair_column and --noheader need an --{flag} ending in .tsv or "
-            f".csv, or --delimiter, got {values[flag].value!r}"
+            f".csv, or --delimiter, got {getattr(values, flag)!r}"
         )
 
 
@@ -157,9 +151,9 @@ def read_text_columns(values, flag, input_names=None):
     if is_table(values, flag):
         columns = choose_text_columns(values, input_names)
         names, arguments = list(columns.values()), table_arguments(values, columns)
-        read = read_columns(values[flag].value, names, **arguments)
+        read = read_columns(getattr(values, flag), names, **arguments)
         return dict(zip(names, read.columns, strict=True))
-    return {"text": read_lines(values[flag].value, values.encoding)}
+    return {"text": read_lines(getattr(values, flag), values.encoding)}
 
 
 def read_texts(values, flag):

@@ -9,40 +9,33 @@ Example:
   keras-bert vocab --input wiki.jsonl --output vocab.txt --nolowercase --size 8000
 """
 
-from absl import flags
-
-from .command_flags import define_path
+from .command_flags import REQUIRED
 from .corpus_input import Progress, define_input_flags, describe_left_out
 from .outputs import check_output, write_output
-
-REQUIRED = ("input", "output")
 
 #: Bytes of input from one update of the progress to the next.
 SLICE_BYTES = 1 << 20
 
 
-def define_flags(values):
+def define_flags(flags):
     """Defines the flags of this command."""
-
-    def integer(name, default, explanation, lower_bound):
-        flags.DEFINE_integer(name, default, explanation, lower_bound, flag_values=values)
-
-    def switch(name, default, explanation):
-        flags.DEFINE_boolean(name, default, explanation, flag_values=values)
-
-    define_input_flags(values)
-    define_path(values, "output", None, "File to write.")
-    switch("overwrite", False, "Replace the file.")
-    integer("size", 30522, "Maximum size of the vocabulary, in tokens.", 1)
-    switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
-    switch("strip_accents", None, "Strip accents, or --nostrip_accents. Default: as --lowercase.")
-    integer("min_frequency", 2, "Minimum number of times that a token occurs in the texts.", 1)
-    integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", 0)
+    define_input_flags(flags)
+    flags.path("output", REQUIRED, "File to write.")
+    flags.switch("overwrite", False, "Replace the file.")
+    flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.", 1)
+    flags.switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
+    flags.switch(
+        "strip_accents", None, "Strip accents, or --nostrip_accents. Default: as --lowercase."
+    )
+    flags.integer(
+        "min_frequency", 2, "Minimum number of times that a token occurs in the texts.", 1
+    )
+    flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", 0)
     explanation = (
         "How many different characters to keep, the most frequent ones. Default: all. About 1000 "
         "are enough for English from the web, 6000 to 8000 for Chinese."
     )
-    integer("limit_alphabet", None, explanation, 1)
+    flags.integer("limit_alphabet", None, explanation, 1)
 
 
 def run(values):

@@ -1,7 +1,5 @@
 """The kinds of tasks that the command line knows: a file and a row for each."""
 
-from absl import flags
-
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_saved_model, read_saved_task
@@ -30,29 +28,29 @@ KINDS = {
 }
 
 
-def define_task_flag(values, default=None):
+def define_task_flag(flags, default=None):
     """Defines the flag --task.
 
     Args:
-        values: `absl.flags.FlagValues`.
+        flags: `Flags` of the command.
         default: str, or None: the model then decides.
     """
     explanation = " ".join(f"{name}: {kind.about}." for name, kind in KINDS.items())
     if default is None:
         explanation += " Default: the task of the model."
-    flags.DEFINE_enum("task", default, list(KINDS), explanation, flag_values=values)
+    flags.choice("task", default, list(KINDS), explanation)
 
 
-def define_kind_flags(values, method="define_flags"):
+def define_kind_flags(flags, method="define_flags"):
     """Defines the flags of single kinds, for a command that reads labelled files.
 
     Args:
-        values: `absl.flags.FlagValues`.
+        flags: `Flags` of the command.
         method: str, the name of a method of `Kind`: "define_flags" or "define_training_flags".
     """
     for kind in KINDS.values():
         if method in vars(kind):  # A kind that inherits it has the flags of its base.
-            getattr(kind, method)(values)
+            getattr(kind, method)(flags)
 
 
 def find_kind(values):
@@ -74,7 +72,7 @@ def find_kind(values):
         saved = read_saved_task(values.model)
         chosen = next((k for k in kinds if saved is not None and k.recognizes(saved)), kinds[0])
     for name in list_idle_flags(chosen):
-        if name in values and values[name].present:
+        if name in values.given:
             wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
             raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
     return chosen(values, saved_model)

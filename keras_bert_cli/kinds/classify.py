@@ -3,8 +3,6 @@
 import functools
 from pathlib import Path
 
-from absl import flags
-
 from ..command_flags import UsageError
 from ..label_checks import check_labels, check_lines, list_labels, weigh_labels
 from ..model_paths import find_input_names
@@ -50,19 +48,19 @@ class ClassifyKind(Kind):
         return "DocumentClassifier" if self.values.window_pooling else "TextClassifier"
 
     @staticmethod
-    def define_training_flags(values):
+    def define_training_flags(flags):
         explanation = (
             "For long texts: read windows of --sequence_length tokens, and pool their vectors in "
             "this way. Default: read one window, the beginning of a text."
         )
-        flags.DEFINE_enum("window_pooling", None, list(POOLINGS), explanation, flag_values=values)
+        flags.choice("window_pooling", None, list(POOLINGS), explanation)
         explanation = "Maximum number of windows of a text, with --window_pooling."
-        flags.DEFINE_integer("max_windows", 32, explanation, 1, flag_values=values)
+        flags.integer("max_windows", 32, explanation, 1)
         explanation = (
             "Windows of a text in a training step, a random sample, with --window_pooling. "
             "Default: all windows."
         )
-        flags.DEFINE_integer("training_windows", None, explanation, 1, flag_values=values)
+        flags.integer("training_windows", None, explanation, 1)
 
     @classmethod
     def serves(cls, output_names):
@@ -104,7 +102,7 @@ class ClassifyKind(Kind):
                 "training_windows": values.training_windows,
             }
         for name in ("max_windows", "training_windows"):
-            if values[name].present:
+            if name in values.given:
                 raise UsageError(f"--{name} needs --window_pooling")
         return arguments
 

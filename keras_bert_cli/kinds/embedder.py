@@ -1,7 +1,5 @@
 """A vector for each text: a `TextEmbedder`, and tables of pairs of texts."""
 
-from absl import flags
-
 from ..command_flags import UsageError
 from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_examples
@@ -22,12 +20,12 @@ class EmbedKind(Kind):
     own_flags = ("negative_column",)
 
     @staticmethod
-    def define_flags(values):
+    def define_flags(flags):
         explanation = (
             "Column of texts that do not match, with --task embed. `evaluate` searches among them, "
             "too. Default: only the other pairs of a batch are negatives."
         )
-        flags.DEFINE_string("negative_column", None, explanation, flag_values=values)
+        flags.text("negative_column", None, explanation)
 
     @classmethod
     def serves(cls, output_names):
@@ -36,7 +34,7 @@ class EmbedKind(Kind):
     @property
     def has_scores(self):
         """bool, whether --label_column was given. It names the scores."""
-        return bool(self.values["label_column"].present)
+        return "label_column" in self.values.given
 
     def read(self, path):
         """Reads `Examples` of pairs, with scores as floats if there is a --label_column."""

@@ -61,11 +61,11 @@ class Kind(ABC):
         return saved_model
 
     @staticmethod  # noqa: B027
-    def define_flags(values):
+    def define_flags(flags):
         """Defines the flags of `own_flags` for `finetune` and `evaluate`."""
 
     @staticmethod  # noqa: B027
-    def define_training_flags(values):
+    def define_training_flags(flags):
         """Defines the flags of `own_flags` for `finetune` alone."""
 
     @classmethod
@@ -94,7 +94,7 @@ class Kind(ABC):
     def check_table_flags(self):
         """Raises a `UsageError` if a flag of `idle_table_flags` is given."""
         for name in self.idle_table_flags:
-            if name in self.values and self.values[name].present:
+            if name in self.values.given:
                 raise UsageError(f"--{name} is for other tables, not for --task {self.name}")
 
     def find_arguments(self, train):

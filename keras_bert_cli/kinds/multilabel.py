@@ -1,7 +1,5 @@
 """A set of labels for each text: a `TextClassifier`, and tables whose labels are joined."""
 
-from absl import flags
-
 from ..command_flags import UsageError
 from ..label_checks import check_labels, check_lines, list_labels
 from ..scores import print_score_table
@@ -19,9 +17,9 @@ class MultiLabelKind(ClassifyKind):
     own_flags = (*ClassifyKind.own_flags, "label_separator")
 
     @staticmethod
-    def define_flags(values):
+    def define_flags(flags):
         explanation = "Separator of the labels of a text, with --task multilabel."
-        flags.DEFINE_string("label_separator", ",", explanation, flag_values=values)
+        flags.text("label_separator", ",", explanation)
 
     @classmethod
     def serves(cls, output_names):

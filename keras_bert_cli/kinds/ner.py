@@ -2,8 +2,6 @@
 
 import dataclasses
 
-from absl import flags
-
 from keras_bert_suite.checkpoints.head_types.records import (
     ENTITY_SPANS,
     heads_of_command,
@@ -47,21 +45,21 @@ class EntityKind(Kind):
         return heads_of_task(self.task)[0].labels == ENTITY_SPANS.labels
 
     @staticmethod
-    def define_flags(values):
-        explanation = "Column of the words with --task ner, 1 for the first."
-        flags.DEFINE_integer("word_column", 1, explanation, flag_values=values)
-        explanation = "Column of the tags with --task ner, -1 for the last."
-        flags.DEFINE_integer("tag_column", -1, explanation, flag_values=values)
+    def define_flags(flags):
+        flags.integer("word_column", 1, "Column of the words with --task ner, 1 for the first.")
+        flags.integer(
+            "tag_column", -1, "Column of the tags with --task ner, -1 for the last.", None
+        )
         explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
-        flags.DEFINE_enum("tag_scheme", None, tag_schemes.SCHEMES, explanation, flag_values=values)
+        flags.choice("tag_scheme", None, tag_schemes.SCHEMES, explanation)
 
     @staticmethod
-    def define_training_flags(values):
+    def define_training_flags(flags):
         explanation = (
             "With --task ner: softmax, a tag for each word by itself; crf, the best tags for the "
             "sentence; global_pointer, spans of words, which may lie within each other."
         )
-        flags.DEFINE_enum("head", "softmax", list(HEADS), explanation, flag_values=values)
+        flags.choice("head", "softmax", list(HEADS), explanation)
 
     @classmethod
     def serves(cls, output_names):

@@ -1,7 +1,5 @@
 """A text from a text, such as a title from an article: a `Seq2Seq`, and tables of both."""
 
-from absl import flags
-
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
 from ..table_flags import choose_text_columns, read_examples
@@ -18,18 +16,17 @@ class Seq2SeqKind(Kind):
     idle_table_flags = ("text_pair_column", "label_column")
 
     @staticmethod
-    def define_flags(values):
-        explanation = "Column of the texts to write, with --task seq2seq."
-        flags.DEFINE_string("target_column", "target", explanation, flag_values=values)
+    def define_flags(flags):
+        flags.text("target_column", "target", "Column of the texts to write, with --task seq2seq.")
 
     @staticmethod
-    def define_training_flags(values):
+    def define_training_flags(flags):
         explanation = "Maximum number of tokens in a written text, with --task seq2seq."
-        flags.DEFINE_integer("max_target_length", 32, explanation, 2, flag_values=values)
+        flags.integer("max_target_length", 32, explanation, 2)
         explanation = (
             "Number of beams of the search for a text, with --task seq2seq. 1 is a greedy search."
         )
-        flags.DEFINE_integer("num_beams", 1, explanation, 1, flag_values=values)
+        flags.integer("num_beams", 1, explanation, 1)
 
     @classmethod
     def serves(cls, output_names):

@@ -12,7 +12,8 @@ import keras
 import pytest
 
 import keras_bert_suite
-from keras_bert_cli import COMMANDS, command_flags, main
+from keras_bert_cli import COMMANDS, main
+from keras_bert_cli.command_flags import Flags
 
 
 def test_overview_names_every_command(run):
@@ -27,36 +28,26 @@ def test_overview_names_every_command(run):
 def test_help_of_a_command(run, name):
     status, out, err = run(name, "--help")
     assert (status, err) == (0, "")
-    assert run("help", name)[1] == run(name, "-h")[1] == out
+    assert run(name, "-h")[1] == out
     assert f"Example:\n  keras-bert {name}" in out or f"| keras-bert {name}" in out
-    flags = command_flags.make_flags(COMMANDS[name])
     listed = {line.split()[0] for line in out.splitlines() if line.startswith("  --")}
-    listed = {spelling.replace("--[no]", "--") for spelling in listed}
-    assert listed == {f"--{flags[flag].name}" for flag in flags}
-    assert len(listed) < 46, "flags of other modules are listed"
+    assert {spelling for spelling in listed if not spelling.startswith("--no")} == {
+        f"--{flag}" for flag in Flags(name, COMMANDS[name]).defaults
+    }
     assert max(map(len, out.splitlines())) <= 100
-    assert "Default: ." not in out and "repeat this" not in out, "absl's own words are shown"
+    assert "Default: ." not in out
 
 
 def test_help_tells_defaults(run):
     out = " ".join(run("finetune", "--help")[1].split())
     assert "--epochs N Passes over the training file. Default: 3. --batch_size" in out
     assert "or another with --delimiter or --task. Required. --dev" in out
-    assert (
-        "--dtype float32|bfloat16|mixed_bfloat16|mixed_float16 Precision. Default: float32" in out
-    )
+    assert "--dtype {float32,bfloat16,mixed_bfloat16,mixed_float16} Precision. Default" in out
+    assert "--noheader" in out
 
 
 def test_version(run):
     assert run("--version")[1].strip() in (keras_bert_suite.__version__, "not installed")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_is_required_has_no_default(name):
-    flags = command_flags.make_flags(COMMANDS[name])
-    assert [flags[flag].default for flag in COMMANDS[name].REQUIRED] == [None] * len(
-        COMMANDS[name].REQUIRED
-    )
 
 
 def list_examples():
@@ -73,31 +64,27 @@ def test_examples_are_command_lines():
     examples = list_examples()
     assert {name for name, *_ in examples} == set(COMMANDS)
     for name, *arguments in examples:
-        command_flags.parse_flags(name, COMMANDS[name], arguments)
+        Flags(name, COMMANDS[name]).parse(arguments)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["fly"], "unknown command 'fly'; choose one of vocab, prepare,"),
-        (["help", "fly"], "unknown command 'fly'"),
         (["--backend=jax", "predict"], "unknown command '--backend=jax'"),
-        (["finetune", "--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs"),
-        (["finetune", "--epochs=some"], "flag --epochs=some: invalid literal for int()"),
-        (["finetune", "--epochs=0"], "flag --epochs=0"),
-        (["finetune", "--learning_rate=-1"], "flag --learning_rate=-1"),
-        (["finetune", "--warmup_ratio=2"], "flag --warmup_ratio=2"),
-        (["finetune", "--learning_rate=2e5"], "flag --learning_rate=2e5"),
-        (["finetune", "--epochs"], "Missing value for flag --epochs"),
-        (["finetune", "--train=a.tsv"], "finetune needs --checkpoint and --output"),
-        (["finetune", "--train="], "finetune needs --checkpoint and --train and --output"),
-        (
-            ["convert", "--to=onnx"],
-            "value should be one of <huggingface|google_tf1|keras_hub|preset>",
-        ),
-        (["predict", "--backend=caffe"], "value should be one of <tensorflow|jax|torch>"),
-        (["predict", "--model=a", "b.txt"], "predict takes flags only, got 'b.txt'"),
-        (["pretrain", "--corpus=a", "--output=b"], "pretrain needs --steps"),
+        (["predict", "--model=a", "--batch=3"], "unrecognized arguments: --batch=3"),
+        (["finetune", "--epochs=some"], "argument --epochs: invalid int value: 'some'"),
+        (["finetune", "--epochs=0"], "argument --epochs: wanted a number from 1"),
+        (["finetune", "--learning_rate=-1"], "wanted a number from 0 to 1, got -1"),
+        (["finetune", "--learning_rate=nan"], "wanted a number from 0 to 1, got nan"),
+        (["finetune", "--warmup_ratio=2"], "wanted a number from 0 to 1, got 2"),
+        (["finetune", "--learning_rate=2e5"], "wanted a number from 0 to 1, got 2e5"),
+        (["finetune", "--epochs"], "argument --epochs: expected one argument"),
+        (["finetune", "--train=a.tsv"], "arguments are required: --checkpoint, --output"),
+        (["convert", "--to=onnx"], "argument --to: invalid choice: 'onnx'"),
+        (["predict", "--backend=caffe"], "argument --backend: invalid choice: 'caffe'"),
+        (["predict", "--model=a", "b.txt"], "unrecognized arguments: b.txt"),
+        (["pretrain", "--corpus=a", "--output=b"], "arguments are required: --steps"),
         (["predict", "--model=a", "--text_column=t"], "need an --input ending in .tsv or .csv"),
     ],
 )
@@ -156,7 +143,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         ([*finetune, "--delimiter=abc"], "must be one character"),
         ([*finetune, "--encoding=utf-9"], "unknown encoding: utf-9"),
         ([*finetune, "--output=model.keras"], "model.keras exists already"),
-        ([*finetune, "--dtype=float23"], "value should be one of <float32|"),
+        ([*finetune, "--dtype=float23"], "invalid choice: 'float23'"),
     ]
     run_python(RUN_WITHOUT_FRAMEWORKS, tmp_path, json.dumps(lines))
     assert not (tmp_path / "x").exists()

@@ -9,7 +9,8 @@ from cli.library_calls import LABEL_NAMES, Calls, replace_library
 from small_texts import VOCABULARY
 
 import keras_bert_cli
-from keras_bert_cli import COMMANDS, command_flags, main
+from keras_bert_cli import COMMANDS, main
+from keras_bert_cli.command_flags import Flags
 
 #: The models of the folder: the class of each, and what its configuration says.
 MODELS = {
@@ -171,14 +172,14 @@ def test_a_flag_reaches_the_library(call, tmp_path, command, others, flags, seen
 
 
 #: Flags that `main` reads itself, for every command. `test_command_line.py` has those of help.
-OF_EVERY_COMMAND = {"help", "h", "backend", "traceback"}
+OF_EVERY_COMMAND = {"backend", "traceback"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_has_a_row(command):
     rows = [row for name, _, rows in TABLES if name == command for row in rows]
     spelled = {flags.split()[0][2:].partition("=")[0] for flags, *_ in rows}
-    defined = set(command_flags.make_flags(COMMANDS[command])) - OF_EVERY_COMMAND
+    defined = set(Flags(command, COMMANDS[command]).defaults) - OF_EVERY_COMMAND
     tested = {name if name in defined else name.removeprefix("no") for name in spelled}
     assert tested == defined
 

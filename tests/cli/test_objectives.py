@@ -7,7 +7,7 @@ import pytest
 from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 
 from keras_bert_cli import main, masker_flags, pretrain
-from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.command_flags import Flags
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES, choose_objective
 from keras_bert_suite.corpus import read_tokenizer
 from keras_bert_suite.masking import token_masker
@@ -85,7 +85,7 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     def open_checkpoint(objective, checkpoint, mode):
         flags = ["--output=run", "--steps=1", "--sequence_length=16", f"--mode={mode}"]
         flags += [f"--corpus={corpus}", f"--objective={objective}", f"--checkpoint={checkpoint}"]
-        values = parse_flags("pretrain", pretrain, flags)
+        values = Flags("pretrain", pretrain).parse(flags)
         row = choose_objective(values)
         return pretrain.build_pretrainer(values, row, read_tokenizer(corpus)).backbone
 

@@ -13,7 +13,7 @@ from cli.small_files import MODEL, SETTINGS, STEPS, list_files, save_tiny_checkp
 from small_texts import VOCABULARY
 
 from keras_bert_cli import pretrain
-from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.command_flags import Flags
 from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_suite import Pretrainer
 from keras_bert_suite.files import folder_lock
@@ -66,7 +66,7 @@ def test_two_runs_on_one_folder(run, corpus, tmp_path, monkeypatch):
         assert f"{output} is being written by another run, process {os.getpid()} on" in err
         assert "Wait until it ends, or write to another folder." in err
         assert list_files(output) == before
-    values = parse_flags("pretrain", pretrain, list(map(str, arguments[1:])))
+    values = Flags("pretrain", pretrain).parse(list(map(str, arguments[1:])))
     with pretrain.begin_run(values, output):
         assert (output / "settings.json").exists()
         # A flipped bit in "finished": the run would seem to be done.
@@ -341,7 +341,7 @@ def test_a_run_goes_on_with_a_moved_corpus_but_not_with_another(tmp_path, monkey
 
     def begin(corpus):
         command = [f"--corpus={corpus}", "--output=run", "--steps=4"]
-        values = parse_flags("pretrain", pretrain, command)
+        values = Flags("pretrain", pretrain).parse(command)
         with pretrain.begin_run(values, tmp_path / "run"):
             (tmp_path / "run/checkpoints/step-00000002").mkdir(parents=True, exist_ok=True)
 

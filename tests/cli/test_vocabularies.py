@@ -11,7 +11,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_cli import pretrain
-from keras_bert_cli.command_flags import UsageError, parse_flags
+from keras_bert_cli.command_flags import Flags, UsageError
 from keras_bert_cli.masker_flags import make_masker, read_lexicon, read_similar_words
 from keras_bert_cli.new_models import MODELS, find_backbone, make_backbone
 from keras_bert_cli.objectives import OBJECTIVES
@@ -129,7 +129,7 @@ def test_the_kinds_that_take_a_pattern(kind):
 )
 def test_a_new_model_has_the_positions_of_its_kind(kind, length, positions):
     flags = ["--corpus=shards", "--output=run", "--steps=1", "--size=tiny", f"--model={kind}"]
-    values = parse_flags("pretrain", pretrain, [*flags, f"--sequence_length={length}"])
+    values = Flags("pretrain", pretrain).parse([*flags, f"--sequence_length={length}"])
     tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
     backbone = make_backbone(values, OBJECTIVES["masked_lm"], tokenizer)
     assert backbone.max_sequence_length == positions
@@ -162,7 +162,7 @@ def test_files_of_masks_may_begin_with_a_byte_order_mark(tmp_path):
 def test_bad_flags_of_masks(workshop, flags, message):
     (workshop / "empty.txt").write_text("\n")
     (workshop / "bad.tsv").write_text("good\tdull\nfilm plot\n")
-    values = parse_flags("pretrain", pretrain, [*PRETRAIN[1:], *flags])
+    values = Flags("pretrain", pretrain).parse([*PRETRAIN[1:], *flags])
     with pytest.raises((UsageError, ValueError, FileNotFoundError), match=re.escape(message)):
         make_masker(values, None, kbs.WordPieceTokenizer(VOCABULARY))
 
