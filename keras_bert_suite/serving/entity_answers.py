@@ -70,11 +70,14 @@ class ServedEntities(ServedTask):
         """float32 (T, C), the outputs of the model for each token of ragged ids (B, None)."""
         import tensorflow as tf
 
-        windows = run_windows(self.task, self.packer, ids)
-        is_own = windows.places >= windows.own_starts[:, None]
-        is_own &= windows.places < windows.own_ends[:, None]
-        # Special tokens and padding have the index -1.
-        return tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))
+        def read(windows):
+            is_own = windows.places >= windows.own_starts[:, None]
+            is_own &= windows.places < windows.own_ends[:, None]
+            # Special tokens and padding have the index -1.
+            return [tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))]
+
+        (outputs,) = run_windows(self.task, self.packer, ids, read)
+        return outputs
 
 
 class ServedChains(ServedEntities):

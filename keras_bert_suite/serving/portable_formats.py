@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.id_ranges import count_rows, replace_negative_ids
 from keras_bert_suite.serving.int8_models import (
     check_precision,
     quantize_onnx,
@@ -191,9 +192,14 @@ def _make_served_model(task):
 
     ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
     """
-    outputs = task.answers.serve(keras.ops, task.output, task.input)
+    inputs = {
+        name: keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=name)
+        for name, tensor in task.input.items()
+    }
+    packed = replace_negative_ids(inputs, count_rows(task.backbone))
+    outputs = task.answers.serve(keras.ops, task(packed), packed)
     places = ("label_ids", "choices")
-    return keras.Model(task.input, {k: v for k, v in outputs.items() if k not in places})
+    return keras.Model(inputs, {k: v for k, v in outputs.items() if k not in places})
 
 
 def _make_signature(task, length):

@@ -1,5 +1,7 @@
 """Makes the signatures of a SavedModel."""
 
+from keras_bert_suite.serving.id_ranges import check_ids, count_rows
+
 
 def make_signatures(served, input_names):
     """Makes the signatures of a task.
@@ -12,6 +14,8 @@ def make_signatures(served, input_names):
     | `embed` | as `serving_default` | vectors |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
     | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
+
+    `serve_ids` refuses ids below 0, and ids for which the model has no vector.
 
     Classes are what the task's `answers` serve, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
@@ -93,8 +97,10 @@ def make_signatures(served, input_names):
         lambda texts: _embed(served.encoder, served.pack_once_traced(texts)), ranks
     )
 
+    id_counts = count_rows(served.encoder)
+
     def serve_ids(inputs):
-        return served.answer_ids(_check_inputs(inputs, token_rank))
+        return served.answer_ids(check_ids(_check_inputs(inputs, token_rank), id_counts))
 
     def serve_examples(examples):
         examples = _check_inputs({"examples": examples}, 1)["examples"]

@@ -1,11 +1,36 @@
 """The answers to questions in the graph of a SavedModel: the best span of each context."""
 
+import dataclasses
+from typing import Any
+
 from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import count_characters, decode_texts
+from keras_bert_suite.serving.text_words import count_characters, cut_texts, decode_texts
+from keras_bert_suite.serving.window_batches import run_in_batches
+from keras_bert_suite.tasks.answers.questions import NO_SPAN_ODDS
 from keras_bert_suite.tasks.data.question_windows import find_room
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSpans:
+    """What the answer to a question needs of each of N windows, as tensors.
+
+    Attributes:
+        nulls: float32 (N,), the score of "no answer".
+        best: float32 (N,), the score of the best span; -inf if the window has no span.
+        first, last: int32 (N,), the first and the last token of the best span, among the tokens of
+            all contexts.
+        total: float32 (N,), the sum of the exponentials of the scores of all spans, each less
+            `best`.
+    """
+
+    nulls: Any
+    best: Any
+    first: Any
+    last: Any
+    total: Any
 
 
 class ServedSpans(ServedTask):
@@ -27,27 +52,22 @@ class ServedSpans(ServedTask):
         task, questions, contexts = self.task, texts[0], decode_texts(texts[1])
         ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
         starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
-        row_ids, tokens, is_own, scores, summary = self._score_windows(questions, ids)
-        is_token = (tokens >= 0) & ~_take(_find_blank(task, contexts, ids, starts, ends), tokens)
-        spans = _add_spans(
-            tf.where(is_own & is_token, scores[:, 0], -float("inf")),
-            tf.where(is_token, scores[:, 1], -float("inf")),
-            task.answers.max_answer_length,
-        )
+        is_blank = _find_blank(task, contexts, ids, starts, ends)
+        row_ids, windows = self._score_windows(questions, ids, is_blank)
         num_rows = tf.size(contexts)
-        nulls = tf.gather(tf.reduce_sum(scores, axis=1), summary, axis=1, batch_dims=1)
-        nulls = tf.math.unsorted_segment_min(nulls, row_ids, num_rows)
-        best, first, last = _find_best(spans, tokens, row_ids, num_rows)
-        null_odds = nulls - best
+        nulls = tf.math.unsorted_segment_min(windows.nulls, row_ids, num_rows)
+        best, window = _find_best(windows.best, row_ids, num_rows)
+        first, last = tf.gather(windows.first, window), tf.gather(windows.last, window)
         is_null = ~tf.math.is_finite(best)
+        null_odds = tf.where(is_null, NO_SPAN_ODDS, nulls - best)
         highest = best
         if task.answers.no_answer_threshold is not None:
             is_null |= null_odds > task.answers.no_answer_threshold
             highest = tf.maximum(best, nulls)
         # The probability of the best span, or of no answer, among all of them.
         highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
-        powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
-        total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
+        totals = windows.total * tf.exp(windows.best - tf.gather(highest, row_ids))
+        total = tf.math.unsorted_segment_sum(totals, row_ids, num_rows)
         chosen = best
         if task.answers.no_answer_threshold is not None:
             total += tf.exp(nulls - highest)
@@ -55,8 +75,8 @@ class ServedSpans(ServedTask):
 
         start, end = _take(starts, first), _take(ends, last)
         places = {
-            "starts": count_characters(contexts, start),
-            "ends": count_characters(contexts, end),
+            "starts": count_characters(contexts, tf.range(num_rows), start),
+            "ends": count_characters(contexts, tf.range(num_rows), end),
             "byte_starts": start,
             "byte_ends": end,
         }
@@ -67,18 +87,16 @@ class ServedSpans(ServedTask):
             "null_odds": null_odds,
         }
 
-    def _score_windows(self, questions, ids):
+    def _score_windows(self, questions, ids, is_blank):
         """Runs the model on the windows of contexts.
 
         Args:
             questions: string (B,).
             ids: ragged int32 (B, None), the tokens of the contexts.
+            is_blank: bool (T,), the tokens with which no answer begins or ends.
 
         Returns:
-            `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the position of
-            each token in `ids.flat_values`, -1 for tokens that are not of the context; `is_own`
-            bool (N, L), the tokens with which answers of the window begin; scores float32 (N, 2,
-            L); `summary` int32 (N,), the position of the summary token.
+            `row_ids` int32 (N,), the row of each window; `WindowSpans`.
         """
         import tensorflow as tf
 
@@ -96,15 +114,30 @@ class ServedSpans(ServedTask):
         _, window_starts, lengths = window
         begins = window_starts - tf.gather(context[1], row_ids)
         own_starts, own_ends = share_strided_windows(xp, begins, lengths, row_ids)
-        packed = packer.pack_tokens(*window, queries=[question])
-        tokens = packed["token_indices"]
-        place = tokens - window_starts[:, None]
-        is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
-        inputs = select_inputs(task.backbone, packed)
         template = packer.tokenizer.row_template
-        summary = template.find_summary([question[2], lengths])
-        summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(lengths)
-        return row_ids, tokens, is_own, task(inputs, training=False), summary
+
+        def run(begin, end):
+            part = slice(begin, end)
+            window_ids, *where = window
+            where = [column[part] for column in where]
+            query = (question[0], question[1][part], question[2][part])
+            packed = packer.pack_tokens(window_ids, *where, queries=[query])
+            scores = task(select_inputs(task.backbone, packed), training=False)
+            tokens = packed["token_indices"]
+            place = tokens - where[0][:, None]
+            is_own = (place >= own_starts[part][:, None]) & (place < own_ends[part][:, None])
+            summary = template.find_summary([query[2], where[1]])
+            summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(where[1])
+            nulls = tf.gather(tf.reduce_sum(scores, axis=1), summary, axis=1, batch_dims=1)
+            is_token = (tokens >= 0) & ~_take(is_blank, tokens)
+            spans = _add_spans(
+                tf.where(is_own & is_token, scores[:, 0], -float("inf")),
+                tf.where(is_token, scores[:, 1], -float("inf")),
+                task.answers.max_answer_length,
+            )
+            return [nulls, *_sum_up(spans, tokens)]
+
+        return row_ids, WindowSpans(*run_in_batches(run, question[2] + lengths))
 
 
 def _find_blank(task, contexts, ids, starts, ends):
@@ -114,7 +147,7 @@ def _find_blank(task, contexts, ids, starts, ends):
     blank_words = task.preprocessor.tokenizer.blank_words
     if blank_words is None:
         return tf.zeros_like(starts, tf.bool)
-    texts = tf.strings.substr(tf.gather(contexts, ids.value_rowids()), starts, ends - starts)
+    texts = cut_texts(contexts, tf.cast(ids.value_rowids(), tf.int32), starts, ends)
     return tf.strings.regex_full_match(texts, blank_words)
 
 
@@ -134,23 +167,33 @@ def _add_spans(start_scores, end_scores, max_answer_length):
     return start_scores[:, :, None] + tf.gather(padded, places, axis=1)
 
 
-def _find_best(spans, tokens, row_ids, num_rows):
-    """The best span of each row. Of equal spans it is the first one.
-
-    Returns:
-        (its score, float32 (B,); its first and last token, int32 (B,), as in `tokens`).
-    """
+def _sum_up(spans, tokens):
+    """The last four columns of `WindowSpans`, of spans (N, L, K) over tokens (N, L)."""
     import tensorflow as tf
 
     num_windows, max_answer_length = tf.shape(spans)[0], tf.shape(spans)[2]
     flat = tf.reshape(spans, [num_windows, tf.shape(spans)[1] * max_answer_length])
-    of_window = tf.reduce_max(flat, axis=1)
-    best = tf.math.unsorted_segment_max(of_window, row_ids, num_rows)
-    # The segment maximum of a row without a token is the lowest finite number.
-    best = tf.where(best > of_window.dtype.min, best, -float("inf"))
-    window = tf.where(of_window == tf.gather(best, row_ids), tf.range(num_windows), num_windows - 1)
-    window = tf.math.unsorted_segment_min(window, row_ids, num_rows)
-    place = tf.argmax(tf.gather(flat, window), axis=1, output_type=tf.int32)
+    best = tf.reduce_max(flat, axis=1)
+    # Of equal spans the first one is the best.
+    place = tf.argmax(flat, axis=1, output_type=tf.int32)
     first = place // max_answer_length
     last = tf.minimum(first + place % max_answer_length, tf.shape(tokens)[1] - 1)
-    return best, *(tf.gather_nd(tokens, tf.stack([window, p], axis=1)) for p in (first, last))
+    reference = tf.where(tf.math.is_finite(best), best, 0.0)
+    total = tf.reduce_sum(tf.exp(flat - reference[:, None]), axis=1)
+    return best, *(tf.gather(tokens, place, batch_dims=1) for place in (first, last)), total
+
+
+def _find_best(best_of_windows, row_ids, num_rows):
+    """The score of the best span of each row, float32 (B,), and its window, int32 (B,).
+
+    Of equal spans it is the first one.
+    """
+    import tensorflow as tf
+
+    num_windows = tf.size(row_ids)
+    best = tf.math.unsorted_segment_max(best_of_windows, row_ids, num_rows)
+    # The segment maximum of a row without a token is the lowest finite number.
+    best = tf.where(best > best.dtype.min, best, -float("inf"))
+    is_best = best_of_windows == tf.gather(best, row_ids)
+    window = tf.where(is_best, tf.range(num_windows), num_windows - 1)
+    return best, tf.math.unsorted_segment_min(window, row_ids, num_rows)

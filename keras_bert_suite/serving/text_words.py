@@ -6,6 +6,7 @@ from typing import Any
 from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.serving.window_batches import run_in_batches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class TextWords:
 
 @dataclasses.dataclass(frozen=True)
 class TokenWindows:
-    """The outputs of the model for N windows over the tokens of texts, as tensors.
+    """The outputs of the model for a batch of N windows over the tokens of texts, as tensors.
 
     Attributes:
         outputs: the outputs of the model, (N, ...).
@@ -52,11 +53,48 @@ def decode_texts(texts):
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
 
 
-def count_characters(texts, ends):
-    """Counts the characters before byte offsets `ends`, int32 (N,), of texts (N,): int32 (N,)."""
+def count_characters(texts, rows, ends):
+    """Counts the characters before places in texts.
+
+    Args:
+        texts: string tensor (B,) from `decode_texts`.
+        rows: int32 (N,), the text of each place.
+        ends: int32 (N,), the places, in bytes.
+
+    Returns:
+        int32 (N,).
+    """
     import tensorflow as tf
 
-    return tf.strings.length(tf.strings.substr(texts, tf.zeros_like(ends), ends), unit="UTF8_CHAR")
+    # A copy of the text for each place would take the square of the memory.
+    _, begins = tf.strings.unicode_decode_with_offsets(texts, "UTF-8")
+    text_starts = _find_text_starts(texts)
+    begins_of_all = tf.cast(begins.flat_values, tf.int32)
+    begins_of_all += tf.gather(text_starts, begins.value_rowids())
+    counts = tf.searchsorted(begins_of_all, tf.gather(text_starts, rows) + ends)
+    return counts - tf.cast(tf.gather(begins.row_starts(), rows), tf.int32)
+
+
+def cut_texts(texts, rows, starts, ends):
+    """Cuts parts out of texts: string (N,).
+
+    Args:
+        texts: string tensor (B,).
+        rows: int32 (N,), the text of each part.
+        starts, ends: int32 (N,), in bytes.
+    """
+    import tensorflow as tf
+
+    # As in `count_characters`, no text is copied for its parts.
+    begins = tf.gather(_find_text_starts(texts), rows) + starts
+    return tf.strings.substr(tf.strings.reduce_join(texts), begins, ends - starts)
+
+
+def _find_text_starts(texts):
+    """int32 (B,), the bytes before each text, if the texts stand one after the other."""
+    import tensorflow as tf
+
+    return tf.cumsum(tf.strings.length(texts), exclusive=True)
 
 
 def find_words(tokenizer, texts):
@@ -72,19 +110,23 @@ def find_words(tokenizer, texts):
     ends = tf.cast(tf.gather(ends.flat_values, last_tokens), tf.int32)
     columns = first_tokens, rows, starts, ends
     if tokenizer.blank_words is not None:
-        words = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
+        words = cut_texts(texts, rows, starts, ends)
         is_text = ~tf.strings.regex_full_match(words, tokenizer.blank_words)
         columns = (tf.boolean_mask(column, is_text) for column in columns)
     return TextWords(ids, *columns)
 
 
-def run_windows(task, packer, ids):
-    """`TokenWindows` of ragged token ids (B, None).
+def run_windows(task, packer, ids, read):
+    """Runs the model on windows over token ids, in batches of a bounded size.
 
     Args:
         task: a task on rows of words.
         packer: `SegmentPacker`.
         ids: ragged int32 (B, None).
+        read: function from `TokenWindows` of a batch to a list of tensors.
+
+    Returns:
+        list of the tensors of all batches, joined along the first axis.
     """
     import tensorflow as tf
 
@@ -92,11 +134,17 @@ def run_windows(task, packer, ids):
     starts, lengths, _, own_starts, own_ends = share_windows(
         tensorflow_namespace(), tf.cumsum(lengths) - lengths, lengths, packer.count_places()
     )
-    packed = packer.pack_tokens(ids.flat_values, starts, lengths)
-    inputs = select_inputs(task.backbone, packed)
-    indices = packed["token_indices"]
-    outputs = task(inputs, training=False)
-    return TokenWindows(outputs, indices, indices - starts[:, None], own_starts, own_ends)
+
+    def run(begin, end):
+        first_tokens = starts[begin:end]
+        packed = packer.pack_tokens(ids.flat_values, first_tokens, lengths[begin:end])
+        outputs = task(select_inputs(task.backbone, packed), training=False)
+        indices = packed["token_indices"]
+        places = indices - first_tokens[:, None]
+        own = own_starts[begin:end], own_ends[begin:end]
+        return read(TokenWindows(outputs, indices, places, *own))
+
+    return run_in_batches(run, lengths)
 
 
 def list_entities(texts, rows, labels, starts, ends, scores):
@@ -120,11 +168,10 @@ def list_entities(texts, rows, labels, starts, ends, scores):
         ragged = tf.RaggedTensor.from_value_rowids(values, rows, nrows=tf.size(texts))
         return ragged.to_tensor(filler)
 
-    of_entity = tf.gather(texts, rows)
     return {
         "labels": by_row(labels, ""),
-        "starts": by_row(count_characters(of_entity, starts), -1),
-        "ends": by_row(count_characters(of_entity, ends), -1),
+        "starts": by_row(count_characters(texts, rows, starts), -1),
+        "ends": by_row(count_characters(texts, rows, ends), -1),
         "byte_starts": by_row(starts, -1),
         "byte_ends": by_row(ends, -1),
         "scores": by_row(scores, 0.0),

@@ -6,6 +6,9 @@ import numpy as np
 
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 
+#: The `null_odds` of a context without a span, as in Google's run_squad.py. JSON has no infinity.
+NO_SPAN_ODDS = 1e6
+
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
@@ -18,7 +21,8 @@ class Answer:
         score: float, the probability of this span among all candidates: the spans of the context
             that are not too long and, if the task has a `no_answer_threshold`, "no answer".
         null_odds: float, the score of "no answer" minus the score of the best span of the context,
-            as a difference of logits. It is compared with `no_answer_threshold`.
+            as a difference of logits. It is compared with `no_answer_threshold`. It is 1e6 if the
+            context has no span, as an empty context.
     """
 
     text: str
@@ -49,7 +53,7 @@ class _Spans:
 
     @property
     def null_odds(self):
-        return float(self.null_score - self.scores.max(initial=-np.inf))
+        return float(self.null_score - self.scores.max()) if len(self.scores) else NO_SPAN_ODDS
 
     def make_answer(self, place):
         context = self.context

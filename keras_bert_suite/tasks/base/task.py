@@ -167,6 +167,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         forget_metrics(self)
         self._has_common_weights = False
         self.technique = technique
+        self._given_jit_compile = kwargs.get("jit_compile", "auto")
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
@@ -175,7 +176,11 @@ class Task(TrainedModel, PackedSequences, PresetTask):
 
     def get_compile_config(self) -> Config:
         config = super().get_compile_config()
-        if not config or self.technique is None:
+        if not config:
+            return config
+        # Keras would save what "auto" means here, and another backend may open the file.
+        config = {**config, "jit_compile": self._given_jit_compile}
+        if self.technique is None:
             return config
         technique = keras.saving.serialize_keras_object(self.technique)
         return {**config, "technique": technique}

@@ -1,0 +1,52 @@
+"""Refuses ids for which a model has no vector. TensorFlow and ONNX count -1 from the end."""
+
+from keras import ops
+
+
+def count_rows(encoder):
+    """dict of the name of an input -> int, how many ids it may have: ids from 0 on.
+
+    Args:
+        encoder: `keras_hub.models.Backbone`.
+    """
+    counts = {"token_ids": "vocabulary_size", "segment_ids": "num_segments"}
+    counts = {name: getattr(encoder, size, None) for name, size in counts.items()}
+    return {name: count for name, count in counts.items() if count and name in encoder.input}
+
+
+def check_ids(inputs, counts):
+    """Makes a graph refuse ids that are out of range.
+
+    Args:
+        inputs: dict, name of an input -> int32 tensor.
+        counts: from `count_rows`.
+
+    Returns:
+        dict, name -> the same values. Running the graph raises an InvalidArgumentError for an id
+        out of range.
+    """
+    import tensorflow as tf
+
+    assertions = [
+        tf.debugging.Assert(
+            tf.reduce_all((inputs[name] >= 0) & (inputs[name] < count)),
+            [f"{name} must be from 0 to {count - 1}. The lowest and the highest value are:"]
+            + [reduce(inputs[name]) for reduce in (tf.reduce_min, tf.reduce_max)],
+        )
+        for name, count in counts.items()
+    ]
+    with tf.control_dependencies(assertions):
+        return {name: tf.identity(tensor) for name, tensor in inputs.items()}
+
+
+def replace_negative_ids(inputs, counts):
+    """Replaces negative ids by an id that is too large, which ONNX Runtime refuses.
+
+    ONNX has no assertion.
+
+    Args, Returns: as `check_ids`, for symbolic tensors of Keras.
+    """
+    return {
+        name: ops.where(tensor < 0, counts[name], tensor) if name in counts else tensor
+        for name, tensor in inputs.items()
+    }
