@@ -33,6 +33,7 @@ from scipy import stats
 
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.pretraining.google_examples import GoogleExamples
 from keras_bert_suite.pretraining.instance_planner import InstancePlanner
 from keras_bert_suite.pretraining.pretraining_batches import PretrainingBatches
 
@@ -48,7 +49,7 @@ BATCH_SIZE = 64
 
 
 def main(_):
-    theirs = read_google_examples(FLAGS.google)
+    theirs = GoogleExamples(FLAGS.google, 1)
     x, y, _ = theirs[0]
     length, predictions = x["token_ids"].shape[1], y["mlm"].shape[1]
     tokenizer = kbs.WordPieceTokenizer(FLAGS.vocabulary, lowercase=FLAGS.lowercase)
@@ -84,27 +85,6 @@ def main(_):
             f"| {name} | {values.mean():.4f} | {np.concatenate(ours_of_epoch).mean():.4f} "
             f"| {chi2:.1f} | {np.median(nulls):.1f} | {p:.2f} |"
         )
-
-
-def read_google_examples(path):
-    """A batch `(x, y, sample_weight)` of one row for each example of Google's script."""
-    import tensorflow as tf
-
-    batches = []
-    for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
-        features = tf.train.Example.FromString(record).features.feature
-        row = {name: np.array([f.int64_list.value]) for name, f in features.items()}
-        names = {
-            "token_ids": "input_ids",
-            "padding_mask": "input_mask",
-            "segment_ids": "segment_ids",
-            "mask_positions": "masked_lm_positions",
-        }
-        x = {ours: row[theirs] for ours, theirs in names.items()}
-        y = {"mlm": row["masked_lm_ids"], "nsp": row["next_sentence_labels"][:, 0]}
-        weights = np.array([features["masked_lm_weights"].float_list.value])
-        batches.append((x, y, {"mlm": weights}))
-    return batches
 
 
 def read_corpus(tokenizer):

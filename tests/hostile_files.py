@@ -209,6 +209,18 @@ def mutate_table(data, rng):
     return make_table(pairs)
 
 
+def mutate_records(data, rng):
+    """Changes a record of a TFRecord file, whose checksums stay right."""
+    from keras_bert_suite.pretraining.tf_example import find_records, frame_record
+
+    if rng.random() < 0.3:
+        return mutate_bytes(data, rng)
+    records = [bytes(data[o : o + size]) for o, size in find_records(data).tolist()]
+    place = rng.randrange(len(records))
+    records[place] = mutate_bytes(records[place], rng)
+    return b"".join(map(frame_record, records))
+
+
 #: Ending of a file -> function that changes it.
 MUTATIONS = {
     ".json": mutate_json,
@@ -219,6 +231,7 @@ MUTATIONS = {
     ".conll": mutate_text,
     ".safetensors": mutate_safetensors,
     ".index": mutate_table,
+    ".tfrecord": mutate_records,
     ".keras": mutate_zip(mutate_member),
     ".npz": mutate_zip(mutate_member),
     ".bin": mutate_zip(mutate_member),

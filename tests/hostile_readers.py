@@ -221,6 +221,28 @@ def seal_shards(folder):
         write_sealed_json(file, manifest)
 
 
+def make_records(folder):
+    from small_texts import VOCABULARY
+
+    from keras_bert_suite import TokenMasker, WordPieceTokenizer
+    from keras_bert_suite.corpus.token_corpus import TokenCorpus
+    from keras_bert_suite.pretraining.google_examples import write_google_examples
+    from keras_bert_suite.pretraining.pretraining_batches import PretrainingBatches
+
+    corpus = TokenCorpus.from_documents([[[5 + d, 6, 7] for _ in range(4)] for d in range(6)])
+    masker = TokenMasker(WordPieceTokenizer(VOCABULARY), max_predictions=3)
+    batches = PretrainingBatches(corpus, masker, sequence_length=16, batch_size=2)
+    write_google_examples(folder / "examples.tfrecord", batches)
+
+
+def read_records(folder):
+    from keras_bert_suite.pretraining.google_examples import GoogleExamples
+
+    examples = GoogleExamples(folder / "examples.tfrecord", batch_size=1)
+    for index in range(len(examples)):
+        examples[index]
+
+
 def make_rows(folder):
     (folder / "rows.tsv").write_text("text\tlabel\nthe film\tyes\na plot\tno\n")
     (folder / "rows.csv").write_text('text,label\n"the, film",yes\na plot,no\n')
@@ -311,6 +333,7 @@ READERS = {
     "tokenizer.json": Reader(make_fast_tokenizer, read_tokenizer),
     "SentencePiece": Reader(make_sentence_pieces, read_tokenizer, weight=0.05),
     "shards": Reader(make_shards, read_shards, seal_shards, raises=(MemoryError,)),
+    "TFRecords": Reader(make_records, read_records),
     "rows": Reader(make_rows, read_rows),
     "corpus": Reader(make_corpus, read_corpus),
     "run": Reader(make_run, read_run, seal_run),
