@@ -1,6 +1,5 @@
 """The answers to questions in the graph of a SavedModel: the best span of each context."""
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
@@ -41,15 +40,15 @@ class ServedSpans(ServedTask):
         null_odds = nulls - best
         is_null = ~tf.math.is_finite(best)
         highest = best
-        if task.answers.no_answer_threshold is not None:
-            is_null |= null_odds > task.answers.no_answer_threshold
+        if task.no_answer_threshold is not None:
+            is_null |= null_odds > task.no_answer_threshold
             highest = tf.maximum(best, nulls)
         # The probability of the best span, or of no answer, among all of them.
         highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
         powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
         total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
         chosen = best
-        if task.answers.no_answer_threshold is not None:
+        if task.no_answer_threshold is not None:
             total += tf.exp(nulls - highest)
             chosen = tf.where(is_null, nulls, best)
 
@@ -100,7 +99,7 @@ class ServedSpans(ServedTask):
         tokens = packed["token_indices"]
         place = tokens - window_starts[:, None]
         is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
-        inputs = select_inputs(task.backbone, packed)
+        inputs = task.data.encoder.select(packed)
         template = packer.tokenizer.row_template
         summary = template.find_summary([question[2], lengths])
         summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(lengths)

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
 
@@ -93,7 +92,7 @@ def run_windows(task, packer, ids):
         tensorflow_namespace(), tf.cumsum(lengths) - lengths, lengths, packer.count_places()
     )
     packed = packer.pack_tokens(ids.flat_values, starts, lengths)
-    inputs = select_inputs(task.backbone, packed)
+    inputs = task.data.encoder.select(packed)
     indices = packed["token_indices"]
     outputs = task(inputs, training=False)
     return TokenWindows(outputs, indices, indices - starts[:, None], own_starts, own_ends)
