@@ -98,6 +98,10 @@ def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
 
 
 def build_optimizer(model):
-    """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""
+    """Makes the optimizer's variables.
+
+    If a step made them, TensorFlow would trace it twice, and name those of an inner optimizer in
+    another way than a checkpoint does.
+    """
     if model.optimizer is not None and not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)

@@ -145,10 +145,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_resumable(
             dataset, steps_per_epoch, model.steps_per_execution, self.progress, self._path
         )
-        if not model.optimizer.built:
-            # If they were built within a step, the variables of an inner optimizer would have other
-            # names under TensorFlow.
-            model.optimizer.build(model.trainable_variables)
         self._metrics, self._generators = {}, {}
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
