@@ -30,6 +30,7 @@ from keras_bert_suite.runs.batches import (
     pack_rows,
     read,
 )
+from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import check_shared, share_batch
 from keras_bert_suite.runs.weight_lock import lock_weights
 
@@ -105,6 +106,14 @@ class PredictingModel:
                 if steps is not None:
                     given = given.take(slice(steps * choose_size(batch_size)))
                 return _predict_rows(self, given, batch_size, decode, condense, **kwargs)
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
+        if keras.config.backend() != "torch" or not self.jit_compile:
+            return super().make_predict_function(force)
+        if self.predict_function is None or force:
+            self.predict_function: Any = compile_forward(self)
+        return self.predict_function
 
     @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:

@@ -17,13 +17,10 @@ from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.runs import trainer
 from keras_bert_suite.runs.batches import (
     evaluation_batches,
-    pack_batch,
     pack_elements,
     read,
     training_batches,
 )
-from keras_bert_suite.runs.compiled_forward import compile_forward
-from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique
@@ -39,7 +36,6 @@ from keras_bert_suite.training import (
     LinearWarmupDecay,
     Technique,
     forget_metrics,
-    open_schedule_end,
     read_loss,
     sum_before_clipping,
     take_class_ids,
@@ -70,9 +66,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     #: The share of the steps in which the learning rate rises.
     warmup_ratio = 0.1
-
-    #: Whether `train_on_batch` has given all processes the weights of the first.
-    _has_common_weights = False
 
     @property
     def preprocessor(self) -> Any:
@@ -175,14 +168,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         trainer.build_optimizer(self)
-
-    def make_predict_function(self, force: bool = False) -> Any:
-        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
-        if keras.config.backend() != "torch" or not self.jit_compile:
-            return super().make_predict_function(force)
-        if self.predict_function is None or force:
-            self.predict_function: Any = compile_forward(self)
-        return self.predict_function
 
     @whole_batches()
     @in_scope_of_model
@@ -348,50 +333,3 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """
         self.check_parts()
         return pack_elements(self.data, labelled)((x, y, sample_weight))
-
-    @whole_batches()
-    @in_scope_of_model
-    def train_on_batch(
-        self,
-        x: Inputs,
-        y: Labels = None,
-        sample_weight: Labels = None,
-        class_weight: Mapping[Any, float] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`.
-
-        Processes that share the batch all pass the whole batch. They begin with the weights of the
-        first process.
-
-        Raises:
-            ValueError: as for `fit`; and in all processes, if they have different batches.
-        """
-        weigh = self._weigh_classes(class_weight)
-        batch = pack_batch(self, x, y, sample_weight, labelled=True, weigh=weigh)
-        open_schedule_end(self)
-        batch = share_batch("train_on_batch", batch)
-        if self.optimizer is not None:
-            trainer.build_optimizer(self)
-            if not self._has_common_weights:
-                copy_weights(self)
-                self._has_common_weights = True
-        return keras.Model.train_on_batch(self, *batch, **kwargs)
-
-    @whole_batches()
-    @in_scope_of_model
-    def test_on_batch(
-        self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
-    ) -> Any:
-        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`.
-
-        Processes share the batch as in `train_on_batch`.
-        """
-        batch = pack_batch(self, x, y, sample_weight, labelled=True)
-        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
-
-    def _weigh_classes(self, class_weight):
-        """The function from encoded labels to the weights of their classes, or None."""
-        if class_weight is None:
-            return None
-        return self.data.labels.class_weighting(class_weight, self.loss)
