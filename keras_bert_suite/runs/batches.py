@@ -13,6 +13,7 @@ import keras
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import (
     compare_dataset,
+    is_dataset,
     list_sources,
     num_batches,
     preprocess_batches,
@@ -125,6 +126,11 @@ class RowBatches(grain.MapDataset):
         self._trains = trains
         self._num_batches = -(-len(order(0)) // batch_size)
 
+    @property
+    def batch_size(self):
+        """int, the rows of a batch, or None if an epoch has one batch of any size."""
+        return self._batch_size if self._num_batches > 1 else None
+
     def __len__(self):
         return self._num_batches
 
@@ -134,6 +140,31 @@ class RowBatches(grain.MapDataset):
         epoch, batch = divmod(index, self._num_batches)
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
         return self._rows.take(rows, epoch if self._trains else 0)
+
+
+def read(model, x, y=None, sample_weight=None, labelled=False, **given):
+    """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
+
+    Args:
+        model: task.
+        x, y, sample_weight: as for `Task.fit`.
+        labelled: bool, whether they are for `fit` or `evaluate`.
+        **given: arguments that are for rows, such as `batch_size`, and None for a dataset.
+
+    Returns:
+        `x` if it is a dataset, otherwise `Rows`.
+    """
+    model.check_parts()
+    if is_dataset(x):
+        _check_dataset(x, model, y=y, sample_weight=sample_weight, **given)
+        return x
+    return model.data.read(x, y, sample_weight, labelled)
+
+
+def pack_batch(model, x, y=None, sample_weight=None, labelled=False, weigh=None):
+    """(inputs, labels or None, weights or None) of one batch of rows, as for `Task.fit`."""
+    rows = model.data.window(read(model, x, y, sample_weight, labelled))
+    return keras.utils.unpack_x_y_sample_weight(pack_rows(model.data, labelled, weigh)(rows))
 
 
 def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out=None):
@@ -149,8 +180,9 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
         lay_out: as for `Batches`.
     """
     if not isinstance(given, Rows):
-        in_graph = data.takes_graphs and lay_out is None
-        return _share_dataset(data, given, weigh, lay_out, in_graph)
+        return _share(data, given, pack_elements(data, True, weigh), lay_out)
+    if weigh is not None:
+        check_one_weight(given.weights)
     windows = data.window(given)
     size = choose_size(batch_size)
     if not shuffle:
@@ -160,7 +192,7 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
         order = shuffled(len(windows), seed)
     else:
         order = shuffled_by_length(lengths, size, seed)
-    return _share_rows(data, RowBatches(windows, size, order), weigh, lay_out)
+    return _share(data, RowBatches(windows, size, order), pack_rows(data, True, weigh), lay_out)
 
 
 def evaluation_batches(data, given, batch_size=None, by_length=True):
@@ -171,10 +203,10 @@ def evaluation_batches(data, given, batch_size=None, by_length=True):
         by_length: bool, whether rows in memory come in the order of their lengths.
     """
     if not isinstance(given, Rows):
-        return _share_dataset(data, given)
+        return _share(data, given, pack_elements(data, True))
     windows = data.window(given)
     batches = batch_rows(windows, batch_size, data.lengths(windows) if by_length else None)[0]
-    return _share_rows(data, batches)
+    return _share(data, batches, pack_rows(data, True))
 
 
 def batch_rows(windows, batch_size, lengths=None):
@@ -230,7 +262,7 @@ def check_one_weight(weights):
         raise ValueError("Pass class_weight or sample_weight, not both.")
 
 
-def check_dataset(dataset, task, **given):
+def _check_dataset(dataset, model, **given):
     """Checks that a dataset has batches, and comes without arguments that are for rows.
 
     A dataset may have a method `check_task`, as `PretrainingBatches` has. All of `given` must be
@@ -250,27 +282,17 @@ def check_dataset(dataset, task, **given):
         )
     for source in list_sources(dataset):
         if hasattr(source, "check_task"):
-            source.check_task(task)
+            source.check_task(model)
 
 
-def _share_dataset(data, dataset, weigh=None, lay_out=None, in_graph=None):
-    return Batches(
-        dataset,
-        pack_elements(data, labelled=True, weigh=weigh),
-        lay_out,
-        find_groups(),
-        data.takes_graphs if in_graph is None else in_graph,
-        data.labels.have_fixed_shape,
-        is_joint=True,
-    )
-
-
-def _share_rows(data, batches, weigh=None, lay_out=None):
+def _share(data, batches, pack, lay_out=None):
+    """The `Batches` of a call that all replicas share."""
     return Batches(
         batches,
-        pack_rows(data, labelled=True, weigh=weigh),
+        pack,
         lay_out,
         find_groups(),
+        in_graph=data.takes_graphs and lay_out is None,
         fixed_labels=data.labels.have_fixed_shape,
         is_joint=True,
     )

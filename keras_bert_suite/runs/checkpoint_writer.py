@@ -2,14 +2,12 @@
 
 import pathlib
 import warnings
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self
+from typing import Self
 
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.run_checkpoints import write_checkpoint
-from keras_bert_suite.runs.variable_pieces import Pieces
 
 
 class CheckpointWriter:
@@ -20,25 +18,16 @@ class CheckpointWriter:
         keep: int, how many checkpoints are kept.
         asynchronous: bool, whether `write` returns before the checkpoint is on the disk.
         saved: int, the batches of the newest checkpoint in the directory.
-        write: function(directory, progress, arrays, keep), such as `write_checkpoint`.
 
     Attributes:
         saved: int, the batches of the newest checkpoint, as of the last `wait`.
         failure: the OSError of the last checkpoint, or None if it was written.
     """
 
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        keep: int,
-        asynchronous: bool,
-        saved: int,
-        write: Callable[[pathlib.Path, Progress, Any, int], int] = write_checkpoint,
-    ) -> None:
+    def __init__(self, directory: pathlib.Path, keep: int, asynchronous: bool, saved: int) -> None:
         self.saved = saved
         self.failure: OSError | None = None
         self._directory, self._keep, self._asynchronous = directory, keep, asynchronous
-        self._write = write
         self._thread = ThreadPoolExecutor(1)
         self._writing: Future[int] | None = None
 
@@ -51,14 +40,14 @@ class CheckpointWriter:
         finally:
             self._thread.shutdown()
 
-    def write(self, progress: Progress, arrays: Arrays | Pieces) -> None:
-        """Writes a checkpoint of arrays by name, or `Pieces`, which must not change any more.
+    def write(self, progress: Progress, arrays: Arrays) -> None:
+        """Writes a checkpoint of arrays by name, which must not change any more.
 
         Call `wait` before you copy them. Memory then holds one copy at most.
         """
         self.wait()
         self._writing = self._thread.submit(
-            self._write, self._directory, progress, arrays, self._keep
+            write_checkpoint, self._directory, progress, arrays, self._keep
         )
         if not self._asynchronous:
             self.wait()

@@ -4,7 +4,6 @@ import grain
 import keras
 
 from keras_bert_suite.data.input_dataset import list_sources
-from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
 from keras_bert_suite.replicas.processes import check_same, copy_from_leader, digest_batch
 from keras_bert_suite.runs.torch_generators import separate_generators
@@ -14,20 +13,17 @@ from keras_bert_suite.training.gradient_sums import list_accumulators
 COMPARED_BATCHES = 4
 
 
-def check_shares(optimizer, data, batch_size):
+def check_shares(optimizer, dataset):
     """Checks that replicas can share the batches of a `fit`.
 
-    A dataset may have a `batch_size`, as `PretrainingBatches` has.
+    A dataset may have a `batch_size`, as `RowBatches` and `PretrainingBatches` have.
     """
     num_replicas = count_replicas()
     if num_replicas == 1:
         return
-    if isinstance(data, Rows):
-        size = batch_size if batch_size < len(data) else None
-    else:
-        # The outermost dataset that knows it: a mixture has larger batches than its parts.
-        sizes = (getattr(source, "batch_size", None) for source in list_sources(data))
-        size = next((size for size in sizes if isinstance(size, int)), None)
+    # The outermost dataset that knows it: a mixture has larger batches than its parts.
+    sizes = (getattr(source, "batch_size", None) for source in list_sources(dataset))
+    size = next((size for size in sizes if isinstance(size, int)), None)
     if size is not None and size % num_replicas:
         near = max(size // num_replicas, 1) * num_replicas
         raise ValueError(
@@ -113,7 +109,7 @@ def _digest_batches(source):
     if not isinstance(source.dataset, grain.MapDataset):
         return None
     if source.num_batches is None:  # The dataset repeats without end.
-        places = range(COMPARED_BATCHES)
+        indices = range(COMPARED_BATCHES)
     else:
-        places = range(0, source.num_batches, -(-source.num_batches // COMPARED_BATCHES))
-    return [digest_batch(source.pack(source.dataset[place])) for place in places]
+        indices = range(0, source.num_batches, -(-source.num_batches // COMPARED_BATCHES))
+    return [digest_batch(source.pack(source.dataset[index])) for index in indices]

@@ -31,7 +31,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     owners = [*model._flatten_layers(), *metrics, model.optimizer]
     variables = [*model.variables, *model.metrics_variables]
     classes = {"SeedGenerator", *(type(each).__name__ for each in (*owners, *variables))}
-    groups = {
+    kinds = {
         "metrics": model.metrics_variables,
         "optimizer": model.optimizer.variables,
         "model": model.variables,
@@ -47,16 +47,16 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     }
     weight = re.compile("|".join(map(re.escape, sorted(weights, key=len, reverse=True))))
     named, known = {}, set()
-    for group, variables in groups.items():
+    for kind, variables in kinds.items():
         repeats: collections.Counter[str] = collections.Counter()
         for variable in variables:
             if id(variable) in known or _OF_A_FIT.search(variable.path):
                 continue
             known.add(id(variable))
             owner, _, last = number.sub(r"\1", variable.path).rpartition("/")
-            if group == "optimizer" and (found := weight.match(last)):
+            if kind == "optimizer" and (found := weight.match(last)):
                 last = weights[found[0]] + last[found.end() :]
-            name = "/".join(filter(None, (group, owner, last)))
+            name = "/".join(filter(None, (kind, owner, last)))
             repeats[name] += 1
             named[name if repeats[name] == 1 else f"{name}#{repeats[name]}"] = variable
     return named
@@ -64,6 +64,8 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
 
 def copy_variables(model: keras.Model) -> Arrays:
     """dict of name -> array, a copy of all variables at this moment.
+
+    Processes of JAX that hold the variables together must all call it.
 
     Raises:
         FloatingPointError: if a weight is not finite. A checkpoint of such a state is useless.
@@ -74,21 +76,24 @@ def copy_variables(model: keras.Model) -> Arrays:
     arrays = {}
     for name, variable in named_variables(model).items():
         dtype = keras.backend.standardize_dtype(variable.dtype)
-        array = np.array(ops.convert_to_numpy(variable), dtype, order="C")
-        if name.startswith("model/"):
-            check_finite(array, variable.path)
+        array = np.array(_read_whole(variable), dtype, order="C")
+        if name.startswith("model/") and not np.isfinite(array).all():
+            raise FloatingPointError(
+                f"{variable.path} holds values that are not finite. Nothing was saved, and the "
+                "last checkpoint is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, "
+                "which skip steps that are not finite, or lower the learning rate."
+            )
         arrays[name] = array
     return arrays
 
 
-def check_finite(array: np.ndarray, path: str) -> None:
-    """Raises FloatingPointError if a weight, or a piece of it, is not finite."""
-    if not np.isfinite(array).all():
-        raise FloatingPointError(
-            f"{path} holds values that are not finite. Nothing was saved, and the last checkpoint "
-            "is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, which skip steps that "
-            "are not finite, or lower the learning rate."
-        )
+def _read_whole(variable: keras.Variable) -> Any:
+    """The value of a variable, of which processes of JAX may hold a part each."""
+    if not has_joint_variables() or variable.value.is_fully_replicated:
+        return ops.convert_to_numpy(variable)
+    from jax.experimental.multihost_utils import process_allgather
+
+    return process_allgather(variable.value, tiled=True)
 
 
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:

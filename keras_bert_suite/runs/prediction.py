@@ -2,77 +2,131 @@
 
 import contextlib
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
 
+from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.input_dataset import num_batches
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import drop_copies, find_group, has_joint_variables
+from keras_bert_suite.replicas import (
+    drop_copies,
+    find_group,
+    has_joint_variables,
+    in_scope_of_model,
+    whole_batches,
+)
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.replicas.processes import compare_batches
 from keras_bert_suite.runs.batches import (
     Batches,
     batch_rows,
     choose_size,
+    pack_batch,
     pack_elements,
     pack_rows,
+    read,
 )
-from keras_bert_suite.runs.joint_start import check_shared
+from keras_bert_suite.runs.compiled_forward import compile_forward
+from keras_bert_suite.runs.joint_start import check_shared, share_batch
 from keras_bert_suite.runs.weight_lock import lock_weights
 
-
-def watch_prediction(callbacks):
-    """A context that watches the processes of a prediction, if they predict together.
-
-    It yields `callbacks` with those of the watch.
-    """
-    if not has_joint_variables():  # Each process of PyTorch predicts by itself.
-        return contextlib.nullcontext(callbacks)
-    return ProcessWatch("predict").watch(callbacks)
+#: Rows of which nothing is known any more but their outputs: those of a dataset that Keras reads.
+_UNKNOWN = Rows({})
 
 
-def predict(
-    model,
-    data,
-    given,
-    batch_size,
-    steps,
-    decode,
-    condense=None,
-    callbacks=None,
-    verbose="auto",
-):
-    """The answers of a model for rows or a dataset, in their order.
+class PredictingModel:
+    """A `keras.Model` with `data` and `answers`, whose `predict` takes rows or a dataset."""
 
-    Several threads may call it. Under JAX, threads wait for each other if their models share a
-    backbone. So a dataset may not predict with the same backbone in a thread of its own.
+    data: Any
+    answers: Any
 
-    Args:
-        model: task.
-        data: the data of the task, such as `TextData`.
-        given: `Rows`, or a user's dataset.
-        batch_size, steps, verbose, callbacks: as for `Task.predict`.
-        decode: function(outputs, windows). `windows` are the `Rows` that the model has seen. If
-            they are not known any more, as those of a dataset, they have no columns. Of `outputs`,
-            or of each array in it, element i belongs to entry i of `windows`.
-        condense: function(outputs, windows) that reduces the outputs for a batch to the values that
-            `decode` needs. It is for outputs that are too large to be kept. `windows` has the class
-            of the batch's rows, but may hold more rows.
-    """
-    if has_joint_variables() and not find_group().leads:
-        verbose = 0
-    with lock_weights(model):
-        kwargs = {"verbose": verbose, "callbacks": callbacks}
-        if not isinstance(given, Rows):
-            return _predict_dataset(model, data, given, steps, decode, condense, **kwargs)
-        if steps is not None:
-            given = given.take(slice(steps * choose_size(batch_size)))
-        return _predict_rows(model, data, given, batch_size, decode, condense, **kwargs)
+    @in_scope_of_model
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the answers in the order of the rows; see `keras.Model.predict`.
+
+        Each process of PyTorch answers all rows itself, and waits for no other process. Under a
+        `keras.distribution` of JAX all processes predict the same rows together.
+
+        Several threads may call it. Under JAX, threads wait for each other if their models share a
+        backbone. So a dataset may not predict with the same backbone in a thread of its own.
+
+        Args:
+            x, batch_size: as for `fit`.
+            steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
+            **kwargs: `verbose` and `callbacks`, as in Keras.
+
+        Raises:
+            ValueError: in all processes of JAX, if they have different models, arguments or rows.
+        """
+        answers = self.answers
+        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
+
+    @whole_batches()
+    def predict_with(
+        self,
+        decode: Callable[[Any, Any], Any],
+        x: Inputs,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        condense: Callable[[Any, Any], Any] | None = None,
+        callbacks: Any = None,
+        verbose: str | int = "auto",
+    ) -> Any:
+        """Predicts with other answers than those of `predict`.
+
+        Args:
+            decode: function(outputs, rows) that returns the answers. `rows` are the `Rows` that the
+                model has seen. Of `outputs`, or of each array in it, element i belongs to entry i
+                of them. For a dataset that is not read row by row they have no columns.
+            condense: function(outputs, rows) that reduces the outputs for a batch to what `decode`
+                needs, for outputs that are too large to be kept; None keeps them. `rows` has the
+                class of the batch's rows, but may hold more rows.
+            x, batch_size, steps, callbacks, verbose: as for `predict`.
+        """
+        watch: Any = contextlib.nullcontext(callbacks)
+        if has_joint_variables():  # Each process of PyTorch predicts by itself.
+            watch = ProcessWatch("predict").watch(callbacks)
+            verbose = verbose if find_group().leads else 0
+        with watch as callbacks:
+            given = read(self, x, batch_size=batch_size)
+            kwargs = {"verbose": verbose, "callbacks": callbacks}
+            with lock_weights(self):
+                if not isinstance(given, Rows):
+                    return _predict_dataset(self, given, steps, decode, condense, **kwargs)
+                if steps is not None:
+                    given = given.take(slice(steps * choose_size(batch_size)))
+                return _predict_rows(self, given, batch_size, decode, condense, **kwargs)
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
+        if keras.config.backend() != "torch" or not self.jit_compile:
+            return super().make_predict_function(force)
+        if self.predict_function is None or force:
+            self.predict_function: Any = compile_forward(self)
+        return self.predict_function
+
+    @whole_batches()
+    def predict_on_batch(self, x: Inputs) -> Any:
+        """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
+        batch = pack_batch(self, x)
+        if has_joint_variables():
+            batch = share_batch("predict_on_batch", batch)
+        with lock_weights(self):
+            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
 
 
-def _predict_rows(model, data, rows, batch_size, decode, condense, **kwargs):
+def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
+    data = model.data
     windows = data.window(rows)
     if not len(windows):
         _check_shared(model, None, 0)
@@ -90,11 +144,11 @@ def _predict_rows(model, data, rows, batch_size, decode, condense, **kwargs):
         for batch in _run_batches(model, source.packed(), source.num_batches, **kwargs)
         for output in (condense(batch, windows) if condense else batch)
     ]
-    return decode([outputs[place] for place in order], windows)
+    return decode([outputs[number] for number in order], windows)
 
 
-def _predict_dataset(model, data, dataset, steps, decode, condense, **kwargs):
-    steps = steps or num_batches(dataset)
+def _predict_dataset(model, dataset, steps, decode, condense, **kwargs):
+    data, steps = model.data, steps or num_batches(dataset)
     if not _has_open_outputs(model):
         source = Batches(
             dataset,
@@ -104,7 +158,7 @@ def _predict_dataset(model, data, dataset, steps, decode, condense, **kwargs):
         )
         _check_shared(model, source, steps)
         outputs = keras.Model.predict(model, source.packed(), steps=steps, **kwargs)
-        return decode(outputs, Rows({}))
+        return decode(outputs, _UNKNOWN)
 
     read = []
 

@@ -10,13 +10,9 @@ checkpoints/
     variables.safetensors   weights, random states, optimizer, metrics
   step-00002000/
 ```
-
-Several processes of JAX that share a run write several files of variables, see
-`joint_checkpoints.py`.
 """
 
 import dataclasses
-import json
 import pathlib
 import shutil
 import uuid
@@ -32,10 +28,8 @@ from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, writ
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.runs.progress import Progress
-from keras_bert_suite.runs.variable_pieces import Pieces, join_pieces
 
-#: The formats of checkpoints with one file of variables, and with a piece of each process.
-FORMAT, JOINT_FORMAT = 1, 2
+FORMAT = 1
 MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
 
 
@@ -45,37 +39,27 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
     It returns `progress.batches`. An OSError, for example on a full disk, leaves earlier
     checkpoints intact.
     """
-    path = locate(directory, progress)
+    path = directory / f"step-{progress.batches:08d}"
     if path.exists():
         # The checkpoint at `path` is damaged: the run has resumed from an older checkpoint.
         remove_checkpoint(path)
     with atomic_directory(path) as folder:
         write_safetensors(folder / VARIABLES, arrays)
-        write_json(folder / MANIFEST, describe_run(progress, FORMAT))
+        write_json(folder / MANIFEST, _describe_run(progress))
         write_checksums(folder)
-    remove_oldest(directory, path, keep)
+    for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
+        remove_checkpoint(old)
     return progress.batches
 
 
-def locate(directory: pathlib.Path, progress: Progress) -> pathlib.Path:
-    """The path of the checkpoint of this progress."""
-    return directory / f"step-{progress.batches:08d}"
-
-
-def describe_run(progress: Progress, format_: int) -> dict[str, Any]:
+def _describe_run(progress: Progress) -> dict[str, Any]:
     """The content of a manifest."""
     return {
-        "format": format_,
+        "format": FORMAT,
         "progress": dataclasses.asdict(progress),
         "backend": keras.config.backend(),
         "keras": keras.__version__,
     }
-
-
-def remove_oldest(directory: pathlib.Path, newest: pathlib.Path, keep: int) -> None:
-    """Removes the checkpoints before `newest`, all but `keep` of them with `newest` counted."""
-    for old in [p for p in _list_checkpoints(directory) if p.name <= newest.name][:-keep]:
-        remove_checkpoint(old)
 
 
 def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
@@ -110,22 +94,13 @@ def read_arrays(path: pathlib.Path) -> Arrays:
     """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
     from safetensors.numpy import load_file
 
-    pieces = _list_pieces(path)
     with reading(path):
-        if not pieces:
-            return load_file(path / VARIABLES)
-        return join_pieces((_read_piece(path / name) for name in pieces), path)
-
-
-def read_manifest(path: pathlib.Path) -> dict[str, Any]:
-    """The manifest of a checkpoint. Raises OSError or ValueError if there is none."""
-    with reading(path / MANIFEST):
-        return parse_json((path / MANIFEST).read_bytes())
+        return load_file(path / VARIABLES)
 
 
 def _read_progress(path: pathlib.Path) -> Progress:
     """The `Progress` of a checkpoint. Raises OSError or ValueError if the checkpoint is damaged."""
-    names = [MANIFEST, *(_list_pieces(path) or [VARIABLES])]
+    names = (MANIFEST, VARIABLES)
     missing = [name for name in (*names, CHECKSUMS) if not (path / name).is_file()]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
@@ -134,30 +109,11 @@ def _read_progress(path: pathlib.Path) -> Progress:
         if describe_checksums(path, [name]).encode().rstrip() not in wanted:
             size = (path / name).stat().st_size
             raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
-    manifest = read_manifest(path)
     with reading(path / MANIFEST):
-        if manifest["format"] not in (FORMAT, JOINT_FORMAT):
-            raise ValueError(
-                f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT} or {JOINT_FORMAT}"
-            )
-        absent = set(manifest.get("pieces", ())) - set(names)
-        if absent:
-            raise ValueError(f"{', '.join(sorted(absent))} missing")
+        manifest = parse_json((path / MANIFEST).read_bytes())
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
         return Progress(**manifest["progress"])
-
-
-def _list_pieces(path: pathlib.Path) -> list[str]:
-    """The names of the pieces in a checkpoint; none if one file has all variables."""
-    return sorted(piece.name for piece in path.glob("piece-*.safetensors"))
-
-
-def _read_piece(path: pathlib.Path) -> Pieces:
-    from safetensors import safe_open
-    from safetensors.numpy import load_file
-
-    with safe_open(path, framework="numpy") as file:
-        shapes = json.loads(file.metadata()["shapes"])
-    return Pieces(load_file(path), shapes)
 
 
 def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:

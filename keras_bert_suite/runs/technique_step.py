@@ -50,18 +50,18 @@ def take_step(model: Any, *arguments: Any) -> Any:
 
 def _take_stateless_step(model, state, batch):
     trainable, _, optimizer, _ = state
-    groups = (
+    kinds = (
         model.trainable_variables,
         model.non_trainable_variables,
         model.optimizer.variables,
         model.metrics_variables,
     )
-    pairs = [zip(group, values, strict=True) for group, values in zip(groups, state, strict=True)]
-    with keras.StatelessScope([pair for group in pairs for pair in group]) as scope:
+    pairs = [zip(kind, values, strict=True) for kind, values in zip(kinds, state, strict=True)]
+    with keras.StatelessScope([pair for kind in pairs for pair in kind]) as scope:
         gradients, logs = _make_gradients(model, batch)
     trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
     _, non_trainable, _, metrics = (
-        [scope.get_current_value(variable) for variable in group] for group in groups
+        [scope.get_current_value(variable) for variable in kind] for kind in kinds
     )
     return logs, (trainable, non_trainable, optimizer, metrics)
 

@@ -16,7 +16,7 @@ PREFIX = "torch_generators/"
 
 
 def copy_generators() -> Arrays:
-    """The states of the generators of all processes. All processes call this at the same place.
+    """The states of the generators of all processes. All processes call this at the same point.
 
     They are uint8 arrays by name, none under other backends. The names of the first process have no
     number, so that a run may resume with another number of processes.
@@ -55,7 +55,7 @@ def restore_generators(arrays: Arrays) -> None:
 def separate_generators() -> None:
     """Gives each process random numbers of its own. The first process keeps its states.
 
-    Users seed all processes alike. Then all replicas would drop the same places of their rows.
+    Users seed all processes alike. Then all replicas would drop the same positions of their rows.
     """
     if keras.config.backend() != "torch":
         return

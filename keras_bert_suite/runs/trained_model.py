@@ -1,19 +1,26 @@
 """A model as the trainer wants it: its replicas share each batch."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.replicas import (
     count_replicas,
     find_groups,
+    in_scope_of_model,
     join_rows,
     split_rows,
     take_first_share,
+    whole_batches,
 )
 from keras_bert_suite.replicas.processes import summed_variables
+from keras_bert_suite.runs.batches import pack_batch
+from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.technique_step import take_step
+from keras_bert_suite.runs.trainer import build_optimizer
+from keras_bert_suite.training import open_schedule_end
 
 
 class TrainedModel:
@@ -26,6 +33,9 @@ class TrainedModel:
 
     #: The `Technique` of `compile`, or None.
     technique: Any = None
+
+    #: Whether `train_on_batch` has given all processes the weights of the first.
+    _has_common_weights = False
 
     #: The paths of weights that no output depends on, such as the pooler's. They have no gradient,
     #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
@@ -71,6 +81,53 @@ class TrainedModel:
             return result
         outputs, state = result
         return join_rows(outputs), state
+
+    @whole_batches()
+    @in_scope_of_model
+    def train_on_batch(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`.
+
+        Processes that share the batch all pass the whole batch. They begin with the weights of the
+        first process.
+
+        Raises:
+            ValueError: as for `fit`; and in all processes, if they have different batches.
+        """
+        weigh = self._weigh_classes(class_weight)
+        batch = pack_batch(self, x, y, sample_weight, labelled=True, weigh=weigh)
+        open_schedule_end(self)
+        batch = share_batch("train_on_batch", batch)
+        if self.optimizer is not None:
+            build_optimizer(self)
+            if not self._has_common_weights:
+                copy_weights(self)
+                self._has_common_weights = True
+        return keras.Model.train_on_batch(self, *batch, **kwargs)
+
+    @whole_batches()
+    @in_scope_of_model
+    def test_on_batch(
+        self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
+    ) -> Any:
+        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`.
+
+        Processes share the batch as in `train_on_batch`.
+        """
+        batch = pack_batch(self, x, y, sample_weight, labelled=True)
+        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
+
+    def _weigh_classes(self, class_weight):
+        """The function from encoded labels to the weights of their classes, or None."""
+        if class_weight is None:
+            return None
+        return self.data.labels.class_weighting(class_weight, self.loss)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Changes what the loss and the metrics get: (y, y_pred, sample_weight).

@@ -1,15 +1,10 @@
-"""Trains and evaluates a model on the rows or the dataset of a user. It knows no task."""
+"""Trains and evaluates a model on batches. It knows no task."""
 
 import keras
 
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_group
-from keras_bert_suite.runs.batches import (
-    check_one_weight,
-    choose_size,
-    evaluation_batches,
-    training_batches,
-)
+from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
 from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
@@ -17,22 +12,49 @@ from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.training import set_schedule_length
 
 
+def hold_out(model, given, validation_data=None, validation_split=None, batch_size=None):
+    """Sets apart what a `fit` validates on.
+
+    Args:
+        model: task.
+        given: `Rows` or a dataset, from `read`.
+        validation_data, validation_split: as for `Task.fit`.
+        batch_size: int, the size of the batches of `validation_data`, or None.
+
+    Returns:
+        (`Rows` or a dataset to train on; the same to validate on, or None).
+    """
+    if validation_split and not isinstance(given, Rows):
+        raise ValueError(
+            "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+        )
+    if validation_data is None:
+        return given.split(validation_split) if validation_split else (given, None)
+    if not isinstance(validation_data, (tuple, list)):
+        held_out = read(model, validation_data, labelled=True, validation_batch_size=batch_size)
+        return given, held_out
+    needs_labels = model.data.labels.are_needed
+    sizes = (2, 3) if needs_labels else (1, 2, 3)
+    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
+        alone = "" if needs_labels else "(x,), "
+        raise ValueError(
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
+            f"{type(validation_data).__name__} of {len(validation_data)}."
+        )
+    return given, read(model, *validation_data, labelled=True)
+
+
 def fit(
     model,
-    data,
-    given,
+    make_batches,
     held_out,
     *,
-    batch_size,
-    validation_batch_size,
-    shuffle,
-    weigh,
-    lay_out,
     epochs,
     initial_epoch,
     steps_per_epoch,
     validation_steps,
     callbacks,
+    shuffle,
     verbose,
     **kwargs,
 ):
@@ -40,10 +62,8 @@ def fit(
 
     Args:
         model: `keras.Model`, such as a task.
-        data: what reads and packs the batches, such as `TextData`.
-        given: `Rows`, or a user's dataset.
-        held_out: the same to validate on, or None.
-        weigh, lay_out: as for `training_batches`.
+        make_batches: function from the seed of the run to its `Batches`.
+        held_out: the `Batches` to validate on, or None.
         Others: as for `Task.fit`.
 
     Returns:
@@ -51,31 +71,19 @@ def fit(
     """
     checkpoint, callbacks = find_training_checkpoint(callbacks)
     progress = find_progress(model.optimizer, checkpoint)
-    check_shares(model.optimizer, given, choose_size(batch_size))
-    if weigh is not None and isinstance(given, Rows):
-        check_one_weight(given.weights)
-    training = training_batches(data, given, batch_size, shuffle, progress.seed, weigh, lay_out)
-    validation = None
-    if held_out is not None:
-        validation = evaluation_batches(data, held_out, validation_batch_size or batch_size)
+    training = make_batches(progress.seed)
+    check_shares(model.optimizer, training.dataset)
     run = TrainingRun(
-        training,
-        validation,
-        progress=progress,
-        epochs=epochs,
-        initial_epoch=initial_epoch,
-        steps_per_epoch=steps_per_epoch,
-        validation_steps=validation_steps,
+        training, held_out, progress, epochs, initial_epoch, steps_per_epoch, validation_steps
     )
-    set_schedule_length(model, progress.first_step, run.total, callbacks)
+    set_schedule_length(model, progress.first_step, run.total)
     build_optimizer(model)
     start_jointly(model, run)
     return run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
 
 
-def evaluate(model, data, given, batch_size, steps, callbacks, verbose, **kwargs):
-    """The loss and metrics of a model. Arguments: as for `fit` and `Task.evaluate`."""
-    batches = evaluation_batches(data, given, batch_size, by_length=steps is None)
+def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
+    """The loss and metrics of a model over `Batches`. Others: as for `Task.evaluate`."""
     steps = steps or batches.num_batches
     check_shared(model, {"data": batches}, steps=steps)
     with lock_weights(model):
@@ -90,6 +98,10 @@ def evaluate(model, data, given, batch_size, steps, callbacks, verbose, **kwargs
 
 
 def build_optimizer(model):
-    """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""
+    """Makes the optimizer's variables.
+
+    If a step made them, TensorFlow would trace it twice, and name those of an inner optimizer in
+    another way than a checkpoint does.
+    """
     if model.optimizer is not None and not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)

@@ -2,24 +2,22 @@
 
 import contextlib
 import dataclasses
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_bert_suite.annotations import Arrays, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.replicas import find_group, has_joint_variables
 from keras_bert_suite.replicas.processes import (
+    exchange,
     is_true_anywhere,
     run_on_leader,
     summed_variables,
 )
 from keras_bert_suite.runs.checkpoint_writer import CheckpointWriter
-from keras_bert_suite.runs.joint_checkpoints import JointCheckpoints
 from keras_bert_suite.runs.model_variables import (
     assign_value,
     copy_variables,
@@ -27,11 +25,10 @@ from keras_bert_suite.runs.model_variables import (
 )
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.resumption import check_resumable, restore_model
-from keras_bert_suite.runs.run_checkpoints import find_checkpoint, write_checkpoint
+from keras_bert_suite.runs.run_checkpoints import find_checkpoint
 from keras_bert_suite.runs.sigterm import SigtermFlag
 from keras_bert_suite.runs.step_watchdog import StepWatchdog
 from keras_bert_suite.runs.torch_generators import copy_generators, restore_generators
-from keras_bert_suite.runs.variable_pieces import cut_pieces
 from keras_bert_suite.training.gradient_sums import summed_accumulators
 
 
@@ -55,11 +52,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     loss or a gradient was not finite.
 
     If processes share the run, the first process writes and reads the checkpoints, and hands the
-    state to the others. Under JAX each process writes its own file, see `joint_checkpoints.py`, and
-    they share the folder. So a run may resume with another number of processes. SIGTERM in any
-    process ends the training of all of them after the same batch. If gradients are accumulated, the
-    checkpoint holds their sum over the processes, and a run that resumes in the middle of a step
-    adds them in another order: it equals an uninterrupted run up to rounding.
+    state to the others. Under JAX all processes read them, so they share the folder. A run may
+    resume with another number of processes. SIGTERM in any process ends the training of all of them
+    after the same batch. If gradients are accumulated, the checkpoint holds their sum over the
+    processes, and a run that resumes in the middle of a step adds them in another order: it equals
+    an uninterrupted run up to rounding.
 
     The callback does not restore the state of other callbacks. A checkpoint of one backend can be
     resumed under another backend. The dropout masks then differ.
@@ -148,10 +145,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_resumable(
             dataset, steps_per_epoch, model.steps_per_execution, self.progress, self._path
         )
-        if not model.optimizer.built:
-            # If they were built within a step, the variables of an inner optimizer would have other
-            # names under TensorFlow.
-            model.optimizer.build(model.trainable_variables)
         self._metrics, self._generators = {}, {}
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
@@ -162,11 +155,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._initial_epoch = initial_epoch
         self.terminated = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
-        write: Callable[..., int] = write_checkpoint
-        if has_joint_variables():
-            attempt = run_on_leader(lambda: uuid.uuid4().hex)
-            write = JointCheckpoints(find_group(), attempt).write
-        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done, write)
+        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done)
         with self._sigterm.listen(), writer as self._writer:
             try:
                 yield
@@ -232,7 +221,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.wait()
         # Only the first process knows whether its last checkpoint was written.
-        if is_true_anywhere(self.progress.batches != self._writer.saved):
+        if any(exchange(self.progress.batches != self._writer.saved)):
             self._save()
             self._writer.wait()
         if self._writer.failure is not None:
@@ -241,9 +230,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _save(self) -> None:
         # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
-        if has_joint_variables():
-            self._writer.write(self.progress, cut_pieces(self.model))
-            return
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
         with (
@@ -251,10 +237,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             summed_accumulators(self.model.optimizer),
         ):
             # The first process alone writes. A weight that is not finite is an error in all.
-            variables: dict[str, np.ndarray] = {}
-            run_on_leader(lambda: variables.update(copy_variables(self.model)))
+            arrays = dict(random_states)
+
+            def copy() -> None:
+                arrays.update(copy_variables(self.model))
+
+            if has_joint_variables():
+                copy()
+            else:
+                run_on_leader(copy)
         if find_group().leads:
-            self._writer.write(self.progress, {**variables, **random_states})
+            self._writer.write(self.progress, arrays)
         else:
             self._writer.saved = self.progress.batches
 

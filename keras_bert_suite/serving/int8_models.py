@@ -38,7 +38,7 @@ def read_calibration(task, texts):
     """
     if texts is None:
         return None
-    rows = task.data.window(task.read(texts))
+    rows = task.data.window(task.data.read(texts))
     if not len(rows):
         raise ValueError("calibration_texts has no rows; int8 needs a few hundred texts.")
     number = min(len(rows), MOST_CALIBRATION_ROWS)

@@ -1,6 +1,5 @@
 """The guesses for masked tokens in the graph of a SavedModel."""
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.text_words import decode_texts
@@ -98,4 +97,4 @@ class ServedMasks(ServedTask):
             sequence_length=self.task.preprocessor.sequence_length,
             template=tokenizer.row_template,
         )
-        return select_inputs(self.task.backbone, packed)
+        return self.task.data.encoder.select(packed)

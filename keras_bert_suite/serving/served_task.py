@@ -4,7 +4,6 @@ import functools
 
 from keras import ops
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
@@ -63,7 +62,7 @@ class ServedTask:
 
         packed = self.packer.pack(*texts) if self.packer else self.task.data.pack_texts(texts)
         # The padding masks of KerasHub are bool.
-        inputs = select_inputs(self.task.backbone, packed)
+        inputs = self.task.data.encoder.select(packed)
         return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 
     @functools.cached_property

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
@@ -61,15 +60,15 @@ class ServedSpans(ServedTask):
         is_null = ~tf.math.is_finite(best)
         null_odds = tf.where(is_null, NO_SPAN_ODDS, nulls - best)
         highest = best
-        if task.answers.no_answer_threshold is not None:
-            is_null |= null_odds > task.answers.no_answer_threshold
+        if task.no_answer_threshold is not None:
+            is_null |= null_odds > task.no_answer_threshold
             highest = tf.maximum(best, nulls)
         # The probability of the best span, or of no answer, among all of them.
         highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
         totals = windows.total * tf.exp(windows.best - tf.gather(highest, row_ids))
         total = tf.math.unsorted_segment_sum(totals, row_ids, num_rows)
         chosen = best
-        if task.answers.no_answer_threshold is not None:
+        if task.no_answer_threshold is not None:
             total += tf.exp(nulls - highest)
             chosen = tf.where(is_null, nulls, best)
 
@@ -122,7 +121,7 @@ class ServedSpans(ServedTask):
             where = [column[part] for column in where]
             query = (question[0], question[1][part], question[2][part])
             packed = packer.pack_tokens(window_ids, *where, queries=[query])
-            scores = task(select_inputs(task.backbone, packed), training=False)
+            scores = task(task.data.encoder.select(packed), training=False)
             tokens = packed["token_indices"]
             place = tokens - where[0][:, None]
             is_own = (place >= own_starts[part][:, None]) & (place < own_ends[part][:, None])

@@ -2,7 +2,6 @@
 
 import keras_hub
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
 
@@ -38,7 +37,7 @@ class ServedTargets(ServedTask):
         packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
         )
-        return select_inputs(self.encoder, packed)
+        return self.task.data.encoder.select(packed)
 
     def answer_ids(self, packed):
         """Writes the targets of packed sources.

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any
 
-from keras_bert_suite.models.model_inputs import select_inputs
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
 from keras_bert_suite.serving.window_batches import run_in_batches
@@ -138,7 +137,7 @@ def run_windows(task, packer, ids, read):
     def run(begin, end):
         first_tokens = starts[begin:end]
         packed = packer.pack_tokens(ids.flat_values, first_tokens, lengths[begin:end])
-        outputs = task(select_inputs(task.backbone, packed), training=False)
+        outputs = task(task.data.encoder.select(packed), training=False)
         indices = packed["token_indices"]
         places = indices - first_tokens[:, None]
         own = own_starts[begin:end], own_ends[begin:end]

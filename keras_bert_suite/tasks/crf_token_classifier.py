@@ -9,8 +9,8 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.tasks.answers.chains import ChainAnswers
-from keras_bert_suite.tasks.data.chains import ChainData, ChainTags
+from keras_bert_suite.tasks.answers.words import ChainAnswers
+from keras_bert_suite.tasks.data.labels import ChainTags
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
@@ -72,7 +72,6 @@ class CrfTokenClassifier(TokenClassifier):
     Source: Lample et al., 2016 (https://arxiv.org/abs/1603.01360), section 2.2.
     """
 
-    data_cls = ChainData
     # The new labels of a new head may be of another scheme.
     head_defaults = {"input_names": None, "scheme": "auto"}
 
@@ -81,25 +80,13 @@ class CrfTokenClassifier(TokenClassifier):
         backbone: keras_hub.models.Backbone,
         num_classes: int | None = None,
         *,
-        label_names: Sequence[str] | None = None,
-        preprocessor: keras.layers.Layer | None = None,
-        dropout: float = 0.1,
-        input_names: str | Sequence[str] | None = None,
         scheme: str | None = "auto",
         constrained_training: bool = False,
         **kwargs: Any,
     ) -> None:
         self._scheme_argument = scheme
         self._constrained_training = constrained_training
-        super().__init__(
-            backbone,
-            num_classes,
-            label_names=label_names,
-            preprocessor=preprocessor,
-            dropout=dropout,
-            input_names=input_names,
-            **kwargs,
-        )
+        super().__init__(backbone, num_classes, **kwargs)
 
     def make_outputs(self, logits: Tensor, label_names: Sequence[str]) -> Tensor:
         scheme = (
@@ -117,9 +104,7 @@ class CrfTokenClassifier(TokenClassifier):
         return self.crf(logits)
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         # The heads of other libraries have only the emission layer.
         return arguments, [*new_parts, "crf/.*"]

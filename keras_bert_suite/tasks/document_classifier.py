@@ -1,20 +1,19 @@
 """Classifies documents of any length: one answer for all windows of a document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
 import keras_hub
 from keras import ops
 
-from keras_bert_suite.annotations import Activation, Config, Tensor
+from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.hidden_states import check_pooled, open_new_pooling
-from keras_bert_suite.tasks.problem_types import SingleLabel
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 
 
@@ -71,7 +70,6 @@ class DocumentClassifier(TextClassifier):
     # `BertBackbone` here, it could choose this class.
     backbone_cls = keras_hub.models.Backbone
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
-    data_cls = DocumentData
 
     max_windows = part_attribute("data", "max_windows")
     stride = part_attribute("data", "stride")
@@ -82,15 +80,7 @@ class DocumentClassifier(TextClassifier):
         backbone: keras_hub.models.Backbone,
         num_classes: int | None = None,
         *,
-        label_names: Sequence[str] | None = None,
-        problem_type: str = SingleLabel.name,
-        pooling: str | Mapping[str, Any] | keras.layers.Layer | None = None,
         window_pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
-        preprocessor: keras.layers.Layer | None = None,
-        dropout: float = 0.1,
-        activation: Activation | None = None,
-        thresholds: Sequence[float] | None = None,
-        input_names: str | Sequence[str] | None = None,
         max_windows: int = 32,
         stride: int | None = None,
         query_length: int | None = None,
@@ -100,29 +90,20 @@ class DocumentClassifier(TextClassifier):
         check_integer("max_windows", max_windows, at_least=1)
         if training_windows is not None:
             check_integer("training_windows", training_windows, at_least=1)
+        self._window_settings = {
+            "max_windows": max_windows,
+            "stride": stride,
+            "query_length": query_length,
+        }
         dtype = backbone.dtype_policy
         self.window_pooling = get_pooling(window_pooling, dtype=dtype.name, name="window_pooling")
         self.window_sampler = None
         if training_windows is not None:
             self.window_sampler = WindowSampler(training_windows, name="window_sampler")
-        super().__init__(
-            backbone,
-            num_classes,
-            label_names=label_names,
-            problem_type=problem_type,
-            pooling=pooling,
-            preprocessor=preprocessor,
-            dropout=dropout,
-            activation=activation,
-            thresholds=thresholds,
-            input_names=input_names,
-            **kwargs,
-        )
+        super().__init__(backbone, num_classes, **kwargs)
 
-        # === Data ===
-        self.max_windows = max_windows
-        self.stride = stride
-        self.query_length = query_length
+    def make_data(self, *arguments: Any) -> DocumentData:
+        return DocumentData(*arguments, **self._window_settings)
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic (B, W, L)."""
@@ -151,9 +132,7 @@ class DocumentClassifier(TextClassifier):
         return (*super().pooling_layers, self.window_pooling)
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, [*new_parts, *open_new_pooling(arguments, "window_pooling")]
 

@@ -12,7 +12,6 @@ from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
 from keras_bert_suite.models.electra_generator import ElectraGenerator
-from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
@@ -82,8 +81,6 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     """
 
     backbone_cls = ElectraBackbone
-    preprocessor_cls = SegmentPacker
-    data_cls = PretrainingData
     default_rate = 5e-4  # Of the small model.
     warmup_ratio = 0.01
 
@@ -106,7 +103,6 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.generator = ElectraGenerator(backbone, generator_width)
         self.masked_lm = make_masked_lm_head(self.generator)
         self.sampler = ReplacementSampler(seed, name="sampler")
@@ -128,7 +124,8 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         self.unused_paths = find_unused(backbone) | find_unused(self.generator)
 
         # === Data ===
-        self.data = self.data_cls(self.preprocessor, EncoderInputs.of(backbone))
+        self.data = PretrainingData(preprocessor, EncoderInputs.of(backbone))
+        self.preprocessor = preprocessor
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -138,9 +135,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         self.seed = seed
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         # A checkpoint holds a discriminator or a generator, and this is its discriminator.
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, ["generator/.*", "masked_lm/.*", *new_parts]
@@ -190,8 +185,17 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         }
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """The labels that follow from the drawn tokens."""
-        return label_tokens(x, y, y_pred, sample_weight)
+        """Makes the labels of the discriminator: 1 for a token that is not the original."""
+        seen, positions = y_pred["token_ids"], x["mask_positions"]
+        replaced = ops.not_equal(seen, write_tokens(seen, positions, y["mlm"]))
+        predictions = ops.ones_like(positions, dtype="float32")
+        if sample_weight is not None:
+            predictions = sample_weight["mlm"]
+        return (
+            {"mlm": y["mlm"], "rtd": ops.cast(replaced, "float32")},
+            {"mlm": y_pred["mlm"], "rtd": y_pred["rtd"]},
+            {"mlm": predictions, "rtd": ops.cast(x["padding_mask"] > 0, "float32")},
+        )
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `perplexity`."""
@@ -204,29 +208,3 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
             "generator_width": self.generator_width,
             "seed": self.seed,
         }
-
-
-def label_tokens(
-    x: dict[str, Tensor], y: dict[str, Tensor], y_pred: dict[str, Tensor], sample_weight: Any
-) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
-    """Makes the labels of the discriminator: 1 for a token that is not the original.
-
-    Args:
-        x: dict with `padding_mask` and `mask_positions`.
-        y: dict with `mlm`, int (B, P), the original tokens.
-        y_pred: dict of the outputs of `ElectraPretrainer`.
-        sample_weight: dict with `mlm`, float (B, P), or None.
-
-    Returns:
-        (y, y_pred, sample_weight), each a dict with `mlm` (B, P, ...) and `rtd` (B, L).
-    """
-    seen, positions = y_pred["token_ids"], x["mask_positions"]
-    replaced = ops.not_equal(seen, write_tokens(seen, positions, y["mlm"]))
-    predictions = ops.ones_like(positions, dtype="float32")
-    if sample_weight is not None:
-        predictions = sample_weight["mlm"]
-    return (
-        {"mlm": y["mlm"], "rtd": ops.cast(replaced, "float32")},
-        {"mlm": y_pred["mlm"], "rtd": y_pred["rtd"]},
-        {"mlm": predictions, "rtd": ops.cast(x["padding_mask"] > 0, "float32")},
-    )

@@ -7,10 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
-from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.tasks.base.token_states import (
@@ -18,11 +15,7 @@ from keras_bert_suite.tasks.base.token_states import (
     find_unused,
     list_missing_poolers,
 )
-from keras_bert_suite.tasks.data.input_checks import (
-    EncoderInputs,
-    check_in_memory,
-    check_input_names,
-)
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import EntitySpans
 from keras_bert_suite.tasks.data.words import EntitySpanData
 from keras_bert_suite.training import SpanLoss, is_loss_of_keras
@@ -75,10 +68,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     Source: Su et al., 2022 (https://arxiv.org/abs/2208.03054).
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     head_name = "entity_spans"
-    data_cls = EntitySpanData
     global_tokens = "none"
 
     def __init__(
@@ -104,7 +94,6 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.head = head
         self.head_dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="head_dropout")
 
@@ -120,18 +109,16 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
 
         # === Data and Answers ===
         labels = EntitySpans(label_names)
-        names = check_input_names(input_names)
-        self.data = self.data_cls(self.preprocessor, EncoderInputs.of(backbone), labels, names)
+        self.data = EntitySpanData(preprocessor, EncoderInputs.of(backbone), labels, input_names)
         self.answers = EntitySpanAnswers(labels)
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         new_parts = [*new_parts, *list_missing_poolers(checkpoint)]
         if arguments.get("head") is not None:
@@ -168,19 +155,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         Returns:
             dict, see `score_spans`.
         """
-        check_in_memory(rows)
-        read = self.data.read(rows, spans)
-        if read.is_packed:
-            raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
-        wanted = [
-            [(start, end, self.label_names[kind]) for start, end, kind in row]
-            for row in read.labels
-        ]
-        found = [
-            [(entity.start, entity.end, entity.label) for entity in row]
-            for row in self.predict(rows, batch_size, verbose=0)
-        ]
-        return score_spans(wanted, found)
+        return self.score_with(self.answers.score, rows, spans, batch_size)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}

@@ -49,20 +49,20 @@ def pool_summary(
         if "pooled_output" in outputs:
             return outputs["pooled_output"]
         outputs = outputs["sequence_output"]
-    return take_summary(outputs, inputs.get("padding_mask"), find_place(backbone))
+    return take_summary(outputs, inputs.get("padding_mask"), find_summary_place(backbone))
 
 
-def find_place(backbone: keras_hub.models.Backbone) -> str:
+def find_summary_place(backbone: keras_hub.models.Backbone) -> str:
     """The `summary_place` of a backbone, "first" or "last". In KerasHub's encoders it is first."""
     return getattr(backbone, "summary_place", "first")
 
 
-def find_pooled_place(
+def find_pooled_summary(
     backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer | None
 ) -> str | None:
-    """The place of the token that a task reads a row from; None if it reads several tokens."""
+    """The `summary_place` that a task reads a row from; None if it reads several tokens."""
     if pooling is None:
-        return find_place(backbone)
+        return find_summary_place(backbone)
     places = SUMMARY_POOLINGS.items()
     return next((place for place, kind in places if isinstance(pooling, kind)), None)
 

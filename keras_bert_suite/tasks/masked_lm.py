@@ -10,8 +10,6 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.base.keras_presets import holds_task
 from keras_bert_suite.tasks.base.part_checks import find_direction
@@ -66,10 +64,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 3.1.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     global_tokens = "none"
-    data_cls = MaskedTextData
 
     masking = part_attribute("data", "masking")
 
@@ -87,7 +82,6 @@ class MaskedLM(Task, keras_hub.models.Task):
         check_integer("top_k", top_k, at_least=1)
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.masked_lm = make_masked_lm_head(backbone)
 
         # === Functional Model ===
@@ -102,16 +96,17 @@ class MaskedLM(Task, keras_hub.models.Task):
             name: sorted(value) if isinstance(value, set | frozenset) else value
             for name, value in (masking or {}).items()
         }
-        self.data = self.data_cls(
-            self.preprocessor,
+        self.data = MaskedTextData(
+            preprocessor,
             EncoderInputs.of(backbone),
-            input_names and tuple(input_names),
+            input_names,
             masking=masking,
             direction=find_direction(backbone),
         )
+        self.answers = GuessAnswers(self.data)
+        self.preprocessor = preprocessor
         if preprocessor is not None:
             self.data.find_masker()  # A wrong argument is an error now.
-        self.answers = GuessAnswers(self.data)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

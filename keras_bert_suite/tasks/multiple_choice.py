@@ -9,15 +9,13 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.answers.choices import ChoiceAnswers
+from keras_bert_suite.tasks.answers.rows import ChoiceAnswers
 from keras_bert_suite.tasks.base.labelled_task import make_head
-from keras_bert_suite.tasks.base.part_checks import check_pairs, check_place
+from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.choices import ChoiceData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.hidden_states import find_place
+from keras_bert_suite.tasks.hidden_states import find_summary_place
 from keras_bert_suite.tasks.read_states import encode_summary
 
 
@@ -50,11 +48,8 @@ class MultipleChoice(Task, keras_hub.models.Task):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.4.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     global_tokens = "later_texts"  # The ending.
     default_rate = 2e-5
-    data_cls = ChoiceData
 
     def __init__(
         self,
@@ -66,13 +61,13 @@ class MultipleChoice(Task, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        place = find_place(backbone)
-        check_place(backbone, place)
-        check_pairs(backbone, place)
+        place = find_summary_place(backbone)
+        check_summary_place(backbone, place)
+        encoder = EncoderInputs.of(backbone, place)
+        encoder.check_pairs()
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.classifier_dropout, self.choice_scorer = make_head(
             backbone, 1, dropout, "choice_scorer"
         )
@@ -92,18 +87,16 @@ class MultipleChoice(Task, keras_hub.models.Task):
         outputs = split(scores, inputs["padding_mask"])
 
         # === Data and Answers ===
-        encoder = EncoderInputs.of(backbone)
-        self.data = self.data_cls(self.preprocessor, encoder, tuple(input_names))
+        self.data = ChoiceData(preprocessor, encoder, input_names)
         self.answers = ChoiceAnswers()
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         return {**checkpoints.head_arguments(checkpoint, "choice_scorer"), **arguments}, []
 
     def make_loss(self) -> keras.losses.Loss:

@@ -12,8 +12,7 @@ from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_masked_spans
-from keras_bert_suite.models import BertBackbone, change_pattern
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.models import change_pattern
 from keras_bert_suite.tasks.answers.guesses import name_guesses, rank_tokens
 from keras_bert_suite.tasks.base.part_checks import find_direction
 from keras_bert_suite.tasks.base.task import Task
@@ -23,7 +22,9 @@ from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
 from keras_bert_suite.tasks.hidden_states import pool_summary
 from keras_bert_suite.tasks.pretraining_heads import (
+    HEAD_ARGUMENTS,
     add_perplexity,
+    copy_pretrainer,
     make_masked_lm_head,
     make_next_sentence_head,
     make_span_boundary_head,
@@ -31,8 +32,6 @@ from keras_bert_suite.tasks.pretraining_heads import (
 )
 from keras_bert_suite.tasks.read_states import encode_summary_and_tokens, reads_few_tokens
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
-
-_HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -76,9 +75,6 @@ class Pretrainer(Task, keras_hub.models.Task):
     (https://arxiv.org/abs/1908.04577), section 2.3.2. Span boundaries: see `SpanBoundaryHead`.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
-    data_cls = PretrainingData
     global_tokens = "none"
     default_rate = 1e-4
     warmup_ratio = 0.01
@@ -101,7 +97,6 @@ class Pretrainer(Task, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.masked_lm = make_masked_lm_head(backbone)
         self.next_sentence_head: keras.layers.Dense | None = None
         if next_sentence:
@@ -130,7 +125,8 @@ class Pretrainer(Task, keras_hub.models.Task):
         # === Data ===
         num_relations = sentence_relations if next_sentence else None
         encoder = EncoderInputs.of(backbone)
-        self.data = self.data_cls(self.preprocessor, encoder, num_relations)
+        self.data = PretrainingData(preprocessor, encoder, num_relations)
+        self.preprocessor = preprocessor
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -190,12 +186,10 @@ class Pretrainer(Task, keras_hub.models.Task):
         Args:
             attention_pattern: str, as for `keras_bert_suite.models.change_pattern`.
         """
-        return self._copy(change_pattern(self.backbone, attention_pattern))[0]
+        return copy_pretrainer(self, change_pattern(self.backbone, attention_pattern))[0]
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         next_sentence = arguments.pop("next_sentence")
         if next_sentence is None:
             next_sentence = checkpoints.may_have_next_sentence(checkpoint)
@@ -215,38 +209,19 @@ class Pretrainer(Task, keras_hub.models.Task):
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
-        wanted = {name: arguments.pop(name, None) for name in _HEAD_ARGUMENTS}
+        wanted = {name: arguments.pop(name, None) for name in HEAD_ARGUMENTS}
         task = super().load_keras_preset(loader, load_weights, **arguments)
         return task._with_heads(loader.preset, wanted)
 
     def _with_heads(self, preset, wanted):
         """This pretrainer, or a copy with other heads. A head of both keeps its weights."""
-        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
+        own = {name: getattr(self, name) for name in HEAD_ARGUMENTS}
         wanted = {name: own[name] if value is None else value for name, value in wanted.items()}
         if wanted == own:
             return self
-        task, new_parts = self._copy(self.backbone, **wanted)
+        task, new_parts = copy_pretrainer(self, self.backbone, **wanted)
         warn_of_new_heads(preset, new_parts)
         return task
-
-    def _copy(self, backbone, **heads):
-        """(a copy on another backbone or with other heads; the names of the heads that are new)."""
-        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
-        task = type(self)(
-            backbone,
-            preprocessor=self.preprocessor,
-            name=self.name,
-            compile=False,
-            **{**own, **heads},
-        )
-        new_parts = []
-        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
-            ours, theirs = getattr(self, name), getattr(task, name)
-            if ours is not None and theirs is not None and _has_same_shapes(ours, theirs):
-                theirs.set_weights(ours.get_weights())
-            elif theirs is not None:
-                new_parts.append(theirs.name)
-        return task, new_parts
 
     def make_loss(self) -> dict[str, Any]:
         """Google's loss: the sum of the weighted means over the masked tokens and over the pairs.
@@ -280,9 +255,9 @@ class Pretrainer(Task, keras_hub.models.Task):
             return y, y_pred, sample_weight
         if sample_weight is None:
             sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
-        _, _, places = find_masked_spans(x["mask_positions"])
-        has_place = ops.cast(places < self.span_boundary_head.max_span_length, "float32")
-        weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], has_place)}
+        _, _, offsets = find_masked_spans(x["mask_positions"])
+        counts = ops.cast(offsets < self.span_boundary_head.max_span_length, "float32")
+        weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], counts)}
         return {**y, "sbo": y["mlm"]}, y_pred, weights
 
     def get_metrics_result(self) -> dict[str, Tensor]:
@@ -324,9 +299,5 @@ class Pretrainer(Task, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            **{name: getattr(self, name) for name in _HEAD_ARGUMENTS},
+            **{name: getattr(self, name) for name in HEAD_ARGUMENTS},
         }
-
-
-def _has_same_shapes(layer, other):
-    return [w.shape for w in layer.weights] == [w.shape for w in other.weights]

@@ -10,6 +10,9 @@ from keras import ops
 from keras_bert_suite.annotations import PathLike, Tensor
 from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
 
+#: The arguments of a `Pretrainer` that say which heads it has.
+HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
+
 #: The layers of the heads beside that for masked tokens, and what they are for.
 HEAD_PURPOSES = {
     "next_sentence": "pairs of texts",
@@ -54,6 +57,33 @@ def make_span_boundary_head(backbone: keras_hub.models.Backbone) -> SpanBoundary
         dtype=backbone.dtype_policy,
         name="span_boundary",
     )
+
+
+def copy_pretrainer(task, backbone, **heads):
+    """A copy of a `Pretrainer` on another backbone or with other heads, which is not compiled.
+
+    Heads of both keep their weights. It returns (the copy; the names of the heads that are new).
+    """
+    own = {name: getattr(task, name) for name in HEAD_ARGUMENTS}
+    copy = type(task)(
+        backbone,
+        preprocessor=task.preprocessor,
+        name=task.name,
+        compile=False,
+        **{**own, **heads},
+    )
+    new_parts = []
+    for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
+        ours, theirs = getattr(task, name), getattr(copy, name)
+        if ours is not None and theirs is not None and _has_same_shapes(ours, theirs):
+            theirs.set_weights(ours.get_weights())
+        elif theirs is not None:
+            new_parts.append(theirs.name)
+    return copy, new_parts
+
+
+def _has_same_shapes(layer, other):
+    return [w.shape for w in layer.weights] == [w.shape for w in other.weights]
 
 
 def warn_of_new_heads(path: PathLike, names: Sequence[str]) -> None:

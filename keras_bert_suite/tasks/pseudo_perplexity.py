@@ -18,18 +18,20 @@ def measure_surprise(task, texts, batch_size, whole_words):
     vocabulary = MaskVocabulary(tokenizer, ordinary_only=False)
     begins, _ = UnitFinder(vocabulary).find(ids, eligible)
     words = np.cumsum(begins, axis=1)
-    rows, places = np.nonzero(eligible)
+    rows, positions = np.nonzero(eligible)
     surprise = np.zeros(len(ids))
     for start in range(0, len(rows), batch_size):
-        row, place = rows[start : start + batch_size], places[start : start + batch_size]
+        row, position = rows[start : start + batch_size], positions[start : start + batch_size]
         copies = {name: column[row].copy() for name, column in packed.items()}
-        hidden = np.arange(ids.shape[1]) == place[:, None]
+        hidden = np.arange(ids.shape[1]) == position[:, None]
         if whole_words:
-            same_word = words[row] == words[row, place][:, None]
-            hidden |= same_word & (np.arange(ids.shape[1]) > place[:, None])
+            same_word = words[row] == words[row, position][:, None]
+            hidden |= same_word & (np.arange(ids.shape[1]) > position[:, None])
         copies["token_ids"][hidden] = tokenizer.mask_token_id
-        logits = task.predict_on_batch({**copies, "mask_positions": place[:, None].astype("int32")})
-        true = ids[row, place]
+        logits = task.predict_on_batch(
+            {**copies, "mask_positions": position[:, None].astype("int32")}
+        )
+        true = ids[row, position]
         probabilities = softmax(np.asarray(logits, "float32"))[np.arange(len(row)), 0, true]
         np.subtract.at(surprise, row, np.log(probabilities))
     with np.errstate(invalid="ignore"):

@@ -1,5 +1,6 @@
 """Finds the answer to a question in a context."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.answer_spans import read_accepted_answers
-from keras_bert_suite.data.squad_scores import find_threshold, score_answers
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.data.squad_scores import score_answers
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
@@ -21,7 +19,7 @@ from keras_bert_suite.tasks.base.token_states import (
     find_unused,
     transform_tokens,
 )
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.questions import QuestionData
 
 #: The score of padding. So no answer begins or ends there, and the loss is the same with any length
@@ -80,16 +78,13 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
     run_squad.py of google-research/bert.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     global_tokens = "first_text"  # The question.
     default_rate = 3e-5
-    data_cls = QuestionData
 
     stride = part_attribute("data", "stride")
     query_length = part_attribute("data", "query_length")
     max_answer_length = part_attribute("answers", "max_answer_length")
-    no_answer_threshold = part_attribute("answers", "no_answer_threshold")
+    no_answer_threshold = part_attribute("data", "no_answer_threshold")
 
     def __init__(
         self,
@@ -108,7 +103,6 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.span_labeler = keras.layers.Dense(
             2,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
@@ -127,15 +121,16 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
-        self.answers = QuestionAnswers(max_answer_length, no_answer_threshold)
-        self.data = self.data_cls(
-            self.preprocessor,
+        self.data = QuestionData(
+            preprocessor,
             EncoderInputs.of(backbone),
-            tuple(input_names),
+            input_names,
             stride=stride,
             query_length=query_length,
-            answers=self.answers,
+            no_answer_threshold=no_answer_threshold,
         )
+        self.answers = QuestionAnswers(self.data, max_answer_length)
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
     def make_loss(self) -> keras.losses.Loss:
@@ -167,7 +162,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
             list of `Answer`, one for each row; for a `question` and a `context` that are both str,
             an `Answer`; for packed arrays float32 (B, 2, L).
         """
-        return self._answer(x, question, context, batch_size, steps, self.answers.decode, kwargs)
+        return self._answer(self.answers.decode, x, question, context, batch_size, steps, **kwargs)
 
     def predict_n_best(
         self,
@@ -192,11 +187,8 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         Returns:
             list of lists of `Answer`; for a `question` and a `context` that are both str, one list.
         """
-
-        def decode(outputs, rows):
-            return self.answers.rank(outputs, rows, n_best)
-
-        return self._answer(x, question, context, batch_size, steps, decode, kwargs)
+        rank = functools.partial(self.answers.rank, n_best=n_best)
+        return self._answer(rank, x, question, context, batch_size, steps, **kwargs)
 
     def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Exact match and F1 of the answers, as the official scripts of SQuAD count them.
@@ -209,7 +201,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         Returns:
             dict, see `score_answers`.
         """
-        accepted = self._read_accepted(x, y)
+        accepted = self.data.read_accepted(x, y)
         answers = self.predict(x, batch_size, verbose=0)
         return score_answers(accepted, [answer.text for answer in answers])
 
@@ -224,17 +216,11 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         Returns:
             float, the threshold.
         """
+        accepted = self.data.read_accepted(x, y)
+        tune = functools.partial(self.answers.tune_threshold, accepted=accepted)
+        return self.predict_with(tune, x, batch_size, verbose=0)
 
-        accepted = self._read_accepted(x, y)
-        answers = self.predict_with(self.answers.decode_spans, x, batch_size, verbose=0)
-        self.no_answer_threshold = find_threshold(
-            accepted,
-            [answer.text for answer in answers],
-            [answer.null_odds for answer in answers],
-        )
-        return self.no_answer_threshold
-
-    def _answer(self, x, question, context, batch_size, steps, decode, kwargs):
+    def _answer(self, decode, x, question, context, batch_size, steps, **kwargs):
         if (x is None) != (question is not None and context is not None):
             raise ValueError(
                 "Pass rows as `x`, or the two arguments `question` and `context`, got "
@@ -243,22 +229,11 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
             )
         if x is not None:
             return self.predict_with(decode, x, batch_size, steps, **kwargs)
-        x, is_single = _pair_columns(question, context)
+        columns, is_single = _pair_columns(question, context)
         if is_single:
             kwargs.setdefault("verbose", 0)
-        answers = self.predict_with(decode, x, batch_size, steps, **kwargs)
+        answers = self.predict_with(decode, columns, batch_size, steps, **kwargs)
         return answers[0] if is_single else answers
-
-    def _read_accepted(self, x, y):
-        """The accepted answers to rows in memory, list of lists of str."""
-        check_in_memory(x)
-        rows = self.data.read(x)
-        if rows.is_packed:
-            raise ValueError(
-                "Packed arrays have no text, so their answers have no score. Pass questions and "
-                "contexts, or call `evaluate`."
-            )
-        return read_accepted_answers(y, rows.inputs[1])
 
     def get_config(self) -> Config:
         return {

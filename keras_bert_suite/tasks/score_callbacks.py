@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.runs.batches import read
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 
 
@@ -21,7 +22,7 @@ class _HeldOutScores(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A wrong label is an error before the first epoch.
         check_in_memory(self._rows[0])
-        self.model.data.window(self.model.read(*self._rows, labelled=True))
+        self.model.data.window(read(self.model, *self._rows, labelled=True))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         found = self.model.score(*self._rows, self._batch_size)

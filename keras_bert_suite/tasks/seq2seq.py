@@ -1,25 +1,19 @@
 """Writes a text from a text, such as a title from an article."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
 import keras_hub
-import numpy as np
-from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
-from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.runs.batches import choose_size
-from keras_bert_suite.runs.weight_lock import lock_weights
-from keras_bert_suite.tasks.answers.targets import TargetAnswers
+from keras_bert_suite.runs.batches import read
+from keras_bert_suite.tasks.answers.rows import TargetAnswers
 from keras_bert_suite.tasks.base.keras_presets import holds_task
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import FURTHER_ARGUMENTS
@@ -33,6 +27,8 @@ from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked
 from keras_bert_suite.tasks.target_decoding import (
     find_decoder,
     get_sampler,
+    write_dataset,
+    write_rows,
     write_targets,
 )
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
@@ -88,13 +84,10 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     tokens of a target are learned in one step.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     default_rate = 2e-5
     takes_encoder_decoders = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
     decoder_start_token_id: int | None = None
-    data_cls = TargetData
 
     max_target_length = part_attribute("data", "max_target_length")
     target_rows = part_attribute("data", "target_rows")
@@ -117,7 +110,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.masked_lm: MaskedLMHead = make_masked_lm_head(backbone)
         self.decoder = find_decoder(backbone, self.masked_lm)
 
@@ -126,15 +118,16 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         inputs, logits = self.decoder.connect()
 
         # === Data and Answers ===
-        self.data = self.data_cls(
-            self.preprocessor,
+        self.data = TargetData(
+            preprocessor,
             EncoderInputs.of(self.decoder.encoder),
-            input_names and tuple(input_names),
+            input_names,
             backbone=backbone,
             joins_source=self.decoder.joins_source,
             max_target_length=max_target_length,
         )
         self.answers = TargetAnswers()
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=logits, **kwargs)
 
     @classmethod
@@ -197,9 +190,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         return {"attention_pattern": "seq2seq"} if is_bert else {}
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
                 f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, which has no "
@@ -305,47 +296,11 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         length = self.max_target_length if max_target_length is None else max_target_length
         check_integer("max_target_length", length, at_least=1)
         if is_dataset(x):
-            return self._predict_dataset(itertools.islice(read_batches(x), steps), length)
-        rows = self.read(x)
+            return write_dataset(self, x, steps, length)
+        rows = read(self, x)
         if rows.is_packed:
             return super().predict(x, batch_size, steps, **kwargs)
-        size = choose_size(batch_size)
-        if steps is not None:
-            rows = rows.take(slice(steps * size))
-        # Sources of similar length share a batch.
-        order = np.argsort(-self.data.lengths(rows), kind="stable")
-        targets = [""] * len(rows)
-        for start in range(0, len(rows), size):
-            places = order[start : start + size]
-            texts = self._write(rows.take(places).inputs[0], length)
-            for place, text in zip(places, texts, strict=True):
-                targets[place] = text
-        return targets
-
-    def _predict_dataset(self, batches, max_target_length):
-        answers = []
-        for batch in batches:
-            inputs = self.data.read_batch(self.data.unpack(batch)[0]).inputs
-            if isinstance(inputs, dict):
-                with lock_weights(self):
-                    answers.append(keras.Model.predict_on_batch(self, inputs))
-            else:
-                answers += self._write(inputs[0], max_target_length)
-        is_text = not answers or isinstance(answers[0], str)
-        return answers if is_text else np.concatenate(answers)
-
-    def _write(self, sources, max_target_length):
-        """list of str, the targets of a batch of sources."""
-        packed = self.data.pack_sources(sources, max_target_length)
-        tokenizer = self.preprocessor.tokenizer
-        targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
-        targets[:, 0] = self.target_rows.first_token_id
-        inputs = {"source": packed, "targets": targets.astype("int32")}
-        inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
-        write = self.make_generate_function()
-        with lock_weights(self):
-            ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
-        return self.answers.detokenize(ids[:, 1:], tokenizer)
+        return write_rows(self, rows, batch_size, steps, length)
 
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
         """Writes the targets of a batch.

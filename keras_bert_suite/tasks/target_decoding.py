@@ -1,13 +1,18 @@
 """Writes targets token by token, by a decoder and a sampler."""
 
+import itertools
 from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.models.decoder import Decoder
+from keras_bert_suite.runs.batches import choose_size
+from keras_bert_suite.runs.weight_lock import lock_weights
 
 
 def find_decoder(backbone: keras_hub.models.Backbone, head: keras.layers.Layer) -> Decoder:
@@ -29,6 +34,50 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
             f"KerasHub, got {sampler!r}."
         )
     return found
+
+
+def write_rows(task, rows, batch_size, steps, max_target_length):
+    """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`."""
+    size = choose_size(batch_size)
+    if steps is not None:
+        rows = rows.take(slice(steps * size))
+    # Sources of similar length share a batch.
+    order = np.argsort(-task.data.lengths(rows), kind="stable")
+    targets = [""] * len(rows)
+    for start in range(0, len(rows), size):
+        numbers = order[start : start + size]
+        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length)
+        for number, text in zip(numbers, texts, strict=True):
+            targets[number] = text
+    return targets
+
+
+def write_dataset(task, dataset, steps, max_target_length):
+    """The targets, or the logits, of the batches of a dataset; see `Seq2Seq.predict`."""
+    answers = []
+    for batch in itertools.islice(read_batches(dataset), steps):
+        inputs = task.data.read_batch(task.data.unpack(batch)[0]).inputs
+        if isinstance(inputs, dict):
+            with lock_weights(task):
+                answers.append(keras.Model.predict_on_batch(task, inputs))
+        else:
+            answers += _write_texts(task, inputs[0], max_target_length)
+    is_text = not answers or isinstance(answers[0], str)
+    return answers if is_text else np.concatenate(answers)
+
+
+def _write_texts(task, sources, max_target_length):
+    """list of str, the targets of a batch of sources."""
+    packed = task.data.pack_sources(sources, max_target_length)
+    tokenizer = task.preprocessor.tokenizer
+    targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
+    targets[:, 0] = task.target_rows.first_token_id
+    inputs = {"source": packed, "targets": targets.astype("int32")}
+    inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
+    write = task.make_generate_function()
+    with lock_weights(task):
+        ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
+    return task.answers.detokenize(ids[:, 1:], tokenizer)
 
 
 def write_targets(

@@ -8,20 +8,15 @@ import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.poolings.pooling import get_pooling
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.tasks.base.part_checks import check_place, hides_second_texts
+from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
-from keras_bert_suite.tasks.data.input_checks import (
-    EncoderInputs,
-    check_in_memory,
-    check_input_names,
-)
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tasks.hidden_states import (
-    find_place,
-    find_pooled_place,
+    find_pooled_summary,
+    find_summary_place,
     open_new_pooling,
     pool_hidden_states,
 )
@@ -89,8 +84,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     head_name = "classifier"
     head_defaults = {
         "input_names": None,
@@ -124,10 +117,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         if pooling is not None:
             dtype = backbone.dtype_policy.name
-            pooling = get_pooling(pooling, find_place(backbone), dtype=dtype, name="pooling")
+            pooling = get_pooling(
+                pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
+            )
         self.pooling = pooling
         self.classifier_dropout, self.classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
@@ -145,15 +139,18 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # === Data and Answers ===
         self.problem = problem
         labels = problem.labels_cls(label_names)
-        place = find_pooled_place(backbone, pooling)
-        encoder = EncoderInputs.of(backbone, hides_second_texts(backbone, place))
-        names = check_input_names(input_names)
-        self.data = self.data_cls(self.preprocessor, encoder, labels, names)
+        encoder = EncoderInputs.of(backbone, find_pooled_summary(backbone, pooling))
+        self.data = self.make_data(preprocessor, encoder, labels, input_names)
         self.answers = problem.make_answers(labels, activation is None, thresholds)
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
+
+    def make_data(self, *arguments: Any) -> TextData:
+        """The data of the task. Arguments: as for `TextData`."""
+        return TextData(*arguments)
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic int32 (B, L)."""
@@ -165,7 +162,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        check_place(self.backbone, find_pooled_place(self.backbone, self.pooling))
+        check_summary_place(self.backbone, find_pooled_summary(self.backbone, self.pooling))
         if self.pooling is None:
             return encode_summary(self.backbone, inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
@@ -208,9 +205,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         _check_new_head(arguments, cls.has_new_head(arguments))
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         if arguments.get("pooling") is not None:
@@ -251,10 +246,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             for classes a list of N names; for sets of labels a list of N lists of names, by the
             `thresholds`; for numbers float32 (N,), or (N, C) if there are several for a row.
         """
-
-        return self.predict_with(
-            lambda outputs, rows: self.answers.name(outputs), x, batch_size, steps, **kwargs
-        )
+        return self.predict_with(self.answers.name, x, batch_size, steps, **kwargs)
 
     def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Scores the answers for rows.
@@ -273,8 +265,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         Raises:
             ValueError: as `fit`, or if `x` is a dataset.
         """
-        outputs, labels = self._answer(x, y, batch_size)
-        return self.answers.score(outputs, labels)
+        return self.score_with(self.answers.score, x, y, batch_size)
 
     def tune_thresholds(
         self, x: Inputs, y: Labels, batch_size: int | None = None
@@ -300,14 +291,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
                 f"A classifier with problem_type={self.problem_type!r} has no thresholds. They are "
                 f"for problem_type='{MultiLabel.name}'."
             )
-        self.answers.tune_thresholds(*self._answer(x, y, batch_size))
+        self.score_with(self.answers.tune_thresholds, x, y, batch_size)
         return dict(zip(self.label_names, self.thresholds, strict=True))
-
-    def _answer(self, x, y, batch_size):
-        """(outputs, encoded labels) of rows in memory."""
-        check_in_memory(x)
-        rows = self.read(x, y, labelled=True)
-        return self.predict(rows.inputs, batch_size, verbose=0), rows.labels
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -11,15 +11,13 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.answers.vectors import VectorAnswers
+from keras_bert_suite.tasks.answers.rows import VectorAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_input_names
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.hidden_states import (
-    find_place,
+    find_summary_place,
     open_new_pooling,
     pool_hidden_states,
 )
@@ -78,9 +76,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084).
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
-    data_cls = EmbeddingData
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
@@ -104,9 +99,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         dtype = backbone.dtype_policy.name
-        self.pooling = get_pooling(pooling, find_place(backbone), dtype=dtype, name="pooling")
+        self.pooling = get_pooling(
+            pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
+        )
         # Vectors are compared in float32 under every policy.
         self.vectors = (
             keras.layers.UnitNormalization(dtype="float32", name="vectors")
@@ -120,22 +116,17 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===
-        self.data = self.data_cls(
-            self.preprocessor,
-            EncoderInputs.of(backbone),
-            check_input_names(input_names),
-            check_input_names(column_names),
-        )
+        encoder = EncoderInputs.of(backbone)
+        self.data = EmbeddingData(preprocessor, encoder, input_names, column_names)
         self.answers = VectorAnswers()
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.normalize = normalize
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
@@ -195,9 +186,9 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""
-        return y, self._group_by_row(y_pred, y), sample_weight
+        return y, self._split_by_row(y_pred, y), sample_weight
 
-    def _group_by_row(self, vectors: Tensor, y: Tensor) -> Tensor:
+    def _split_by_row(self, vectors: Tensor, y: Tensor) -> Tensor:
         """Vectors (B S, H) as (B, S, H), for `y` (B,) or (B, S). A replica may have no rows."""
         if vectors is None or y is None:
             return vectors

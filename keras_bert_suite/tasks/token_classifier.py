@@ -7,10 +7,7 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Inputs, Labels, Tensor
-from keras_bert_suite.data.entity_scores import score_entities
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.tasks.answers.words import WordAnswers
 from keras_bert_suite.tasks.base.labelled_task import (
     LabelledTask,
@@ -23,11 +20,7 @@ from keras_bert_suite.tasks.base.token_states import (
     list_missing_poolers,
     transform_tokens,
 )
-from keras_bert_suite.tasks.data.input_checks import (
-    EncoderInputs,
-    check_in_memory,
-    check_input_names,
-)
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import Tags
 from keras_bert_suite.tasks.data.words import WordData
 from keras_bert_suite.training import TokenAccuracy
@@ -73,10 +66,7 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 5.3.
     """
 
-    backbone_cls = BertBackbone
-    preprocessor_cls = SegmentPacker
     head_name = "token_classifier"
-    data_cls = WordData
     global_tokens = "none"
 
     def __init__(
@@ -95,7 +85,6 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
 
         # === Layers ===
         self.backbone = backbone
-        self.preprocessor = preprocessor
         self.classifier_dropout, self.token_classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
         )
@@ -108,9 +97,9 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
 
         # === Data and Answers ===
         labels = self.make_labels(label_names)
-        names = check_input_names(input_names)
-        self.data = self.data_cls(self.preprocessor, EncoderInputs.of(backbone), labels, names)
+        self.data = WordData(preprocessor, EncoderInputs.of(backbone), labels, input_names)
         self.answers = self.make_answers(labels)
+        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -135,9 +124,7 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         return WordAnswers(labels)
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, [*new_parts, *list_missing_poolers(checkpoint)]
 
@@ -188,16 +175,4 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         Returns:
             dict, see `score_entities`.
         """
-        check_in_memory(rows)
-        read = self.data.read(rows, labels)
-        labels = read.labels
-        if read.is_packed:
-            counts = labels >= 0  # A negative label marks a token that does not count.
-            logits = self.predict(rows, batch_size, verbose=0)
-            labels, lengths = [row[row >= 0] for row in labels], counts.sum(axis=1)
-            chosen = self.answers.choose(logits[counts], lengths)
-            tags = self.answers.name_labels(chosen, lengths)
-        else:
-            tags = self.predict_tags(rows, batch_size, verbose=0)
-        true_tags = [[self.label_names[label] for label in row] for row in labels]
-        return score_entities(true_tags, tags)
+        return self.score_with(self.answers.score, rows, labels, batch_size)

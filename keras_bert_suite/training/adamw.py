@@ -84,11 +84,11 @@ class AdamW(BertOptimizer):
         if keras.config.backend() != "torch":
             super().update_all(gradients, variables, learning_rate)
             return
-        groups: dict[tuple[float, float], list[tuple[Tensor, keras.Variable]]] = {}
+        by_settings: dict[tuple[float, float], list[tuple[Tensor, keras.Variable]]] = {}
         for gradient, variable in zip(gradients, variables, strict=True):
-            group = self.decay_of(variable), self.rate_multiplier_of(variable)
-            groups.setdefault(group, []).append((gradient, variable))
-        for (decay, multiplier), pairs in groups.items():
+            settings = self.decay_of(variable), self.rate_multiplier_of(variable)
+            by_settings.setdefault(settings, []).append((gradient, variable))
+        for (decay, multiplier), pairs in by_settings.items():
             indices = [self._get_variable_index(variable) for _, variable in pairs]
             torch_adamw(
                 [variable.value.detach() for _, variable in pairs],

@@ -270,8 +270,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
     ) -> None:
         self.update_all(grads, trainable_variables, learning_rate)
         # Keras has counted the earlier batches of this step, and will now count the last one.
-        group = self.gradient_accumulation_steps or 1
-        self._iterations.assign_sub(ops.where(self.finite, 0, group))
+        num_batches = self.gradient_accumulation_steps or 1
+        self._iterations.assign_sub(ops.where(self.finite, 0, num_batches))
         self.finite = None
 
     def update_all(

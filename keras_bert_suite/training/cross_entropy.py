@@ -89,9 +89,9 @@ def _tensorflow_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
         chosen = tf.gather(logits, labels, batch_dims=1)
 
         def backward(gradient: Tensor) -> tuple[Tensor, None]:
-            places = tf.stack([tf.range(tf.size(labels)), labels], axis=-1)
+            indices = tf.stack([tf.range(tf.size(labels)), labels], axis=-1)
             scaled = softmax * gradient[:, None]
-            return tf.tensor_scatter_nd_sub(scaled, places, gradient), None
+            return tf.tensor_scatter_nd_sub(scaled, indices, gradient), None
 
         return normalizer - chosen, backward
 

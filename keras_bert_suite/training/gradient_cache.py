@@ -16,6 +16,9 @@ Step: TypeAlias = Callable[
     [list[Tensor], list[Tensor], list[Tensor], dict[str, Tensor]], tuple[Tensor, list[Tensor]]
 ]
 
+#: The first three arguments of a `Step`.
+Values: TypeAlias = tuple[list[Tensor], list[Tensor], list[Tensor]]
+
 
 def encode_in_parts(
     model: keras.Model,
@@ -53,7 +56,7 @@ def encode_in_parts(
     constants = [v for v in model.non_trainable_variables if _is_float(v)]
     weights = model.trainable_variables
     with AutocastScope(None):  # Values in full precision. The layers cast them.
-        weight_values, constant_values, state_values = (
+        values: Any = tuple(
             [ops.convert_to_tensor(v.value) for v in variables]
             for variables in (weights, constants, states)
         )
@@ -74,9 +77,7 @@ def encode_in_parts(
         return vectors, [scope.get_current_value(state) for state in states]
 
     encode_parts = _ENCODERS[keras.config.backend()]
-    vectors, state_values = encode_parts(
-        step, weight_values, constant_values, state_values, inputs, part_size
-    )
+    vectors, state_values = encode_parts(step, values, inputs, part_size)
     for state, value in zip(states, state_values, strict=True):
         state.assign(value)
     return vectors
@@ -87,16 +88,12 @@ def _is_float(variable: keras.Variable) -> bool:
 
 
 def _encode_torch(
-    step: Step,
-    weights: list[Tensor],
-    constants: list[Tensor],
-    state: list[Tensor],
-    inputs: dict[str, Tensor],
-    part_size: int,
+    step: Step, values: Values, inputs: dict[str, Tensor], part_size: int
 ) -> tuple[Tensor, list[Tensor]]:
     import torch
     from torch.utils.checkpoint import checkpoint
 
+    weights, constants, state = values
     vectors = []
     # Without rows there is one part, which is empty.
     for first in range(0, max(_count_rows(inputs), 1), part_size):
@@ -108,15 +105,11 @@ def _encode_torch(
 
 
 def _encode_jax(
-    step: Step,
-    weights: list[Tensor],
-    constants: list[Tensor],
-    state: list[Tensor],
-    inputs: dict[str, Tensor],
-    part_size: int,
+    step: Step, values: Values, inputs: dict[str, Tensor], part_size: int
 ) -> tuple[Tensor, list[Tensor]]:
     import jax
 
+    weights, constants, state = values
     num_rows = _count_rows(inputs)
     num_parts = math.ceil(num_rows / part_size)
     rows = ops.arange(num_parts * part_size) % num_rows
@@ -135,16 +128,10 @@ def _encode_jax(
 
 
 def _encode_tensorflow(
-    step: Step,
-    weights: list[Tensor],
-    constants: list[Tensor],
-    state: list[Tensor],
-    inputs: dict[str, Tensor],
-    part_size: int,
+    step: Step, values: Values, inputs: dict[str, Tensor], part_size: int
 ) -> tuple[Tensor, list[Tensor]]:
     import tensorflow as tf
 
-    values = weights, constants, state
     num_rows = tf.shape(next(iter(inputs.values())))[0]
     num_parts = (num_rows + part_size - 1) // part_size
 

@@ -229,12 +229,12 @@ def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
     batch, num_types, length = shape
     rows = ops.arange(batch, dtype="int32")[:, None]
     first, last, kind = spans[..., 0], spans[..., 1], spans[..., 2]
-    place = ((rows * num_types + kind) * length + first) * length + last
+    index = ((rows * num_types + kind) * length + first) * length + last
     known = first >= 0
     # Under PyTorch, Keras first calls a loss with labels of its own, which may be out of range.
     size = batch * num_types * length * length
-    place = ops.clip(ops.where(known, place, 0), 0, size - 1)
+    index = ops.clip(ops.where(known, index, 0), 0, size - 1)
     marks = ops.scatter(
-        ops.reshape(place, (-1, 1)), ops.reshape(ops.cast(known, "float32"), (-1,)), (size,)
+        ops.reshape(index, (-1, 1)), ops.reshape(ops.cast(known, "float32"), (-1,)), (size,)
     )
     return ops.reshape(marks > 0, (batch, num_types, length, length))

@@ -1,20 +1,14 @@
 """Sets the length of a schedule of open length, from the steps that `fit` will take."""
 
 import math
-from typing import Any
 
 import keras
 
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
-#: Keras' callbacks that assign `optimizer.learning_rate`.
-RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 
-
-def set_schedule_length(
-    model: keras.Model, first_step: int, num_batches: int | None, callbacks: Any = None
-) -> None:
+def set_schedule_length(model: keras.Model, first_step: int, num_batches: int | None) -> None:
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
     `num_batches` is None if it is unknown, which is an error unless the schedule has a length.
@@ -22,12 +16,6 @@ def set_schedule_length(
     optimizer, schedule = _find_schedule(model)
     if schedule is None:
         return
-    for callback in keras.tree.flatten(getattr(callbacks, "callbacks", callbacks)):
-        if isinstance(callback, RATE_SETTERS):
-            raise ValueError(
-                f"A {type(callback).__name__} cannot set the learning rate beside a "
-                "LinearWarmupDecay. Compile with a number, such as AdamW(2e-5)."
-            )
     batches_per_step = optimizer.gradient_accumulation_steps or 1
     if not isinstance(optimizer, BertOptimizer):
         # Keras' own optimizers pass the number of batches to a schedule.
@@ -41,7 +29,7 @@ def set_schedule_length(
             "LinearWarmupDecay(..., total_steps=...)."
         )
     num_steps = max(num_batches // batches_per_step, 1)
-    schedule.span(first_step, num_steps)
+    schedule.set_length(first_step, num_steps)
     _hand_over(model, optimizer)
 
 
@@ -50,7 +38,7 @@ def open_schedule_end(model: keras.Model) -> None:
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return
-    schedule.span(int(keras.ops.convert_to_numpy(optimizer.iterations)), math.inf)
+    schedule.set_length(int(keras.ops.convert_to_numpy(optimizer.iterations)), math.inf)
     _hand_over(model, optimizer)
 
 

@@ -57,7 +57,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self._num_steps: float | None = total_steps
         self._batches_per_step = 1
 
-    def span(self, first_step: int, num_steps: float) -> None:
+    def set_length(self, first_step: int, num_steps: float) -> None:
         """Lays the schedule over some steps, if `total_steps` is None.
 
         Args:

@@ -86,6 +86,7 @@ class NumberedRows:
     """Data without texts, whose lengths are given. A batch is its epoch and its rows."""
 
     labels = Labels()
+    takes_graphs = False
 
     def __init__(self, lengths=None):
         self._lengths = lengths

@@ -3,7 +3,7 @@
     python process_runs.py FOLDER RUN PORT NUM_PROCESSES PROCESS
 
 Checkpoints are in FOLDER/checkpoints. Each process leaves FOLDER/PROCESS.npz, with the losses and
-the pieces of variables that it saves. KILL="PROCESS:BATCH" kills a process at the end of a batch,
+all variables. KILL="PROCESS:BATCH" kills a process at the end of a batch,
 and SIGTERM="PROCESS:BATCH" sends it the signal. With VALIDATION="PROCESS:BATCH" a long validation
 follows, and the process gets SIGTERM at the end of a batch of the validation. FOLDER/PROCESS.txt
 then has the number of batches that were validated.
@@ -20,7 +20,7 @@ import numpy as np
 from device_runs import RUNS, VALIDATION_STEPS, Batches, build, distribute
 
 from keras_bert_suite import TrainingCheckpoint
-from keras_bert_suite.runs.variable_pieces import cut_pieces
+from keras_bert_suite.runs.model_variables import copy_variables
 
 
 def signal_at(process, name, number, end="on_train_batch_end"):
@@ -68,14 +68,14 @@ def main():
         task.fit(
             Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=callbacks, **validation
         )
-        pieces = cut_pieces(task)
+        arrays = copy_variables(task)
     if validation:
         Path(folder, f"{process}.txt").write_text(str(len(validated)))
     np.savez(
         Path(folder, f"{process}.npz"),
         losses=losses,
         batches=checkpoint.progress.batches,
-        **pieces.arrays,
+        **arrays,
     )
 
 

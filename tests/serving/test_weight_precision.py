@@ -9,6 +9,7 @@ from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
 
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model
+from keras_bert_suite.runs.batches import read
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.weight_precision import bring_to_precision
 
@@ -50,7 +51,7 @@ def test_every_task(task, preprocessor, tmp_path):
     version = export_saved_model(model, tmp_path / "1", precision="bfloat16")
     assert read_dtypes(version) == {"bfloat16"} | ({"float32"} if task in MIXED else set())
 
-    packed, *_ = model.data.pack(model.data.window(model.read(predicted_columns(model, x))))
+    packed, *_ = model.data.pack(model.data.window(read(model, predicted_columns(model, x))))
     packed = {name: tf.cast(packed[name], "int32") for name in model.backbone.input}
     wanted = tree.map_structure(keras.ops.convert_to_numpy, serve(model).answer_ids(packed))
     got = tf.saved_model.load(str(version)).signatures["serve_ids"](**packed)

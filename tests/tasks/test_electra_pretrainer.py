@@ -12,7 +12,6 @@ from safetensors.numpy import load_file
 from keras_bert_suite import ElectraBackbone, ElectraPretrainer, TextClassifier
 from keras_bert_suite.checkpoints import save_hugging_face
 from keras_bert_suite.layers import ReplacementSampler
-from keras_bert_suite.tasks.electra_pretrainer import label_tokens
 
 V, L, RATE = 24, 10, 0.1
 SIZES = {"num_layers": 2, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 32}
@@ -159,7 +158,7 @@ def test_a_drawn_original_counts_as_the_original():
     x = {"mask_positions": np.array([[2, 4, 0]]), "padding_mask": np.array([[1, 1, 1, 1, 1, 0]])}
     seen = np.array([[7, 8, 9, 5, 6, 3]])
     y_pred = {"mlm": None, "rtd": np.zeros((1, 6), "float32"), "token_ids": seen}
-    y, _, weights = label_tokens(x, {"mlm": np.array([[9, 5, 0]])}, y_pred, None)
+    y, _, weights = ElectraPretrainer.relabel(None, x, {"mlm": np.array([[9, 5, 0]])}, y_pred, None)
     np.testing.assert_array_equal(to_numpy(y["rtd"]), [[0, 0, 0, 0, 1, 0]])
     np.testing.assert_array_equal(to_numpy(weights["rtd"]), [[1, 1, 1, 1, 1, 0]])
 

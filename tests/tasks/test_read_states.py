@@ -28,8 +28,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT
 from keras_bert_suite.layers.dense import Dense
-from keras_bert_suite.preprocessing.row_groups import lay_out_groups
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
 
 SIZES = {
     "vocabulary_size": 40,

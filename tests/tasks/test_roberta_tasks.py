@@ -114,7 +114,7 @@ def test_words_of_a_text(add_prefix_space):
         ["it", "'s", "good", ",", "low", "film", "."],
         *([], [], ["é", "low"], ["the", "low"]),
     ]
-    assert tokenized.spans[0] == [
+    assert tokenized.characters[0] == [
         *((0, 2), (2, 4), (6, 10), (10, 11), (13, 16), (17, 21), (21, 22)),
     ]
     assert len(tokenized.first_tokens) == 11

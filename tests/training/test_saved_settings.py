@@ -57,7 +57,7 @@ def see_metric(*columns):
 
 def see_schedule(schedule):
     if schedule.total_steps is None:
-        schedule.span(2, 23)
+        schedule.set_length(2, 23)
     return np.array([to_numpy(schedule(step)) for step in range(25)]), schedule.name
 
 

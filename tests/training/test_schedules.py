@@ -24,13 +24,13 @@ def test_span_sets_an_open_length_only():
     schedule = LinearWarmupDecay(1.0, warmup_ratio=0.4)
     with pytest.raises(ValueError, match="does not know its length"):
         schedule(0)
-    schedule.span(first_step=10, num_steps=7)
+    schedule.set_length(first_step=10, num_steps=7)
     rates = [float(keras.ops.convert_to_numpy(schedule(s))) for s in range(10, 18)]
     # The warm-up is 2.8 steps long, which are 2 whole steps.
     wanted = [0, 1 / 2, 5 / 7, 4 / 7, 3 / 7, 2 / 7, 1 / 7, 0]
     np.testing.assert_allclose(rates, wanted, atol=1e-6)
     fixed = LinearWarmupDecay(1.0, total_steps=4, warmup_steps=0)
-    fixed.span(first_step=10, num_steps=400)
+    fixed.set_length(first_step=10, num_steps=400)
     assert float(keras.ops.convert_to_numpy(fixed(2))) == 0.5
 
 

@@ -41,7 +41,7 @@ def read_entities(texts, tokenized, tags, scores):
             for entity in find_entities(row_tags)
         ]
         for text, words, spans, row_tags, row in zip(
-            texts, tokenized.words, tokenized.spans, tags, scores, strict=True
+            texts, tokenized.words, tokenized.characters, tags, scores, strict=True
         )
     ]
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.tasks.answers.entities import make_entity
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.data.entity_windows import join_span_windows
@@ -28,7 +29,7 @@ class EntitySpanAnswers(RowAnswers):
             find_entity_spans(window, rows.template) if window.ndim == 3 else window
             for window in outputs
         ]
-        words, characters = rows.tokenized.words, rows.tokenized.spans
+        words, characters = rows.tokenized.words, rows.tokenized.characters
         return [
             [
                 make_entity(
@@ -44,6 +45,18 @@ class EntitySpanAnswers(RowAnswers):
             ]
             for number, spans in enumerate(join_span_windows(found, rows))
         ]
+
+    def score(self, outputs, rows, labels):
+        """dict of scores against the encoded labels of rows; see `score_spans`."""
+        if rows.is_packed:
+            raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
+        names = self.labels.names
+        wanted = [[(start, end, names[kind]) for start, end, kind in row] for row in labels]
+        found = [
+            [(entity.start, entity.end, entity.label) for entity in row]
+            for row in self.decode(outputs, rows)
+        ]
+        return score_spans(wanted, found)
 
     def condense(self, outputs, rows):
         """list of B arrays, the spans of a batch of windows. All scores would take the memory."""

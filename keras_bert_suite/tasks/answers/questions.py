@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from keras_bert_suite.data.squad_scores import find_threshold
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 
 #: The `null_odds` of a context without a span, as in Google's run_squad.py. JSON has no infinity.
@@ -33,7 +34,7 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Spans:
+class _Candidates:
     """The spans of a context that may be the answer, in their order.
 
     Attributes:
@@ -55,10 +56,10 @@ class _Spans:
     def null_odds(self):
         return float(self.null_score - self.scores.max()) if len(self.scores) else NO_SPAN_ODDS
 
-    def make_answer(self, place):
+    def make_answer(self, number):
         context = self.context
-        start, end = int(context.starts[self.firsts[place]]), int(context.ends[self.lasts[place]])
-        score = float(np.exp(self.scores[place] - self.total))
+        start, end = int(context.starts[self.firsts[number]]), int(context.ends[self.lasts[number]])
+        score = float(np.exp(self.scores[number] - self.total))
         return Answer(context.text[start:end], start, end, score, self.null_odds)
 
     def make_null(self):
@@ -70,101 +71,102 @@ class QuestionAnswers(RowAnswers):
     """The best answer to each question, from scores (2, L) of the tokens of each window.
 
     Args:
+        data: the data of the task, which know its `no_answer_threshold`.
         max_answer_length: int, the maximum number of tokens of an answer.
-        no_answer_threshold: float, the `null_odds` above which a question has no answer; None if
-            every question has an answer.
     """
 
-    def __init__(self, max_answer_length=30, no_answer_threshold=None):
+    def __init__(self, data, max_answer_length):
+        self.data = data
         self.max_answer_length = max_answer_length
-        self.no_answer_threshold = no_answer_threshold
 
     def decode(self, outputs, rows):
-        """list of `Answer`; the scores themselves for packed arrays."""
-        if rows.is_packed:
-            return outputs
-        return choose_answers(outputs, rows, self.max_answer_length, self.no_answer_threshold)
+        """list of `Answer`; the scores themselves for packed arrays.
+
+        Args:
+            outputs: list of N float arrays (2, L), for each token of a window the score of being
+                the first token of the answer, and of being the last token.
+            rows: `QuestionWindows` over B contexts. In a context without a token is no answer.
+        """
+        return outputs if rows.is_packed else self._choose(outputs, rows, self.threshold)
 
     def rank(self, outputs, rows, n_best):
-        """list of lists of `Answer`, the best first; the scores themselves for packed arrays."""
+        """B lists of at most `n_best` `Answer`; the scores themselves for packed arrays.
+
+        Answers with the same text are listed only once. If there is a threshold, "no answer" is one
+        of the ranked answers.
+        """
         if rows.is_packed:
             return outputs
-        return rank_answers(outputs, rows, self.max_answer_length, self.no_answer_threshold, n_best)
+        has_null = self.threshold is not None
+        ranked = []
+        for candidates in _find_candidates(outputs, rows, self.max_answer_length, has_null):
+            best = {}
+            for number in np.argsort(-candidates.scores, kind="stable"):
+                answer = candidates.make_answer(int(number))
+                best.setdefault(answer.text, answer)
+                if len(best) == n_best:
+                    break
+            if has_null or not best:
+                best[""] = candidates.make_null()
+            ranked.append(sorted(best.values(), key=lambda answer: -answer.score)[:n_best])
+        return ranked
 
-    def decode_spans(self, outputs, rows):
-        """list of `Answer`, also to questions that may have none."""
-        return choose_answers(outputs, rows, self.max_answer_length, None)
+    def tune_threshold(self, outputs, rows, accepted):
+        """Sets the threshold with the highest F1, and returns it.
+
+        Args:
+            outputs, rows: as for `decode`.
+            accepted: list of B lists of str, the accepted answers; see `find_threshold`.
+        """
+        answers = self._choose(outputs, rows, None)
+        self.data.no_answer_threshold = find_threshold(
+            accepted,
+            [answer.text for answer in answers],
+            [answer.null_odds for answer in answers],
+        )
+        return self.threshold
 
     def serve(self, ops, outputs, packed):
         """The answers for tokens: `start_logits` and `end_logits`, float32 (B, L)."""
         return {"start_logits": outputs[:, 0], "end_logits": outputs[:, 1]}
 
+    @property
+    def threshold(self):
+        """float or None, the `no_answer_threshold` of the data."""
+        return self.data.no_answer_threshold
 
-def choose_answers(outputs, windows, max_answer_length, threshold):
-    """Chooses the best answer to each question.
-
-    Args:
-        outputs: list of N float arrays (2, L), for each token of a window the score of being the
-            first token of the answer, and of being the last token.
-        windows: `QuestionWindows` over B contexts.
-        max_answer_length: int, the maximum number of tokens of an answer.
-        threshold: float, the `null_odds` above which a question has no answer; None if every
-            question has an answer.
-
-    Returns:
-        list of B `Answer`. In a context without a token there is no answer.
-    """
-    answers = []
-    for spans in _find_spans(outputs, windows, max_answer_length, threshold is not None):
-        if not len(spans.scores) or (threshold is not None and spans.null_odds > threshold):
-            answers.append(spans.make_null())
-        else:
-            answers.append(spans.make_answer(int(spans.scores.argmax())))
-    return answers
+    def _choose(self, outputs, windows, threshold):
+        """list of B `Answer`. Without a threshold every question has an answer."""
+        answers = []
+        has_null = threshold is not None
+        for candidates in _find_candidates(outputs, windows, self.max_answer_length, has_null):
+            is_null = has_null and candidates.null_odds > threshold
+            if is_null or not len(candidates.scores):
+                answers.append(candidates.make_null())
+            else:
+                answers.append(candidates.make_answer(int(candidates.scores.argmax())))
+        return answers
 
 
-def rank_answers(outputs, windows, max_answer_length, threshold, n_best):
-    """Ranks the best answers to each question. Answers with the same text are listed only once.
-
-    Args:
-        outputs, windows, max_answer_length, threshold: as for `choose_answers`. If there is a
-            threshold, "no answer" is one of the ranked answers.
-        n_best: int, how many answers are wanted.
-
-    Returns:
-        list of B lists of at most `n_best` `Answer`.
-    """
-    ranked = []
-    for spans in _find_spans(outputs, windows, max_answer_length, threshold is not None):
-        best = {}
-        for place in np.argsort(-spans.scores, kind="stable"):
-            answer = spans.make_answer(int(place))
-            best.setdefault(answer.text, answer)
-            if len(best) == n_best:
-                break
-        if threshold is not None or not best:
-            best[""] = spans.make_null()
-        ranked.append(sorted(best.values(), key=lambda answer: -answer.score)[:n_best])
-    return ranked
-
-
-def _find_spans(outputs, windows, max_answer_length, has_null):
-    """Yields the `_Spans` of each context."""
+def _find_candidates(outputs, windows, max_answer_length, has_null):
+    """Yields the `_Candidates` of each context."""
     bounds = np.searchsorted(windows.sources, np.arange(len(windows.contexts) + 1))
     for row, context in enumerate(windows.contexts):
         scores, firsts, lasts, nulls = [np.zeros(0, "float32")], [], [], []
         for window in range(bounds[row], bounds[row + 1]):
             output = np.asarray(outputs[window], "float32")
-            place, summary = windows.find_places(window, output.shape[1])
+            begin, summary = windows.find_positions(window, output.shape[1])
             nulls.append(output[0, summary] + output[1, summary])
-            of_window = _score_spans(output, place, windows, window, context, max_answer_length)
+            of_window = _score_candidates(
+                output, begin, windows, window, context, max_answer_length
+            )
             scores.append(of_window[0])
             firsts.append(of_window[1])
             lasts.append(of_window[2])
         scores = np.concatenate(scores)
         null_score = min(nulls)
         total = _log_sum(np.append(scores, null_score) if has_null else scores)
-        yield _Spans(
+        yield _Candidates(
             context, scores, np.concatenate(firsts), np.concatenate(lasts), null_score, total
         )
 
@@ -177,15 +179,15 @@ def _log_sum(scores):
     return float(highest + np.log(np.exp(scores.astype("float64") - highest).sum()))
 
 
-def _score_spans(output, place, windows, window, context, max_answer_length):
+def _score_candidates(output, position, windows, window, context, max_answer_length):
     """(scores float32 (K,), first tokens (K,), last tokens (K,)) of the spans of a window.
 
-    The window's first token has the position `place`. A span begins with a token for which the
+    The window's first token has this position in its row. A span begins with a token for which the
     window answers, and ends in the window.
     """
     begin, length = windows.begins[window], len(windows.inputs[1][window])
     is_blank = context.is_blank[begin : begin + length]
-    start, end = np.where(is_blank, -np.inf, output[:, place : place + length])
+    start, end = np.where(is_blank, -np.inf, output[:, position : position + length])
     first = np.arange(windows.own_starts[window], windows.own_ends[window])
     last = first[:, None] + np.arange(max_answer_length)
     beyond = last >= length

@@ -1,4 +1,4 @@
-"""An answer for each row: a class, a set of labels, or a number."""
+"""An answer for each row: a class, a set of labels, a number, a choice, a vector, a text."""
 
 import numpy as np
 
@@ -15,8 +15,7 @@ class RowAnswers:
         Args:
             outputs: array, or structure of arrays, or list of arrays whose lengths differ. Element
                 i, of each array in a structure, is the output for entry i of `rows`.
-            rows: `Rows`, the windows that the model has seen; see `predict` in
-                `runs/prediction.py`.
+            rows: `Rows`, the windows that the model has seen; see `Task.predict_with`.
 
         Returns:
             an answer for each row, in the order of the rows.
@@ -45,11 +44,11 @@ class ClassAnswers(RowAnswers):
         self.labels = labels
         self.are_logits = are_logits
 
-    def name(self, outputs):
+    def name(self, outputs, rows):
         """list of N str, the most probable class of each row."""
         return [self.labels.names[i] for i in outputs.argmax(axis=-1)]
 
-    def score(self, outputs, labels):
+    def score(self, outputs, rows, labels):
         """dict of scores of outputs against encoded labels; see `score_classes`."""
         labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
         return score_classes(labels, outputs.argmax(axis=-1), self.labels.names)
@@ -74,17 +73,17 @@ class LabelSetAnswers(ClassAnswers):
         super().__init__(labels, are_logits)
         self.thresholds = thresholds or [0.5] * len(labels.names)
 
-    def name(self, outputs):
+    def name(self, outputs, rows):
         """list of N lists of str."""
         return [
             [self.labels.names[i] for i in np.flatnonzero(row)] for row in self._choose(outputs)
         ]
 
-    def score(self, outputs, labels):
+    def score(self, outputs, rows, labels):
         """dict of scores; see `score_label_sets`."""
         return score_label_sets(labels > 0.5, self._choose(outputs), self.labels.names)
 
-    def tune_thresholds(self, outputs, labels):
+    def tune_thresholds(self, outputs, rows, labels):
         """Sets the threshold of each label to that with the highest F1 on these rows."""
         self.thresholds = choose_thresholds(labels, self._find_probabilities(outputs)).tolist()
 
@@ -113,14 +112,52 @@ class LabelSetAnswers(ClassAnswers):
 class NumberAnswers(ClassAnswers):
     """Numbers: float32 (N, T)."""
 
-    def name(self, outputs):
+    def name(self, outputs, rows):
         """float32 (N,), or (N, T) for several numbers in a row."""
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def score(self, outputs, labels):
+    def score(self, outputs, rows, labels):
         """dict of scores; see `score_numbers`."""
         return score_numbers(labels, outputs)
 
     def serve(self, ops, outputs, packed):
         """`scores` float32 (B, T)."""
         return {"scores": outputs}
+
+
+class ChoiceAnswers(RowAnswers):
+    """Scores of endings, logits (N, K)."""
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (B, K), `choices` int32 (B,)."""
+        return {
+            "probabilities": ops.softmax(outputs, axis=-1),
+            "choices": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+        }
+
+
+class VectorAnswers(RowAnswers):
+    """Vectors (N, H)."""
+
+    def serve(self, ops, outputs, packed):
+        """`embedding` float32 (B, H)."""
+        return {"embedding": outputs}
+
+
+class TargetAnswers(RowAnswers):
+    """Texts of the tokens that a decoder has written; for packed arrays logits (N, P, V)."""
+
+    def detokenize(self, ids, tokenizer):
+        """list of B str.
+
+        Args:
+            ids: int (B, T), the tokens of each target; what follows its end token is left out.
+            tokenizer: of the task.
+        """
+        ended = np.cumsum(ids == tokenizer.end_token_id, axis=1) > 0
+        kept = [row[~end].tolist() for row, end in zip(ids, ended, strict=True)]
+        return [tokenizer.detokenize(row) for row in kept]
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (B, P, V). A SavedModel has the targets themselves."""
+        return {"probabilities": ops.softmax(ops.cast(outputs, "float32"))}

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.tag_schemes import OUTSIDE
+from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
 from keras_bert_suite.tasks.answers.entities import read_entities
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import ClassAnswers
@@ -45,6 +47,17 @@ class WordAnswers(ClassAnswers):
             return probabilities.reshape(outputs.shape)
         return split_words(probabilities, lengths)
 
+    def score(self, outputs, rows, labels):
+        """dict of scores against the encoded labels of rows; see `score_entities`."""
+        if rows.is_packed:
+            counts = labels >= 0  # A negative label marks a token that does not count.
+            labels, lengths = [row[row >= 0] for row in labels], counts.sum(axis=1)
+            tags = self.name_labels(self.choose(outputs[counts], lengths), lengths)
+        else:
+            tags = self.decode_tags(outputs, rows)
+        true_tags = [[self.labels.names[label] for label in row] for row in labels]
+        return score_entities(true_tags, tags)
+
     def choose(self, logits, lengths):
         """The label of each word.
 
@@ -75,6 +88,39 @@ class WordAnswers(ClassAnswers):
         missing[names.index(OUTSIDE) if OUTSIDE in names else 0] = 0
         lengths = np.fromiter(map(len, rows.tokenized.words), "int64", len(rows.texts))
         return join_windows(outputs, rows, missing), lengths
+
+
+class ChainAnswers(WordAnswers):
+    """Labels of words by the path with the highest score, from emissions of tokens (L, C).
+
+    Args:
+        labels: `ChainTags`.
+        read_scores: function without arguments -> (starts, ends, transitions), NumPy arrays.
+    """
+
+    def __init__(self, labels, read_scores):
+        super().__init__(labels)
+        self.read_scores = read_scores
+
+    def choose(self, logits, lengths):
+        return find_best_paths(logits, lengths, *self.read_scores())
+
+    def find_probabilities(self, logits, lengths):
+        """float32 (W, C), the marginal probabilities."""
+        return find_marginals(logits, lengths, *self.read_scores())
+
+    def join(self, outputs, rows):
+        if rows.is_packed:
+            raise ValueError(
+                "Packed arrays do not say which tokens the chain runs over. Pass rows of words or "
+                "texts. `predict` gives the emissions of packed arrays, and `score` takes their "
+                "labels."
+            )
+        return super().join(outputs, rows)
+
+    def serve(self, ops, outputs, packed):
+        """The answers for tokens: `emissions` float32 (B, L, C)."""
+        return {"emissions": outputs}
 
 
 def split_words(column, lengths):

@@ -19,7 +19,9 @@ from keras_bert_suite.runs.batches import (
     check_one_weight,
     choose_size,
     pack_rows,
+    read,
 )
+from keras_bert_suite.runs.trainer import hold_out
 from keras_bert_suite.training import set_schedule_length
 
 
@@ -75,9 +77,9 @@ def fit_on_features(
         )
     pooling = _find_learned_pooling(task)
     batch_size = choose_size(batch_size)
-    rows = task.read(x, y, sample_weight, labelled=True)
+    rows = read(task, x, y, sample_weight, labelled=True)
     _check_rows(rows)
-    rows, held_out = task._hold_out(rows, validation_data, validation_split)
+    rows, held_out = hold_out(task, rows, validation_data, validation_split)
     if class_weight is not None:
         check_one_weight(rows.weights)
         weigh = task.data.labels.class_weighting(class_weight, task.loss)
@@ -95,7 +97,7 @@ def fit_on_features(
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
-    set_schedule_length(head, first_step, total, kwargs.get("callbacks"))
+    set_schedule_length(head, first_step, total)
     if pooling is not None:
         return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
     features, labels, weights = data

@@ -1,7 +1,5 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
-from keras_bert_suite.tasks.data.input_checks import HIDDEN_SECOND_TEXT
-
 
 def check_preprocessor(preprocessor, backbone):
     """Checks that a preprocessor makes the inputs of a backbone, with ids that have a place."""
@@ -60,7 +58,7 @@ def check_separator(tokenizer, backbone):
         )
 
 
-def check_place(backbone, place):
+def check_summary_place(backbone, place):
     """Checks that the token of a row which a task reads, "first" or "last", sees the others."""
     pattern = getattr(backbone, "attention_pattern", None)
     if (place, pattern) in (("first", "left_to_right"), ("last", "right_to_left")):
@@ -69,17 +67,6 @@ def check_place(backbone, place):
             "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
             "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
         )
-
-
-def hides_second_texts(backbone, place):
-    """Whether the token that a task reads a pair from does not see the second text."""
-    return place == "first" and getattr(backbone, "attention_pattern", None) == "seq2seq"
-
-
-def check_pairs(backbone, place):
-    """Checks that the token that a task reads a pair from sees the second text."""
-    if hides_second_texts(backbone, place):
-        raise ValueError(HIDDEN_SECOND_TEXT)
 
 
 def find_direction(backbone):

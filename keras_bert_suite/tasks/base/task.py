@@ -1,5 +1,6 @@
 """The common base of tasks: what they are trained with, and what users call."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,39 +9,33 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
-from keras_bert_suite.data.input_dataset import is_dataset
-from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
-from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
-from keras_bert_suite.replicas import (
-    drop_copies,
-    has_joint_variables,
-    in_scope_of_model,
-    whole_batches,
-)
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.replicas import in_scope_of_model, whole_batches
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.runs import trainer
-from keras_bert_suite.runs.batches import check_dataset, pack_elements, pack_rows
-from keras_bert_suite.runs.compiled_forward import compile_forward
-from keras_bert_suite.runs.joint_start import copy_weights, share_batch
+from keras_bert_suite.runs.batches import (
+    evaluation_batches,
+    pack_elements,
+    read,
+    training_batches,
+)
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
-from keras_bert_suite.runs.prediction import predict, watch_prediction
+from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
-from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
-from keras_bert_suite.tasks.data.input_checks import check_held_out
-from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,
     Technique,
     forget_metrics,
-    open_schedule_end,
     read_loss,
     sum_before_clipping,
     take_class_ids,
@@ -48,7 +43,7 @@ from keras_bert_suite.training import (
 )
 
 
-class Task(TrainedModel, PackedSequences, PresetTask):
+class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
@@ -61,13 +56,10 @@ class Task(TrainedModel, PackedSequences, PresetTask):
     batch a second time.
     """
 
-    #: The class that reads and packs what users pass.
-    data_cls: type = TextData
-
-    #: None while a constructor makes the layers.
-    data: Any = None
-    answers: Any = RowAnswers()
+    backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
     backbone: Any
+    answers: Any = RowAnswers()
 
     #: The peak of the learning rate.
     default_rate = 5e-5
@@ -75,32 +67,24 @@ class Task(TrainedModel, PackedSequences, PresetTask):
     #: The share of the steps in which the learning rate rises.
     warmup_ratio = 0.1
 
-    #: Whether `train_on_batch` has given all processes the weights of the first.
-    _has_common_weights = False
-
     @property
     def preprocessor(self) -> Any:
         """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
 
-        If the data of a task need a `SegmentPacker`, it replaces a preprocessor of KerasHub by a
-        `SegmentPacker` with the same tokens, if its tokenizer is WordPiece, RoBERTa's byte pairs,
-        or ALBERT's or XLM-RoBERTa's SentencePiece.
+        `data` packs with it, and may replace a preprocessor of KerasHub, see `TextData.packer`. So
+        a constructor makes `data` first.
         """
         return super().preprocessor
 
     @preprocessor.setter
     def preprocessor(self, value: keras.layers.Layer | None) -> None:
         check_preprocessor(value, self.backbone)
-        if self.needs_segment_packer:
-            value = find_segment_packer(value) or value
-        keras_hub.models.Task.preprocessor.fset(self, value)
-        if self.data is not None:
-            self.data.packer = value
+        self.data.packer = value
+        keras_hub.models.Task.preprocessor.fset(self, self.data.packer)
 
-    @property
-    def needs_segment_packer(self) -> bool:
-        """bool, whether the task must know where in a text each token was."""
-        return self.data_cls.needs_segment_packer
+    def check_parts(self) -> None:
+        """Raises a ValueError if the preprocessor has changed, and does not fit the backbone."""
+        check_preprocessor(self.preprocessor, self.backbone)
 
     #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
     #: sets it.
@@ -190,14 +174,6 @@ class Task(TrainedModel, PackedSequences, PresetTask):
         self.compile(**keras.saving.deserialize_keras_object(config))
         trainer.build_optimizer(self)
 
-    def make_predict_function(self, force: bool = False) -> Any:
-        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
-        if keras.config.backend() != "torch" or not self.jit_compile:
-            return super().make_predict_function(force)
-        if self.predict_function is None or force:
-            self.predict_function: Any = compile_forward(self)
-        return self.predict_function
-
     @whole_batches()
     @in_scope_of_model
     def fit(
@@ -259,25 +235,32 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             check_can_pack_sequences(self)
         with ProcessWatch("fit").watch(callbacks) as callbacks:
             weigh = self._weigh_classes(class_weight)
-            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
-            given, held_out = self._hold_out(
-                given, validation_data, validation_split, validation_batch_size
+            given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
+            given, held_out = trainer.hold_out(
+                self, given, validation_data, validation_split, validation_batch_size
+            )
+            if held_out is not None:
+                size = validation_batch_size or batch_size
+                held_out = evaluation_batches(self.data, held_out, size)
+            make_batches = functools.partial(
+                training_batches,
+                self.data,
+                given,
+                batch_size,
+                shuffle,
+                weigh=weigh,
+                lay_out=choose_layout(self.backbone) if sequence_packing else None,
             )
             return trainer.fit(
                 self,
-                self.data,
-                given,
+                make_batches,
                 held_out,
-                batch_size=batch_size,
-                validation_batch_size=validation_batch_size,
-                shuffle=shuffle,
-                weigh=weigh,
-                lay_out=choose_layout(self.backbone) if sequence_packing else None,
                 epochs=epochs,
                 initial_epoch=initial_epoch,
                 steps_per_epoch=steps_per_epoch,
                 validation_steps=validation_steps,
                 callbacks=callbacks,
+                shuffle=shuffle,
                 verbose=verbose,
                 **kwargs,
             )
@@ -307,116 +290,30 @@ class Task(TrainedModel, PackedSequences, PresetTask):
                 self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
             )
         with ProcessWatch("evaluate").watch(callbacks) as callbacks:
-            given = self.read(x, y, sample_weight, labelled=True, batch_size=batch_size)
-            return trainer.evaluate(
-                self, self.data, given, batch_size, steps, callbacks, verbose, **kwargs
-            )
+            given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
+            batches = evaluation_batches(self.data, given, batch_size, by_length=steps is None)
+            return trainer.evaluate(self, batches, steps, callbacks, verbose, **kwargs)
 
-    @in_scope_of_model
-    def predict(
+    def score_with(
         self,
-        x: Inputs = None,
-        batch_size: int | None = None,
-        steps: int | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Returns the answers in the order of the rows; see `keras.Model.predict`.
-
-        Each process of PyTorch answers all rows itself, and waits for no other process. Under a
-        `keras.distribution` of JAX all processes predict the same rows together.
-
-        Args:
-            x, batch_size: as for `fit`.
-            steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
-            **kwargs: `verbose` and `callbacks`, as in Keras.
-
-        Raises:
-            ValueError: in all processes of JAX, if they have different models, arguments or rows.
-        """
-        answers = self.answers
-        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
-
-    @whole_batches()
-    def predict_with(
-        self,
-        decode: Callable[[Any, Any], Any],
+        score: Callable[..., Any],
         x: Inputs,
+        y: Labels,
         batch_size: int | None = None,
-        steps: int | None = None,
-        condense: Callable[[Any, Any], Any] | None = None,
-        callbacks: Any = None,
-        **kwargs: Any,
     ) -> Any:
-        """Predicts with other answers than those of `predict`.
+        """Scores the outputs for labelled rows in memory.
 
         Args:
-            decode: function(outputs, rows) that returns the answers. `rows` are the `Rows` that the
-                model has seen, and output i belongs to entry i of them. For a dataset that is not
-                read row by row they have no columns.
-            condense: function(outputs, rows) that reduces the outputs for a batch to what `decode`
-                needs, for outputs that are too large to be kept; None keeps them.
-            x, batch_size, steps, callbacks, **kwargs: as for `predict`.
+            score: function(outputs, rows, labels) that returns the scores. `outputs` and `rows` are
+                as for `predict_with`, and `labels` are those of all rows, encoded.
+            x, y: as for `fit`, in memory.
+            batch_size: int, 32 by default.
         """
-        with watch_prediction(callbacks) as callbacks:
-            given = self.read(x, batch_size=batch_size)
-            return predict(
-                self, self.data, given, batch_size, steps, decode, condense, callbacks, **kwargs
-            )
-
-    def read(
-        self,
-        x: Inputs,
-        y: Labels = None,
-        sample_weight: Labels = None,
-        *,
-        labelled: bool = False,
-        **given: Any,
-    ) -> Any:
-        """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
-
-        Args:
-            x, y, sample_weight: as for `fit`.
-            labelled: bool, whether they are for `fit` or `evaluate`.
-            **given: arguments that are for rows, such as `batch_size`, and None for a dataset.
-
-        Returns:
-            `x` if it is a dataset, otherwise `Rows`.
-        """
-        check_preprocessor(self.preprocessor, self.backbone)
-        if is_dataset(x):
-            check_dataset(x, self, y=y, sample_weight=sample_weight, **given)
-            return x
-        return self.data.read(x, y, sample_weight, labelled)
-
-    def _weigh_classes(self, class_weight):
-        """The function from encoded labels to the weights of their classes, or None."""
-        if class_weight is None:
-            return None
-        return self.data.labels.class_weighting(class_weight, self.loss)
-
-    def _hold_out(self, given, validation_data=None, validation_split=None, batch_size=None):
-        """Sets apart what a `fit` validates on.
-
-        Args:
-            given: `Rows` or a dataset, from `read`.
-            validation_data, validation_split: as for `fit`.
-            batch_size: int, the size of the batches of `validation_data`, or None.
-
-        Returns:
-            (`Rows` or a dataset to train on; the same to validate on, or None).
-        """
-        if validation_split and not isinstance(given, Rows):
-            raise ValueError(
-                "validation_split needs rows in memory. With a dataset, pass `validation_data`."
-            )
-        if validation_split and validation_data is None:
-            return given.split(validation_split)
-        if validation_data is None:
-            return given, None
-        if isinstance(validation_data, (tuple, list)):
-            check_held_out(validation_data, self.data.labels.are_needed)
-            return given, self.read(*validation_data, labelled=True)
-        return given, self.read(validation_data, labelled=True, validation_batch_size=batch_size)
+        check_in_memory(x)
+        labels = read(self, x, y, labelled=True).labels
+        decode = functools.partial(score, labels=labels)
+        condense = self.answers.condense
+        return self.predict_with(decode, x, batch_size, condense=condense, verbose=0)
 
     def preprocess_samples(
         self,
@@ -439,59 +336,5 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             the inputs of the model; with labels a tuple (inputs, labels), with weights
             (inputs, labels, weights).
         """
-        check_preprocessor(self.preprocessor, self.backbone)
+        self.check_parts()
         return pack_elements(self.data, labelled)((x, y, sample_weight))
-
-    @whole_batches()
-    @in_scope_of_model
-    def train_on_batch(
-        self,
-        x: Inputs,
-        y: Labels = None,
-        sample_weight: Labels = None,
-        class_weight: Mapping[Any, float] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`.
-
-        Processes that share the batch all pass the whole batch. They begin with the weights of the
-        first process.
-
-        Raises:
-            ValueError: as for `fit`; and in all processes, if they have different batches.
-        """
-        weigh = self._weigh_classes(class_weight)
-        batch = self._pack_batch(x, y, sample_weight, labelled=True, weigh=weigh)
-        open_schedule_end(self)
-        batch = share_batch("train_on_batch", batch)
-        if self.optimizer is not None:
-            trainer.build_optimizer(self)
-            if not self._has_common_weights:
-                copy_weights(self)
-                self._has_common_weights = True
-        return keras.Model.train_on_batch(self, *batch, **kwargs)
-
-    @whole_batches()
-    @in_scope_of_model
-    def test_on_batch(
-        self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
-    ) -> Any:
-        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`.
-
-        Processes share the batch as in `train_on_batch`.
-        """
-        batch = self._pack_batch(x, y, sample_weight, labelled=True)
-        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
-
-    @whole_batches()
-    def predict_on_batch(self, x: Inputs) -> Any:
-        """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
-        batch = self._pack_batch(x)
-        if has_joint_variables():
-            batch = share_batch("predict_on_batch", batch)
-        with lock_weights(self):
-            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
-
-    def _pack_batch(self, x, y=None, sample_weight=None, labelled=False, weigh=None):
-        rows = self.data.window(self.read(x, y, sample_weight, labelled=labelled))
-        return keras.utils.unpack_x_y_sample_weight(pack_rows(self.data, labelled, weigh)(rows))

@@ -6,7 +6,7 @@ from keras_bert_suite.preprocessing.text_rows import (
     number_texts,
     split_packed,
 )
-from keras_bert_suite.tasks.data.input_checks import default_names, order_columns
+from keras_bert_suite.tasks.data.input_checks import default_names, order_columns, read_names
 from keras_bert_suite.tasks.data.labels import Scores
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -22,7 +22,7 @@ class EmbeddingData(TextData):
 
     def __init__(self, packer, encoder, input_names=None, column_names=None):
         super().__init__(packer, encoder, Scores(), input_names)
-        self.column_names = column_names
+        self.column_names = read_names(column_names)
 
     def order(self, inputs, names):
         return tuple(inputs[i] for i in order_columns(len(inputs), names, self.column_names))

@@ -32,7 +32,7 @@ def cut_span_windows(packer, rows):
     windows = cut_windows(packer, rows)
     if rows.labels is None:
         return windows
-    spans = _place_spans(windows, rows.labels)
+    spans = _find_tokens(windows, rows.labels)
     (tokens,) = windows.inputs
     ends = windows.starts + np.fromiter(map(len, tokens), "int32", len(tokens))
     labels, seen = [], [np.zeros(len(row), bool) for row in spans]
@@ -42,14 +42,16 @@ def cut_span_windows(packer, rows):
         seen[row] |= inside
         shift = windows.find_text(window) - start
         labels.append((spans[row][inside] + [shift, shift, 0]).astype("int32"))
-    unseen = [(row, spans[row][~mask][0]) for row, mask in enumerate(seen) if not mask.all()]
+    unseen = [
+        (row, spans[row][~is_seen][0]) for row, is_seen in enumerate(seen) if not is_seen.all()
+    ]
     if unseen:
         row, span = unseen[0]
         warnings.warn(
-            f"{sum((~mask).sum() for mask in seen)} entities are in no window as a whole and are "
-            f"not learned, such as the entity of row {row} that is {span[1] - span[0] + 1} tokens "
-            f"long. A window has {packer.count_places()} tokens, and the next window begins half "
-            "of that later. Raise the preprocessor's sequence_length.",
+            f"{sum((~is_seen).sum() for is_seen in seen)} entities are in no window as a whole and "
+            f"are not learned, such as the entity of row {row} that is {span[1] - span[0] + 1} "
+            f"tokens long. A window has {packer.count_places()} tokens, and the next window begins "
+            "half of that later. Raise the preprocessor's sequence_length.",
             stacklevel=2,
         )
     return dataclasses.replace(windows, labels=as_column(labels))
@@ -102,13 +104,13 @@ def join_span_windows(found, windows):
     return [row[np.lexsort((row[:, 2], row[:, 1], row[:, 0]))] for row in joined]
 
 
-def _place_spans(windows, labels):
+def _find_tokens(windows, labels):
     """list of B int64 (M, 3): the two tokens of each span, by their position in all tokens."""
     tokenized = windows.tokenized
     ends = np.cumsum([len(words) for words in tokenized.words])
-    placed, moved = [], []
+    found, moved = [], []
     for row, spans in enumerate(labels):
-        characters = tokenized.spans[row]
+        characters = tokenized.characters[row]
         words = spans[:, :2]
         if characters is not None:
             words = _cover(characters, spans, row, len(windows.texts[row]))
@@ -124,13 +126,13 @@ def _place_spans(windows, labels):
             )
         begin = ends[row] - len(tokenized.words[row])
         first_tokens = tokenized.first_tokens[begin : ends[row]]
-        places = []
+        tokens_of_spans = []
         for (first, end), kind in zip(words, spans[:, 2], strict=True):
             tokens = first_tokens[first:end]
             tokens = tokens[tokens >= 0]
             if len(tokens):  # Words without a token cannot be found.
-                places.append((tokens[0], tokens[-1], kind))
-        placed.append(np.array(places, "int64").reshape(-1, 3))
+                tokens_of_spans.append((tokens[0], tokens[-1], kind))
+        found.append(np.array(tokens_of_spans, "int64").reshape(-1, 3))
     if moved:
         row, span, edge = moved[0]
         warnings.warn(
@@ -139,7 +141,7 @@ def _place_spans(windows, labels):
             f"{edge[1]}.",
             stacklevel=2,
         )
-    return placed
+    return found
 
 
 def _cover(characters, spans, row, length):

@@ -8,12 +8,6 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 
-HIDDEN_SECOND_TEXT = (
-    "The first token of a pair does not see the second text in a seq2seq backbone, so it is the "
-    "same for every second text. Build the task on "
-    "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class EncoderInputs:
@@ -33,14 +27,27 @@ class EncoderInputs:
     hides_second_text: bool = False
 
     @classmethod
-    def of(cls, backbone, hides_second_text=False):
-        """The inputs of a `BertBackbone`, or of a text encoder of KerasHub."""
+    def of(cls, backbone, summary_place=None):
+        """The inputs of a `BertBackbone`, or of a text encoder of KerasHub.
+
+        `summary_place` says which token of a row a task reads, "first" or "last"; None for several.
+        """
+        is_seq2seq = getattr(backbone, "attention_pattern", None) == "seq2seq"
         sizes = ("vocabulary_size", "num_segments", "max_global_tokens")
         return cls(
             tuple(backbone.input),
             *(getattr(backbone, size, None) for size in sizes),
-            hides_second_text,
+            hides_second_text=is_seq2seq and summary_place == "first",
         )
+
+    def check_pairs(self):
+        """Raises a ValueError if the vector of a pair does not depend on its second text."""
+        if self.hides_second_text:
+            raise ValueError(
+                "The first token of a pair does not see the second text in a seq2seq backbone, so "
+                "it is the same for every second text. Build the task on "
+                "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+            )
 
     def select(self, arrays):
         """dict of the arrays that the encoder takes.
@@ -72,8 +79,8 @@ def check_num_texts(num_segments, encoder, input_names):
             f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
             "texts. Join some texts, or build the backbone with more `num_segments`."
         )
-    if num_segments > 1 and encoder.hides_second_text:
-        raise ValueError(HIDDEN_SECOND_TEXT)
+    if num_segments > 1:
+        encoder.check_pairs()
 
 
 def check_packed(arrays, encoder):
@@ -115,11 +122,11 @@ def check_packed(arrays, encoder):
             )
 
 
-def check_input_names(input_names):
-    """The argument `input_names` as a tuple, or None."""
-    if input_names is None:
+def read_names(names):
+    """The argument `input_names` of a task as a tuple, or None."""
+    if names is None:
         return None
-    return (input_names,) if isinstance(input_names, str) else tuple(input_names)
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def default_names(num_segments):
@@ -135,17 +142,6 @@ def check_in_memory(x):
         raise ValueError(
             f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
             "call `evaluate` for a dataset."
-        )
-
-
-def check_held_out(validation_data, needs_labels):
-    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`."""
-    sizes = (2, 3) if needs_labels else (1, 2, 3)
-    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
-        alone = "" if needs_labels else "(x,), "
-        raise ValueError(
-            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
-            f"{type(validation_data).__name__} of {len(validation_data)}."
         )
 
 

@@ -8,6 +8,7 @@ from keras_bert_suite.data.label_encoding import (
     encode_labels,
     encode_tags,
     order_label_columns,
+    weigh_token_labels,
 )
 from keras_bert_suite.data.label_sets import (
     encode_label_sets,
@@ -16,6 +17,7 @@ from keras_bert_suite.data.label_sets import (
 )
 from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
 from keras_bert_suite.data.targets import encode_targets
+from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -40,6 +42,15 @@ class Labels:
     def encode(self, labels):
         """Turns a column of labels into labels for the loss, and checks them."""
         return labels
+
+    def weigh(self, labels, weights):
+        """The labels and weights of a packed batch, as the loss takes them.
+
+        Args:
+            labels: encoded labels.
+            weights: float (B,), weights of rows, or None; as the user passed them.
+        """
+        return labels, weights
 
     def class_weighting(self, class_weight, loss):
         """The function from encoded labels to sample weights.
@@ -144,9 +155,83 @@ class Tags(NamedLabels):
             return encode_tags(labels, self.names)
         return check_token_labels(labels, self.names)
 
+    def weigh(self, labels, weights):
+        """Tokens with a negative label do not count. Weights may be (B, L), of tokens, too."""
+        return weigh_token_labels(labels, weights)
+
     def class_weighting(self, class_weight, loss):
         weights = read_class_weights(class_weight, self.names)
         return lambda labels: weights[np.asarray(labels)]
+
+
+class ChainTags(Tags):
+    """A label for each word, in the order that a scheme allows.
+
+    Args:
+        names: list of C str.
+        scheme: str, the name of the scheme, or None.
+        allowed: bool (C + 1, C + 1), whether the label of the column may follow the label of the
+            row; the last row and column stand for the border of a row of words. None allows all.
+        is_constrained: bool, whether no row may break the scheme. Otherwise half of the rows with
+            entities may.
+    """
+
+    def __init__(self, names, scheme, allowed, is_constrained):
+        super().__init__(names)
+        self.scheme = scheme
+        self.allowed = allowed
+        self.is_constrained = is_constrained
+
+    def encode(self, labels):
+        """As for `Tags`.
+
+        Raises:
+            ValueError: also if too many rows break the scheme, naming the first of them.
+        """
+        encoded = super().encode(labels)
+        if encoded.dtype != object:
+            # Every negative label of a user means `NO_LABEL`. `CONTINUED` is only for windows.
+            return np.maximum(encoded, NO_LABEL)
+        if self.allowed is not None:
+            self._check_scheme(encoded)
+        return encoded
+
+    def weigh(self, labels, weights):
+        if weights is not None and np.ndim(weights) != 1:
+            raise ValueError(
+                "The loss of a CRF is that of a whole row. Wanted a weight for each row, got "
+                f"weights of shape {np.shape(weights)}."
+            )
+        return labels, weights
+
+    def class_weighting(self, class_weight, loss):
+        raise ValueError(
+            "The loss of a CRF is that of a whole row, so class_weight must be None. Weight rows "
+            "by `sample_weight`."
+        )
+
+    def _check_scheme(self, rows):
+        allowed, border = np.array(self.allowed), len(self.names)
+        outside = self.names.index("O") if "O" in self.names else -1
+        wrong, with_entities = [], 0
+        for number, row in enumerate(rows):
+            with_entities += bool((row != outside).any())
+            chain = np.concatenate([[border], row, [border]])
+            breaks = np.flatnonzero(~allowed[chain[:-1], chain[1:]])
+            if len(row) and len(breaks):
+                wrong.append((number, int(breaks[0]), chain))
+        most = 0 if self.is_constrained else with_entities / 2
+        if len(wrong) <= most:
+            return
+        number, word, chain = wrong[0]
+        names = [*self.names, "the border of the row"]
+        raise ValueError(
+            f"In row {number}, word {word}, {names[chain[word + 1]]} follows {names[chain[word]]}, "
+            f"which the scheme {self.scheme} forbids; so do {len(wrong)} of {with_entities} rows "
+            "with entities. Convert the tags of each row by "
+            f"keras_bert_suite.data.tag_schemes.convert_tags(tags, {self.scheme!r}), or build the "
+            "task with scheme=None."
+        )
 
 
 class EntitySpans(NamedLabels):

@@ -1,10 +1,10 @@
 """Texts whose tokens are masked, or that have masks already."""
 
+import dataclasses
 import zlib
 
 import numpy as np
 
-from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.masking import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.data.labels import NoLabels
@@ -38,11 +38,10 @@ class MaskedTextData(TextData):
 
     def read_batch_columns(self, x, y, sample_weight):
         rows = super().read_batch_columns(x, y, sample_weight)
-        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
         if rows.is_packed:
-            return Rows(inputs, labels, weights)
-        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in inputs)
-        return _check_no_labels(Rows(texts, labels, weights, rows.input_names))
+            return rows
+        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
+        return _check_no_labels(dataclasses.replace(rows, inputs=texts))
 
     def pack(self, rows, labelled=False):
         """Masks texts, with the masked tokens as labels, or finds the masks that they have.
@@ -116,14 +115,14 @@ def pack_masked_texts(packer, encoder, segments):
     texts = list(segments[0])
     rows = [_tokenize(tokenizer, text) for text in texts]
     for text, row in zip(texts, rows, strict=True):
-        places = np.flatnonzero(row == tokenizer.mask_token_id)
-        if not len(places):
+        masks = np.flatnonzero(row == tokenizer.mask_token_id)
+        if not len(masks):
             raise ValueError(
                 f"{text!r} has no {tokenizer.mask_token}. Put one where a token is to be guessed."
             )
-        if places[-1] >= packer.count_places():
+        if masks[-1] >= packer.count_places():
             raise ValueError(
-                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {places[-1] + 1}, "
+                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {masks[-1] + 1}, "
                 f"beyond sequence_length={packer.sequence_length}. Shorten the text."
             )
     lengths = np.array([len(row) for row in rows])

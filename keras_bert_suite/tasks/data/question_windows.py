@@ -1,4 +1,4 @@
-"""Cuts contexts into windows, each with its question before it, and places answers in them."""
+"""Cuts contexts into windows, each with its question before it, and finds their answers in them."""
 
 import dataclasses
 import re
@@ -64,7 +64,7 @@ class QuestionWindows(Rows):
     own_starts: np.ndarray | None = None
     own_ends: np.ndarray | None = None
 
-    def find_places(self, window, row_length):
+    def find_positions(self, window, row_length):
         """The positions of a window's first token and of the summary token in its packed row.
 
         Args:
@@ -133,7 +133,7 @@ def cut_question_windows(packer, rows, stride, query_length):
     )
     if rows.labels is None:
         return windows
-    labels = _place_answers(windows, [question_lengths, window_lengths], rows.labels)
+    labels = _locate_answers(windows, [question_lengths, window_lengths], rows.labels)
     return dataclasses.replace(windows, labels=labels)
 
 
@@ -156,14 +156,14 @@ class _ContextTokenizer:
         if text not in self._known:
             ids, offsets, _ = self._tokenizer.tokenize_with_offsets(text)
             starts, ends = np.array(offsets, "int32").reshape(-1, 2).T
-            is_blank = [bool(self._blank.fullmatch(text, *place)) for place in offsets]
+            is_blank = [bool(self._blank.fullmatch(text, *span)) for span in offsets]
             self._known[text] = ContextTokens(
                 text, np.array(ids, "int32"), starts, ends, np.array(is_blank, bool)
             )
         return self._known[text]
 
 
-def _place_answers(windows, lengths, spans):
+def _locate_answers(windows, lengths, spans):
     """int32 (N, 2), the first and last token of the answers in the packed rows of the windows.
 
     `lengths` are two int32 (N,), of the questions and of the windows.
@@ -185,5 +185,5 @@ def _place_answers(windows, lengths, spans):
         np.broadcast_to(find(lengths), len(first))[:, None]
         for find in (windows.template.find_text, windows.template.find_summary)
     )
-    places = text + np.stack([first, last], axis=1)
-    return np.where(is_inside[:, None], places, summary).astype("int32")
+    positions = text + np.stack([first, last], axis=1)
+    return np.where(is_inside[:, None], positions, summary).astype("int32")

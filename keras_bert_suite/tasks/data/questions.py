@@ -1,11 +1,16 @@
-"""Rows of a question and a context, with the place of the answer; long contexts become windows."""
+"""Rows of a question and a context, with the span of the answer; long contexts become windows."""
 
 import dataclasses
 
 import numpy as np
 
-from keras_bert_suite.data.answer_spans import check_token_spans, read_answer_spans
+from keras_bert_suite.data.answer_spans import (
+    check_token_spans,
+    read_accepted_answers,
+    read_answer_spans,
+)
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.question_windows import cut_question_windows
 from keras_bert_suite.tasks.data.texts import TextData
@@ -17,17 +22,20 @@ class QuestionData(TextData):
     Args:
         packer, encoder, input_names: as for `TextData`.
         stride, query_length: as for `QuestionAnswerer`.
-        answers: `QuestionAnswers`, which say whether a question may have no answer.
+        no_answer_threshold: float, the `null_odds` above which a question has no answer; None if
+            every question has an answer.
     """
 
     takes_graphs = False  # Contexts are cut into windows in Python.
     needs_segment_packer = True
 
-    def __init__(self, packer, encoder, input_names, *, stride, query_length, answers):
+    def __init__(
+        self, packer, encoder, input_names, *, stride, query_length, no_answer_threshold=None
+    ):
         super().__init__(packer, encoder, Labels(), input_names)
         self.stride = stride
         self.query_length = query_length
-        self.answers = answers
+        self.no_answer_threshold = no_answer_threshold
 
     def read_columns(self, x, y, sample_weight):
         if isinstance(x, list) and not x:
@@ -38,6 +46,21 @@ class QuestionData(TextData):
         rows = Rows.read_batch(x, None, sample_weight)
         inputs = leave_tensorflow(rows.inputs)
         return Rows(inputs, y, rows.weights, rows.input_names)
+
+    def read_accepted(self, x, y):
+        """list of lists of str, the accepted answers to rows in memory.
+
+        Args:
+            x, y: as for `QuestionAnswerer.score`.
+        """
+        check_in_memory(x)
+        rows = self.read(x)
+        if rows.is_packed:
+            raise ValueError(
+                "Packed arrays have no text, so their answers have no score. Pass questions and "
+                "contexts, or call `evaluate`."
+            )
+        return read_accepted_answers(y, rows.inputs[1])
 
     def window(self, rows):
         """`QuestionWindows` over rows; see `cut_question_windows`."""
@@ -74,7 +97,7 @@ class QuestionData(TextData):
             return check_token_spans(labels, np.shape(next(iter(inputs.values()))))
         spans = read_answer_spans(labels, inputs[1])
         unanswerable = np.flatnonzero(spans[:, 0] < 0)
-        if len(unanswerable) and self.answers.no_answer_threshold is None:
+        if len(unanswerable) and self.no_answer_threshold is None:
             raise ValueError(
                 f"Row {unanswerable[0]} has no answer, and this task answers every question. Set "
                 "its no_answer_threshold to 0.0, or pass it to `from_preset`. After training, "

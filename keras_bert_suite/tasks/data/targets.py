@@ -1,8 +1,10 @@
 """Rows of a source, with the text that is to be written from it."""
 
+import dataclasses
+
 import numpy as np
 
-from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
+from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.target_rows import JoinedRows, SeparateRows
 from keras_bert_suite.tasks.data.texts import TextData
@@ -50,11 +52,12 @@ class TargetData(TextData):
 
     def read_batch_columns(self, x, y, sample_weight):
         rows = super().read_batch_columns(x, y, sample_weight)
-        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
-        if not rows.is_packed:
-            inputs = tuple(canonicalize_texts(np.asarray(column))[0] for column in inputs)
-            labels = labels if labels is None else canonicalize_texts(np.asarray(labels))[0]
-        return Rows(inputs, labels, weights, rows.input_names)
+        if rows.is_packed:
+            return rows
+        inputs = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
+        labels = rows.labels
+        labels = labels if labels is None else canonicalize_texts(np.asarray(labels))[0]
+        return dataclasses.replace(rows, inputs=inputs, labels=labels)
 
     def order(self, inputs, names):
         if len(inputs) != 1:

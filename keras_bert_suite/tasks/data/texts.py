@@ -6,13 +6,15 @@ import threading
 import numpy as np
 
 from keras_bert_suite.data.input_dataset import unpack_batch
-from keras_bert_suite.data.rows import Rows, holds_texts
+from keras_bert_suite.data.rows import Rows, holds_texts, leave_tensorflow
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tasks.data.input_checks import (
     check_num_texts,
     check_packed,
     default_names,
     order_columns,
+    read_names,
 )
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -32,8 +34,8 @@ class TextData:
         packer: `SegmentPacker`, a preprocessor of KerasHub, or None for packed arrays only.
         encoder: `EncoderInputs` of the backbone.
         labels: `Labels`.
-        input_names: tuple of the names of the texts of a row. None until the first rows for
-            training name them.
+        input_names: the names of the texts of a row, or the name of a single text. None until the
+            first rows for training name them.
     """
 
     #: Whether `window` and `pack` take tensors in graphs of TensorFlow.
@@ -49,7 +51,23 @@ class TextData:
         self.packer = packer
         self.encoder = encoder
         self.labels = labels
-        self.input_names = input_names
+        self.input_names = read_names(input_names)
+
+    @property
+    def packer(self):
+        """The preprocessor that packs texts, or None.
+
+        If a `SegmentPacker` is needed, it takes the place of a preprocessor of KerasHub with the
+        same tokens, if the tokenizer is WordPiece, RoBERTa's byte pairs, or ALBERT's or
+        XLM-RoBERTa's SentencePiece.
+        """
+        return self._packer
+
+    @packer.setter
+    def packer(self, packer):
+        if self.needs_segment_packer:
+            packer = find_segment_packer(packer) or packer
+        self._packer = packer
 
     def read(self, x, y=None, sample_weight=None, labelled=False):
         """Reads rows in memory, as `fit` takes them, and checks them.
@@ -95,7 +113,11 @@ class TextData:
 
     def read_batch_columns(self, x, y, sample_weight):
         """`Rows` of a batch, whose labels are not encoded."""
-        return Rows.read_batch(x, self.labels.read_batch(y), sample_weight)
+        rows = Rows.read_batch(x, self.labels.read_batch(y), sample_weight)
+        if self.takes_graphs:
+            return rows
+        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
+        return Rows(inputs, labels, weights, rows.input_names)
 
     def order(self, inputs, names):
         """Checks the text columns of rows, and puts them into the order of `input_names`.
@@ -158,7 +180,9 @@ class TextData:
             (dict of arrays (B, L) or of tensors, labels or None, weights or None).
         """
         inputs = rows.inputs if rows.is_packed else self.pack_texts(rows.inputs)
-        return inputs, rows.labels, rows.weights
+        if rows.labels is None:
+            return inputs, None, rows.weights
+        return inputs, *self.labels.weigh(rows.labels, rows.weights)
 
     def pack_texts(self, texts):
         """Packs texts without labels.

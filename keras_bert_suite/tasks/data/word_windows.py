@@ -20,8 +20,8 @@ class TokenizedWords:
 
     Attributes:
         words: list of B lists of str.
-        spans: list of B lists of `(start, end)`, the characters of each word in its text. For a row
-            that is a list of words, there is None instead of the list.
+        characters: list of B lists of `(start, end)`, the characters of each word in its text. For
+            a row that is a list of words, there is None instead of the list.
         ids: int32 (T,), the tokens of all rows.
         lengths: int32 (B,), how many tokens each row has.
         first_tokens: int64 (W,), for each word the position of its first token in `ids`; -1 for a
@@ -29,7 +29,7 @@ class TokenizedWords:
     """
 
     words: list
-    spans: list
+    characters: list
     ids: np.ndarray
     lengths: np.ndarray
     first_tokens: np.ndarray
@@ -71,29 +71,29 @@ def tokenize_rows(tokenizer, rows):
         `TokenizedWords`.
     """
     lists = [row if isinstance(row, list) else [] for row in rows]
-    flat_ids, piece_counts = tokenizer.tokenize_words([word for row in lists for word in row])
-    bounds = np.cumsum([0, *piece_counts])
-    words, spans, ids, first_tokens = [], [], [], []
+    flat_ids, token_counts = tokenizer.tokenize_words([word for row in lists for word in row])
+    bounds = np.cumsum([0, *token_counts])
+    words, characters, ids, first_tokens = [], [], [], []
     word_number, num_tokens = 0, 0
     for row in rows:
         if isinstance(row, list):
             last = word_number + len(row)
             row_ids = flat_ids[bounds[word_number] : bounds[last]]
             starts = bounds[word_number:last] - bounds[word_number]
-            starts = np.where(piece_counts[word_number:last] > 0, starts, -1)
+            starts = np.where(token_counts[word_number:last] > 0, starts, -1)
             words.append([decode_text(word) for word in row])
-            spans.append(None)
+            characters.append(None)
             word_number = last
         else:
             row_ids, starts, row_spans = _split_text(tokenizer, row)
             words.append([decode_text(row)[start:end] for start, end in row_spans])
-            spans.append(row_spans)
+            characters.append(row_spans)
         first_tokens.append(np.where(starts >= 0, starts + num_tokens, -1))
         ids.append(np.asarray(row_ids, "int32"))
         num_tokens += len(row_ids)
     return TokenizedWords(
         words,
-        spans,
+        characters,
         np.concatenate([np.zeros(0, "int32"), *ids]),
         np.array([len(row_ids) for row_ids in ids], "int32"),
         np.concatenate([np.zeros(0, "int64"), *first_tokens]),
@@ -111,11 +111,11 @@ def cut_windows(packer, rows):
     starts, lengths, row_ids, own_starts, own_ends = share_windows(
         NUMPY, starts, tokenized.lengths, packer.count_places()
     )
-    rows_and_spans = zip(column, tokenized.spans, strict=True)
+    rows_and_characters = zip(column, tokenized.characters, strict=True)
     return WordWindows(
         (_cut(tokenized.ids, starts, lengths),),
         weights=None if rows.weights is None else rows.weights[row_ids],
-        texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
+        texts=[row if part is None else decode_text(row) for row, part in rows_and_characters],
         tokenized=tokenized,
         template=packer.tokenizer.row_template,
         sources=row_ids,
@@ -168,8 +168,8 @@ def join_windows(outputs, windows, missing):
     own = []
     owned = zip(outputs, windows.own_starts, windows.own_ends, strict=True)
     for window, (output, first, end) in enumerate(owned):
-        place = windows.template.find_origin(len(output)) + windows.find_text(window)
-        own.append(output[place + first : place + end])
+        begin = windows.template.find_origin(len(output)) + windows.find_text(window)
+        own.append(output[begin + first : begin + end])
     # A word without a token has the position -1, so it takes `missing`, which is at the end.
     tokens = np.concatenate([*own, missing[None]]).astype("float32")
     return tokens[windows.tokenized.first_tokens]
@@ -185,7 +185,7 @@ def _label_tokens(tokenized, labels):
     """int32 (T,), the labels of the tokens of rows."""
     word_labels = [np.zeros(0, "int32")]
     for number, (words, row_labels) in enumerate(zip(tokenized.words, labels, strict=True)):
-        if tokenized.spans[number] is not None:
+        if tokenized.characters[number] is not None:
             raise ValueError(
                 f"Row {number} is a text, and labels belong to words. Split it into a list of "
                 "words, with a label for each word."
@@ -205,7 +205,7 @@ def _label_tokens(tokenized, labels):
 def _split_text(tokenizer, text):
     """(ids, positions of the words' first tokens, spans of the words) of a text."""
     ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
-    starts = [place for place, begins in enumerate(word_starts) if begins]
+    starts = [i for i, begins in enumerate(word_starts) if begins]
     ends = [*starts[1:], len(ids)][: len(starts)]  # A text may have no word.
     words = [
         (first, (offsets[first][0], offsets[end - 1][1]))

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_bert_suite.data.label_encoding import weigh_token_labels
 from keras_bert_suite.data.word_rows import check_span_shapes, check_token_shapes, read_word_rows
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.data.entity_windows import cut_span_windows, pad_spans
@@ -57,26 +56,22 @@ class WordData(TextData):
         return cut_tag_windows(self.packer, rows)
 
     def pack(self, rows, labelled=False):
-        inputs, labels, weights = super().pack(rows) if rows.is_packed else self._pack_windows(rows)
-        if labels is None:
-            return inputs, labels, weights
-        return inputs, *self.weigh(labels, weights)
-
-    def weigh(self, labels, weights):
-        """The labels and weights for the loss.
-
-        Args:
-            labels: int (B, L), negative on tokens that do not count.
-            weights: float (B,) for rows, (B, L) for tokens, or None.
-        """
-        return weigh_token_labels(labels, weights)
-
-    def _pack_windows(self, rows):
-        inputs, places = self.pack_tokens(*rows.inputs)
+        if rows.is_packed:
+            return super().pack(rows)
+        inputs, indices = self.pack_tokens(*rows.inputs)
         if rows.labels is None:
             return inputs, None, rows.weights
+        return inputs, *self.labels.weigh(self.pack_labels(rows.labels, indices), rows.weights)
+
+    def pack_labels(self, labels, indices):
+        """The labels of a batch of windows as one array.
+
+        Args:
+            labels: object array of the labels of each window.
+            indices: int32 (B, L), from `pack_tokens`.
+        """
         # Special tokens and padding have the position -1, so they take the label at the end.
-        return inputs, np.concatenate([*rows.labels, [NO_LABEL]])[places], rows.weights
+        return np.concatenate([*labels, [NO_LABEL]])[indices]
 
     def pack_tokens(self, windows):
         """Packs windows of tokens.
@@ -85,7 +80,7 @@ class WordData(TextData):
             windows: object array of int32 arrays.
 
         Returns:
-            `(inputs, places)`: dict of the backbone's inputs (B, L), and int32 (B, L), the place
+            `(inputs, indices)`: dict of the backbone's inputs (B, L), and int32 (B, L), the index
             of each token among the tokens of all windows; -1 on special tokens and padding.
         """
         lengths = np.fromiter(map(len, windows), "int32", len(windows))
@@ -103,12 +98,6 @@ class EntitySpanData(WordData):
     def cut(self, rows):
         return cut_span_windows(self.packer, rows)
 
-    def weigh(self, labels, weights):
-        return labels, weights
-
-    def _pack_windows(self, rows):
-        inputs, places = self.pack_tokens(*rows.inputs)
-        if rows.labels is None:
-            return inputs, None, rows.weights
-        origin = self.packer.tokenizer.row_template.find_origin(places.shape[1])
-        return inputs, pad_spans(rows.labels, origin), rows.weights
+    def pack_labels(self, labels, indices):
+        origin = self.packer.tokenizer.row_template.find_origin(indices.shape[1])
+        return pad_spans(labels, origin)
