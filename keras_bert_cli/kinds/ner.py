@@ -30,7 +30,7 @@ class EntityKind(Kind):
     name = "ner"
     about = "a tag for each word"
     input_names = ("text",)
-    own_flags = ("word_column", "tag_column", "tag_scheme", "head", "png")
+    own_flags = ("word_column", "tag_column", "tag_scheme", "max_tags", "head", "png")
     idle_table_flags = TABLE_FLAGS
 
     @property
@@ -48,10 +48,15 @@ class EntityKind(Kind):
 
     @staticmethod
     def define_flags(values):
-        explanation = "Column of the words with --task ner, 1 for the first."
-        flags.DEFINE_integer("word_column", 1, explanation, flag_values=values)
-        explanation = "Column of the tags with --task ner, -1 for the last."
-        flags.DEFINE_integer("tag_column", -1, explanation, flag_values=values)
+        explanation = (
+            "Column of the words with --task ner: its number, or its name in CoNLL-U or in the "
+            "first line. Default: the first that does not count the words."
+        )
+        flags.DEFINE_string("word_column", None, explanation, flag_values=values)
+        explanation = "Column of the tags with --task ner, as --word_column. Default: the last."
+        flags.DEFINE_string("tag_column", None, explanation, flag_values=values)
+        explanation = "The most different tags with --task ner. More are likely another column."
+        flags.DEFINE_integer("max_tags", 100, explanation, flag_values=values, lower_bound=1)
         explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
         flags.DEFINE_enum("tag_scheme", None, tag_schemes.SCHEMES, explanation, flag_values=values)
 
@@ -71,7 +76,8 @@ class EntityKind(Kind):
         self.check_table_flags()
         values = self.values
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        return read_conll(path, values.word_column, values.tag_column, values.encoding, scheme)
+        columns = (values.word_column, values.tag_column)
+        return read_conll(path, *columns, values.encoding, scheme, values.max_tags)
 
     def find_arguments(self, train):
         self._check_head(train)

@@ -200,4 +200,4 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         else:
             tags = self.predict_tags(rows, batch_size, verbose=0)
         true_tags = [[self.label_names[label] for label in row] for row in labels]
-        return score_entities(true_tags, tags)
+        return score_entities(true_tags, tags, self.label_names)

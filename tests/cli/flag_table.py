@@ -80,8 +80,9 @@ EVALUATE = [
         {"score_label_sets.labels": [[True, True, False], [False, True, False]]},
         "--model=multilabel --input=sets.tsv",
     ),
-    ("--word_column=2", {"score.rows": [["B-X", "O"]]}, NER),
-    ("--tag_column=2", {"score.labels": [["B-X", "O"]]}, NER),
+    ("--word_column=2", {"score.rows": [["B-Y", "O"]]}, NER),
+    ("--tag_column=2 --input=nested.txt", {"score.labels": [["B-X", "O"]]}, NER),
+    ("--max_tags=7", {"read_conll.max_tags": 7}, NER),
     ("--tag_scheme=BIO", {"score.labels": [["B-X", "O"]]}, "--model=ner --input=inside.txt"),
     (
         "--negative_column=sentence",
