@@ -52,6 +52,7 @@ FILL_MASK = [
 ]
 
 NER = "--model=ner --input=words.txt"
+QA = "--model=qa --input=squad.json"
 PAIRS = "--model=embed --text_column=text --text_pair_column=second"
 
 EVALUATE = [
@@ -102,7 +103,9 @@ EVALUATE = [
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=multilabel"),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=regress --label_column=number"),
     ("--batch_size=7", {"score.batch_size": 7}, NER),
-    ("--batch_size=7", {"predict.batch_size": 7}, "--model=qa --input=squad.json"),
+    ("--batch_size=7", {"predict.batch_size": 7}, QA),
+    ("--answer_errors=skip", {"read_squad.errors": "skip"}, QA),
+    ("--characters=korquad", {"score_answers.characters": "korquad"}, QA),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=choice --input=swag.csv"),
     ("--batch_size=7", {"search.batch_size": 7}, PAIRS),
     (

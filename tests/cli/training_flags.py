@@ -237,6 +237,16 @@ FINETUNE = [
         {"from_preset.cls": "EntitySpanClassifier", "from_preset.label_names": ["X"]},
         WORDS,
     ),
+    ("--answer_errors=fix", {"read_squad.errors": "fix"}, QA),
+    (
+        "--characters=cmrc2018",
+        {
+            "score.characters": "cmrc2018",
+            "AnswerF1.characters": "cmrc2018",
+            "tune_threshold.characters": "cmrc2018",
+        },
+        QA + " --dev=squad.json --test=squad.json",
+    ),
     ("--head=softmax", {"from_preset.cls": "TokenClassifier"}, WORDS + " --head=crf"),
     ("--max_target_length=7", {"from_preset.max_target_length": 7}, SEQ2SEQ),
     ("--num_beams=3", {"compile.sampler.num_beams": 3}, SEQ2SEQ),
