@@ -28,7 +28,7 @@ class EntityKind(Kind):
     name = "ner"
     about = "a tag for each word"
     input_names = ("text",)
-    own_flags = ("word_column", "tag_column", "tag_scheme", "head", "png")
+    own_flags = ("word_column", "tag_column", "tag_scheme", "max_tags", "head", "png")
     idle_table_flags = TABLE_FLAGS
 
     @property
@@ -46,10 +46,15 @@ class EntityKind(Kind):
 
     @staticmethod
     def define_flags(flags):
-        flags.integer("word_column", 1, "Column of the words with --task ner, 1 for the first.")
-        flags.integer(
-            "tag_column", -1, "Column of the tags with --task ner, -1 for the last.", None
+        explanation = (
+            "Column of the words with --task ner: its number, or its name in CoNLL-U or in the "
+            "first line. Default: the first that does not count the words."
         )
+        flags.text("word_column", None, explanation)
+        explanation = "Column of the tags with --task ner, as --word_column. Default: the last."
+        flags.text("tag_column", None, explanation)
+        explanation = "The most different tags with --task ner. More are likely another column."
+        flags.integer("max_tags", 100, explanation)
         explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
         flags.choice("tag_scheme", None, tag_schemes.SCHEMES, explanation)
 
@@ -69,7 +74,8 @@ class EntityKind(Kind):
         self.check_table_flags()
         values = self.values
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        return read_conll(path, values.word_column, values.tag_column, values.encoding, scheme)
+        columns = (values.word_column, values.tag_column)
+        return read_conll(path, *columns, values.encoding, scheme, values.max_tags)
 
     def find_arguments(self, train):
         self._check_head(train)

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 from keras_bert_suite.data.readers import read_squad
+from keras_bert_suite.data.readers.squad_answers import ERRORS
 
 from ..command_flags import UsageError
 from ..saved_tasks import open_task
@@ -19,8 +20,22 @@ class QuestionKind(Kind):
     about = "the part of a context that answers a question"
     input_names = ("question", "context")
     sequence_length = 384
-    own_flags = ("question",)
+    own_flags = ("question", "answer_errors", "characters")
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
+
+    @staticmethod
+    def define_flags(flags):
+        explanation = (
+            "What becomes of answers that are not at their answer_start with --task qa: raise; fix "
+            "moves them to the nearest place; skip uses them for scores only."
+        )
+        flags.choice("answer_errors", "raise", ERRORS, explanation)
+        explanation = (
+            "Compare answers by characters with --task qa, as the script of CMRC 2018 (Chinese) or "
+            "of KorQuAD does. Default: by words, as SQuAD."
+        )
+        rules = ("cmrc2018", "korquad")
+        flags.choice("characters", None, rules, explanation)
 
     @classmethod
     def serves(cls, output_names):
@@ -28,7 +43,12 @@ class QuestionKind(Kind):
 
     def read(self, path):
         self.check_table_flags()
-        return read_squad(path)
+        return read_squad(path, errors=self.values.answer_errors)
+
+    @property
+    def _scoring(self):
+        """The batch size, and how answers are compared."""
+        return self.values.batch_size, self.values.characters or False
 
     def find_arguments(self, train):
         return {"no_answer_threshold": 0.0 if count_unanswerable(train) else None}
@@ -50,16 +70,16 @@ class QuestionKind(Kind):
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.AnswerF1(dev.x, dev.y, self.values.batch_size)]
+        return [] if dev is None else [kbs.AnswerF1(dev.x, dev.y, *self._scoring)]
 
     def complete(self, task, dev):
         if dev is None or not count_unanswerable(dev):
             return None
-        threshold = task.tune_threshold(dev.x, dev.y, self.values.batch_size)
+        threshold = task.tune_threshold(dev.x, dev.y, *self._scoring)
         return f"no-answer threshold {threshold:.4f}; dev {self.describe(task, dev)}"
 
     def describe(self, task, examples):
-        scores = task.score(examples.x, examples.y, self.values.batch_size)
+        scores = task.score(examples.x, examples.y, *self._scoring)
         return f"exact match {scores['exact_match']:.2f}, F1 {scores['f1']:.2f}"
 
     def score(self):
@@ -69,7 +89,7 @@ class QuestionKind(Kind):
         answers = self._find_answers(dict(zip(self.input_names, questions.x, strict=True)))
         references = [row["text"] for row in questions.y]
         predictions = [answer["text"] for answer in answers]
-        scores = score_answers(references, predictions)
+        scores = score_answers(references, predictions, self.values.characters or False)
         print_answer_scores(scores)
         return scores, None
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.readers.squad import describe_misplaced
+from keras_bert_suite.data.readers.squad_answers import describe_misplaced
 from keras_bert_suite.data.rows import as_array, leave_tensorflow, name_columns
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
@@ -17,6 +17,8 @@ _FORMS = (
 
 def read_answer_spans(labels, contexts):
     """Reads the span of the answer to each question. If there are several, the first answer counts.
+
+    An answer whose `answer_start` is -1 does not count if there is another answer.
 
     >>> read_answer_spans([{"text": "seas", "answer_start": 4}, (-1, -1)], ["Two seas.", "A sea."])
     array([[ 4,  8], [-1, -1]], dtype=int32)
@@ -35,22 +37,32 @@ def read_answer_spans(labels, contexts):
         ValueError: if there are more or fewer labels than questions, if a label has another form,
             or if the context does not have an answer at its position, naming the row.
     """
-    rows = _read_all(labels, list(map(decode_text, contexts)))
-    spans = [spans[0] if spans else NO_ANSWER for spans in rows]
+    contexts = list(map(decode_text, contexts))
+    rows = zip(_read_rows(labels, len(contexts)), contexts, strict=True)
+    spans = [_read_span(row, context, number) for number, (row, context) in enumerate(rows)]
     return np.array(spans, "int32").reshape(-1, 2)
 
 
 def read_accepted_answers(labels, contexts):
-    """Reads all accepted answers to each question.
+    """Reads the texts of all accepted answers to each question.
 
-    Args, Raises: as for `read_answer_spans`.
+    Args: as for `read_answer_spans`. The texts of a dict of SQuAD may be anywhere.
 
     Returns:
         list of N lists of str; an empty list for a question without an answer.
+
+    Raises:
+        ValueError: as `read_answer_spans`, except for the positions in dicts.
     """
     contexts = list(map(decode_text, contexts))
-    rows = zip(contexts, _read_all(labels, contexts), strict=True)
-    return [[context[start:end] for start, end in spans] for context, spans in rows]
+    answers = []
+    for number, row in enumerate(_read_rows(labels, len(contexts))):
+        if isinstance(row, dict):
+            answers.append([text for text, _ in _read_dict(row, number)])
+        else:
+            start, end = _read_pair(row, contexts[number], number)
+            answers.append([] if (start, end) == NO_ANSWER else [contexts[number][start:end]])
+    return answers
 
 
 def check_token_spans(labels, shape):
@@ -78,12 +90,6 @@ def check_token_spans(labels, shape):
             f"{labels.dtype} of shape {labels.shape}: {str(labels)[:200]}."
         )
     return labels.astype("int32")
-
-
-def _read_all(labels, contexts):
-    """The spans of the answers to each question, list of N lists of (start, end)."""
-    rows = zip(_read_rows(labels, len(contexts)), contexts, strict=True)
-    return [_read_spans(row, context, number) for number, (row, context) in enumerate(rows)]
 
 
 def _read_rows(labels, num_rows):
@@ -114,10 +120,22 @@ def _are_two_columns(labels):
     )
 
 
-def _read_spans(row, context, number):
-    """The spans of the answers of a label, list of (start, end)."""
-    if isinstance(row, dict):
-        return _read_dict(row, context, number)
+def _read_span(row, context, number):
+    """The span of the first answer of a label, `(start, end)`."""
+    if not isinstance(row, dict):
+        return _read_pair(row, context, number)
+    answers = _read_dict(row, number)
+    if not answers:
+        return NO_ANSWER
+    placed = [(text, start) for text, start in answers if start >= 0]
+    text, start = (placed or answers)[0]
+    problem = describe_misplaced(text, start, context)
+    if problem:
+        raise ValueError(f"Row {number}: {problem}")
+    return start, start + len(text)
+
+
+def _read_pair(row, context, number):
     try:
         start, end = (int(place) for place in row if place == int(place))
         valid = (start, end) == NO_ANSWER or 0 <= start < end <= len(context)
@@ -128,10 +146,11 @@ def _read_spans(row, context, number):
             f"The label of row {number} is {str(row)[:60]!r}, wanted {_FORMS}. The context has "
             f"{len(context)} characters."
         )
-    return [] if (start, end) == NO_ANSWER else [(start, end)]
+    return start, end
 
 
-def _read_dict(row, context, number):
+def _read_dict(row, number):
+    """The answers of a dict of SQuAD, list of `(text, start)`."""
     texts, starts = row.get("text"), row.get("answer_start")
     if isinstance(texts, (str, bytes)):
         texts, starts = [texts], [starts]
@@ -146,10 +165,4 @@ def _read_dict(row, context, number):
         ) from None
     if texts == [""] and starts[0] < 0:  # In a column of texts this means no answer.
         return []
-    spans = []
-    for text, start in zip(texts, starts, strict=True):
-        problem = describe_misplaced(text, start, context)
-        if problem:
-            raise ValueError(f"Row {number}: {problem}")
-        spans.append((start, start + len(text)))
-    return spans
+    return list(zip(texts, starts, strict=True))

@@ -3,17 +3,18 @@
 import collections
 
 from keras_bert_suite.data.score_counts import score_counts
-from keras_bert_suite.data.span_labels import tags_to_spans
+from keras_bert_suite.data.tag_schemes import find_entities, parse_tags
 
 
-def score_entities(true_tags, predicted_tags):
+def score_entities(true_tags, predicted_tags, label_names=None):
     """Scores predicted tags by the entities that they stand for.
 
     An entity counts as found if its type, its first and its last word are right.
 
     Args:
         true_tags, predicted_tags: for each sentence a list of str, one for each word. The schemes
-            may differ.
+            may differ, and all tags have one form, see `tag_forms`.
+        label_names: list of str, all tags that there may be. None takes the tags of the sentences.
 
     Returns:
         dict of `precision`, `recall` and `f1` over all entities (micro); `entities`, the number of
@@ -26,7 +27,14 @@ def score_entities(true_tags, predicted_tags):
     for row, (wanted, got) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(wanted) != len(got):
             raise ValueError(f"Row {row} has {len(wanted)} true tags and {len(got)} predicted.")
-    return score_spans(map(tags_to_spans, true_tags), map(tags_to_spans, predicted_tags))
+    if label_names is None:
+        label_names = {tag for row in (*true_tags, *predicted_tags) for tag in row}
+    parsed = parse_tags(label_names)
+
+    def read_spans(tags):
+        return [(first, end, kind) for kind, first, end in find_entities(tags, parsed)]
+
+    return score_spans(map(read_spans, true_tags), map(read_spans, predicted_tags))
 
 
 def score_spans(true_spans, predicted_spans):

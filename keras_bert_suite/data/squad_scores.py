@@ -1,4 +1,4 @@
-"""Computes exact match and F1 of answers, as the official scripts of SQuAD do.
+"""Computes exact match and F1 of answers, as the official scripts of SQuAD do, or by characters.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of https://rajpurkar.github.io/SQuAD-explorer.
 """
@@ -9,35 +9,48 @@ import string
 
 import numpy as np
 
+from keras_bert_suite.data.character_scores import (
+    compute_chinese_f1,
+    compute_korean_f1,
+    match_chinese,
+    match_korean,
+)
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def score_answers(references, predictions):
+def score_answers(references, predictions, characters=False):
     """Scores a prediction for each question.
 
-    Before answers are compared, they are lower-cased, and ASCII punctuation, the words "a", "an"
-    and "the", and surplus spaces are removed. If a question has several accepted answers, the
-    highest score counts.
+    If a question has several accepted answers, the highest score counts. Before answers are
+    compared by words, they are lower-cased, and ASCII punctuation, the words "a", "an" and "the",
+    and surplus spaces are removed. This finds no words in languages without spaces.
 
     >>> score_answers([["The Broncos!", "Denver Broncos"]], ["broncos"])["exact_match"]
     100.0
+    >>> score_answers([["丹佛野马队"]], ["野马队。"], characters=True)["f1"]
+    75.0
 
     Args:
         references: list of N lists of str, the accepted answers; an empty list for a question
             without an answer.
         predictions: list of N str; "" for no answer.
+        characters: False compares words, as SQuAD does. True or "cmrc2018" compares Chinese
+            characters, as the official script of CMRC 2018, which is also used for DRCD.
+            "korquad" compares the characters of Korean, as the official script of KorQuAD 1.0.
 
     Returns:
         dict: `exact_match` and `f1` in percent, `questions`; and, if there are questions with and
         without an answer, `has_answer` and `no_answer`, dicts of the same three for each kind.
 
     Raises:
-        ValueError: if the numbers of rows differ.
+        ValueError: if the numbers of rows differ, or `characters` has another value.
     """
+    rule = _find_rule(characters)
     scores = np.array(
         [
-            _score(answers, prediction)
+            _score(answers, prediction, rule)
             for answers, prediction in zip(references, predictions, strict=True)
         ]
     )
@@ -49,11 +62,11 @@ def score_answers(references, predictions):
     return totals
 
 
-def find_threshold(references, predictions, null_odds):
+def find_threshold(references, predictions, null_odds, characters=False):
     """Finds the threshold of `null_odds` that gives the highest F1.
 
     Args:
-        references: as for `score_answers`.
+        references, characters: as for `score_answers`.
         predictions: list of N str, the best text of each context, also where "no answer" is better.
         null_odds: float (N,), the score of "no answer" minus the score of the prediction.
 
@@ -62,11 +75,12 @@ def find_threshold(references, predictions, null_odds):
         between the `null_odds` of two questions, or 1 below or above all of them.
     """
     odds = np.asarray(null_odds, "float64")
-    order = np.argsort(odds, kind="stable")
+    order, rule = np.argsort(odds, kind="stable"), _find_rule(characters)
     # The F1 that each question gains if it gets its prediction, and not "no answer".
     gains = np.array(
         [
-            _score(references[row], predictions[row])[1] - _score(references[row], "")[1]
+            _score(references[row], predictions[row], rule)[1]
+            - _score(references[row], "", rule)[1]
             for row in order
         ]
     )
@@ -89,13 +103,15 @@ def normalize_answer(text):
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
-def _score(references, prediction):
-    """(exact match, F1), each from 0 to 1, of a prediction."""
-    # An answer that is empty after normalization counts as no answer.
-    references = [text for text in references if normalize_answer(text)] or [""]
+def _score(references, prediction, rule):
+    """(exact match, F1), each from 0 to 1, of a prediction. `rule` is one of `_RULES`."""
+    if rule is _RULES[False]:
+        # An answer that is empty after normalization counts as no answer.
+        references = [text for text in references if normalize_answer(text)] or [""]
+    if not references:
+        return (float(not prediction),) * 2
     return tuple(
-        max(compare(reference, prediction) for reference in references)
-        for compare in (_match_exactly, _compute_f1)
+        max(compare(reference, prediction) for reference in references) for compare in rule
     )
 
 
@@ -110,6 +126,23 @@ def _compute_f1(reference, prediction):
     common = sum((collections.Counter(reference) & collections.Counter(prediction)).values())
     # The harmonic mean of precision and recall.
     return 2 * common / (len(reference) + len(prediction))
+
+
+#: characters -> the functions that compute exact match and F1 of two answers.
+_RULES = {
+    False: (_match_exactly, _compute_f1),
+    True: (match_chinese, compute_chinese_f1),
+    "cmrc2018": (match_chinese, compute_chinese_f1),
+    "korquad": (match_korean, compute_korean_f1),
+}
+
+
+def _find_rule(characters):
+    if characters not in _RULES:
+        raise ValueError(
+            f"characters must be one of {', '.join(map(repr, _RULES))}, got {characters!r}."
+        )
+    return _RULES[characters]
 
 
 def _average(scores):

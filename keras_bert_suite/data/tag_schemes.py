@@ -11,28 +11,33 @@ One rule reads all schemes, the rule of conlleval.pl and of seqeval, so nobody h
 scheme. Neighbouring words with the same label without a prefix, such as a part of speech, are one
 entity.
 
-This module needs only the standard library.
+The letters may also stand in other places, see `tag_forms`. This module needs only the standard
+library.
 """
 
+from keras_bert_suite.data.tag_forms import OUTSIDE, split_tags
+
 SCHEMES = ("IOB1", "BIO", "BIOES", "BMES")
-OUTSIDE = "O"
 
-#: The prefixes of all schemes, and the prefixes of BIOES that they stand for.
-_PREFIXES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
+#: The letters of all schemes, and the letters of BIOES that they stand for. A tag without a letter
+#: continues an entity of its own type.
+_BIOES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "O": "O", None: "I"}
 
 
-def parse_tag(tag):
-    """Splits a tag into its prefix, one of "B", "I", "E", "S" and "O", and its type.
+def parse_tags(names):
+    """Splits tags into their letter, one of "B", "I", "E", "S" and "O", and their type.
 
-    >>> parse_tag("M-ORG"), parse_tag("O"), parse_tag("NOUN")
-    (('I', 'ORG'), ('O', None), ('I', 'NOUN'))
+    >>> parse_tags(["M-ORG", "O"]), parse_tags(["NOUN"])
+    ({'M-ORG': ('I', 'ORG'), 'O': ('O', None)}, {'NOUN': ('I', 'NOUN')})
+
+    Args:
+        names: the different tags of a file or of a model, iterable of str. All of them say in
+            which form they are, see `split_tags`.
+
+    Returns:
+        dict of tag -> `(letter, type)`.
     """
-    if tag == OUTSIDE:
-        return OUTSIDE, None
-    prefix, dash, kind = tag.partition("-")
-    if prefix in _PREFIXES and (dash or not kind):
-        return _PREFIXES[prefix], kind or "_"
-    return "I", tag
+    return {name: (_BIOES[letter], kind) for name, (letter, kind) in split_tags(names).items()}
 
 
 def starts_entity(before, tag):
@@ -57,13 +62,13 @@ def entity_tables(label_names):
         whether an entity ends at label a before label b. `types`: list of C str, the type of each
         label, "" for labels outside of entities.
     """
-    parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
+    parsed = _parse_labels(label_names)
     starts = [[starts_entity(before, tag) for tag in parsed] for before in parsed]
     ends = [[ends_entity(tag, after) for after in parsed] for tag in parsed]
     return starts, ends, [kind or "" for _, kind in parsed[:-1]]
 
 
-def find_entities(tags):
+def find_entities(tags, parsed=None):
     """The entities of a sentence, as `(type, first word, word after the last)`.
 
     >>> find_entities(["B-PER", "I-PER", "O", "I-LOC"])
@@ -71,17 +76,19 @@ def find_entities(tags):
 
     Args:
         tags: list of str, in any scheme.
+        parsed: dict from `parse_tags` of all tags of the file or model. None takes these tags.
 
     Returns:
         list of tuples in the order of the words.
     """
+    parsed = parse_tags(tags) if parsed is None else parsed
     outside = (OUTSIDE, None)
-    parsed = [outside, *map(parse_tag, tags), outside]
+    chain = [outside, *(parsed[tag] for tag in tags), outside]
     entities, first = [], 0
-    for word, tag in enumerate(parsed[1:-1]):
-        if starts_entity(parsed[word], tag):
+    for word, tag in enumerate(chain[1:-1]):
+        if starts_entity(chain[word], tag):
             first = word
-        if ends_entity(tag, parsed[word + 2]):
+        if ends_entity(tag, chain[word + 2]):
             entities.append((tag[1], first, word + 1))
     return entities
 
@@ -101,14 +108,7 @@ def infer_scheme(label_names):
     Returns:
         "BIO", "BIOES", "BMES", or None if a label has no prefix, or the prefixes are of no scheme.
     """
-    prefixes = set()
-    for name in label_names:
-        prefix, dash, kind = name.partition("-")
-        if name == OUTSIDE:
-            continue
-        if prefix not in _PREFIXES or not (dash or not kind):
-            return None
-        prefixes.add(prefix)
+    prefixes = {letter for letter, _ in split_tags(label_names).values()} - {OUTSIDE}
     if "B" in prefixes and prefixes <= {"B", "I"}:
         return "BIO"
     if "B" in prefixes and prefixes <= {*"BMES"} and prefixes & {*"MES"}:
@@ -137,15 +137,13 @@ def allowed_neighbours(label_names, scheme):
     prefixes = {"BIO": "BI", "BIOES": "BIESLU", "BMES": "BMES"}
     if scheme not in prefixes:
         raise ValueError(f"scheme must be one of {', '.join(prefixes)}, got {scheme!r}.")
-    strangers = [
-        name for name in label_names if name != OUTSIDE and name[0] not in prefixes[scheme]
-    ]
-    if strangers or infer_scheme(label_names) is None:
+    letters = {letter for letter, _ in split_tags(label_names).values()} - {OUTSIDE}
+    if not letters <= {*prefixes[scheme]} or infer_scheme(label_names) is None:
         raise ValueError(
             f"The labels {list(label_names)[:12]} are not of the scheme {scheme}. Correct "
             "`label_names`, or pass scheme=None, which allows every label after every other."
         )
-    parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
+    parsed = _parse_labels(label_names)
 
     def may_follow(before, tag):
         goes_on = tag[0] in ("I", "E")
@@ -193,11 +191,22 @@ def write_tags(entities, num_words, scheme):
 
 
 def convert_tags(tags, scheme):
-    """Turns the tags of a sentence, in any scheme, into another scheme.
+    """Turns the tags of a sentence, or of rows of sentences, into another scheme.
 
+    >>> from keras_bert_suite.data.tag_schemes import convert_tags
     >>> convert_tags(["I-PER", "I-PER", "O"], "BIO")
     ['B-PER', 'I-PER', 'O']
+
+    Args:
+        tags: list of str, or list of lists of str, in any scheme and form.
+        scheme: one of `SCHEMES`.
+
+    Returns:
+        the same with tags in the form B-PER.
     """
+    if tags and not isinstance(tags[0], str):
+        parsed = parse_tags({tag for row in tags for tag in row})
+        return [write_tags(find_entities(row, parsed), len(row), scheme) for row in tags]
     return write_tags(find_entities(tags), len(tags), scheme)
 
 
@@ -213,8 +222,20 @@ def detect_scheme(sentences):
     Returns:
         one of `SCHEMES`; "BIO" if there are no entities.
     """
+    split = split_tags({tag for tags in sentences for tag in tags})
+    plain = {
+        tag: OUTSIDE if letter == OUTSIDE else f"{letter}-{kind}"
+        for tag, (letter, kind) in split.items()
+    }
+    sentences = [[plain[tag] for tag in tags] for tags in sentences]
 
     def count_agreeing(scheme):
-        return sum(convert_tags(tags, scheme) == list(tags) for tags in sentences)
+        return sum(map(list.__eq__, convert_tags(sentences, scheme), sentences))
 
     return max(("BIO", "IOB1", "BIOES", "BMES"), key=count_agreeing)
+
+
+def _parse_labels(label_names):
+    """list of C + 1 parsed tags; the last stands for the border of a sentence."""
+    parsed = parse_tags(label_names)
+    return [*(parsed[name] for name in label_names), (OUTSIDE, None)]

@@ -69,7 +69,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
     ```python
     answerer = QuestionAnswerer.from_preset("path/to/checkpoint", sequence_length=384)
     train = read_squad("train-v1.1.json")
-    answerer.fit((train.questions, train.contexts), train.answers, epochs=2)
+    answerer.fit(train.x, train.y, epochs=2)
     answerer.predict(question="Who wrote it?", context="Ada Lovelace wrote it in 1843.")
     # Answer(text="Ada Lovelace", start=0, end=12, score=0.97, null_odds=-8.1)
     ```
@@ -190,34 +190,50 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         rank = functools.partial(self.answers.rank, n_best=n_best)
         return self._answer(rank, x, question, context, batch_size, steps, **kwargs)
 
-    def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
+    def score(
+        self,
+        x: Inputs,
+        y: Labels,
+        batch_size: int | None = None,
+        characters: bool | str = False,
+    ) -> dict[str, Any]:
         """Exact match and F1 of the answers, as the official scripts of SQuAD count them.
 
         Args:
             x: as for `fit`, in memory.
             y: as for `fit`. If a question has several accepted answers, the highest score counts.
             batch_size: int, 32 by default.
+            characters: False compares words. For languages without spaces: True compares
+                characters as CMRC 2018 does, and "korquad" as KorQuAD does.
 
         Returns:
             dict, see `score_answers`.
         """
         accepted = self.data.read_accepted(x, y)
         answers = self.predict(x, batch_size, verbose=0)
-        return score_answers(accepted, [answer.text for answer in answers])
+        return score_answers(accepted, [answer.text for answer in answers], characters)
 
-    def tune_threshold(self, x: Inputs, y: Labels, batch_size: int | None = None) -> float:
+    def tune_threshold(
+        self,
+        x: Inputs,
+        y: Labels,
+        batch_size: int | None = None,
+        characters: bool | str = False,
+    ) -> float:
         """Sets `no_answer_threshold` to the value with the highest F1 on held-out rows.
 
         The threshold is saved with the task.
 
         Args:
-            x, y, batch_size: as for `score`.
+            x, y, batch_size, characters: as for `score`.
 
         Returns:
             float, the threshold.
         """
         accepted = self.data.read_accepted(x, y)
-        tune = functools.partial(self.answers.tune_threshold, accepted=accepted)
+        tune = functools.partial(
+            self.answers.tune_threshold, accepted=accepted, characters=characters
+        )
         return self.predict_with(tune, x, batch_size, verbose=0)
 
     def _answer(self, decode, x, question, context, batch_size, steps, **kwargs):

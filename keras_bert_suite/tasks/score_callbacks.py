@@ -18,6 +18,7 @@ class _HeldOutScores(keras.callbacks.Callback):
         super().__init__()
         self._rows = x, y
         self._batch_size = batch_size
+        self._arguments: dict[str, Any] = {}  # Further arguments of `score`.
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A wrong label is an error before the first epoch.
@@ -25,7 +26,7 @@ class _HeldOutScores(keras.callbacks.Callback):
         self.model.data.window(read(self.model, *self._rows, labelled=True))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        found = self.model.score(*self._rows, self._batch_size)
+        found = self.model.score(*self._rows, self._batch_size, **self._arguments)
         if logs is not None:
             logs.update({f"val_{name}": found[score] for name, score in self.scores.items()})
 
@@ -56,18 +57,25 @@ class EntityF1(_HeldOutScores):
 class AnswerF1(_HeldOutScores):
     """Scores the answers that a `QuestionAnswerer` finds for held-out questions after each epoch.
 
-    It adds `val_exact_match` and `val_f1`, in percent, as the scripts of SQuAD count them, to the
-    logs of the epoch. List it before callbacks that use these logs, such as `EarlyStopping`.
+    It adds `val_exact_match` and `val_f1`, in percent, as `score_answers` counts them, to the logs
+    of the epoch. List it before callbacks that use these logs, such as `EarlyStopping`.
 
     Args:
         x, y: as for `QuestionAnswerer.fit`, in memory. If a question has several accepted answers,
             the highest score counts.
         batch_size: int, 32 by default.
+        characters: whether answers are compared by characters, as for `QuestionAnswerer.score`.
 
     Example:
     ```python
-    answerer.fit(x, y, callbacks=[AnswerF1((dev.questions, dev.contexts), dev.answers)])
+    answerer.fit(train.x, train.y, callbacks=[AnswerF1(dev.x, dev.y)])
     ```
     """
 
     scores = {"exact_match": "exact_match", "f1": "f1"}
+
+    def __init__(
+        self, x: Any, y: Any, batch_size: int | None = None, characters: bool | str = False
+    ) -> None:
+        super().__init__(x, y, batch_size)
+        self._arguments = {"characters": characters}

@@ -52,6 +52,7 @@ FILL_MASK = [
 ]
 
 NER = "--model=ner --input=words.txt"
+QA = "--model=qa --input=squad.json"
 PAIRS = "--model=embed --text_column=text --text_pair_column=second"
 
 EVALUATE = [
@@ -80,8 +81,9 @@ EVALUATE = [
         {"score_label_sets.labels": [[True, True, False], [False, True, False]]},
         "--model=multilabel --input=sets.tsv",
     ),
-    ("--word_column=2", {"score.rows": [["B-X", "O"]]}, NER),
-    ("--tag_column=2", {"score.labels": [["B-X", "O"]]}, NER),
+    ("--word_column=2", {"score.rows": [["B-Y", "O"]]}, NER),
+    ("--tag_column=2 --input=nested.txt", {"score.labels": [["B-X", "O"]]}, NER),
+    ("--max_tags=7", {"read_conll.max_tags": 7}, NER),
     ("--tag_scheme=BIO", {"score.labels": [["B-X", "O"]]}, "--model=ner --input=inside.txt"),
     (
         "--negative_column=sentence",
@@ -101,7 +103,9 @@ EVALUATE = [
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=multilabel"),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=regress --label_column=number"),
     ("--batch_size=7", {"score.batch_size": 7}, NER),
-    ("--batch_size=7", {"predict.batch_size": 7}, "--model=qa --input=squad.json"),
+    ("--batch_size=7", {"predict.batch_size": 7}, QA),
+    ("--answer_errors=skip", {"read_squad.errors": "skip"}, QA),
+    ("--characters=korquad", {"score_answers.characters": "korquad"}, QA),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=choice --input=swag.csv"),
     ("--batch_size=7", {"search.batch_size": 7}, PAIRS),
     (

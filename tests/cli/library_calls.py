@@ -17,7 +17,7 @@ from keras_bert_cli.kinds import choice, ner, qa
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import label_scores, tag_schemes
+from keras_bert_suite.data import label_scores, squad_scores, tag_schemes
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.tasks.answers.questions import Answer
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
@@ -30,7 +30,7 @@ SPIED = (
     *((keras.utils, "set_random_seed"), (label_scores, "score_label_sets")),
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
     *((search, "read_lines"), (predict, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
-    *((qa, "read_squad"), (predict, "read_squad")),
+    *((qa, "read_squad"), (predict, "read_squad"), (squad_scores, "score_answers")),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),

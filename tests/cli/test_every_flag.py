@@ -58,7 +58,8 @@ FILES = {
         for name in ("other", "dev", "test")
     },
     "sets.tsv": "text\tlabel\ntext0\tno;yes\ntext1\tyes\n",
-    "words.txt": "film B-X O\nParis O B-X\n",
+    "words.txt": "film B-Y O\nParis O B-X\n",
+    "nested.txt": "film B-X O\nParis O B-X\n",
     "types.txt": "film no\nParis yes\n",
     "inside.txt": "film I-X\nParis O\n",
     "swag.csv": "sent1,sent2,ending0,ending1,ending2,ending3,label\na,b,c,d,e,f,1\n",

@@ -58,6 +58,15 @@ def test_all_accepted_answers():
     assert read_accepted_answers(SPANS, CONTEXTS) == [["seas"], [], ["Sea"]]
 
 
+def test_answers_without_a_place():
+    """They count in scores. Training takes the first answer that has a place."""
+    labels = [{"text": ["lake", "seas"], "answer_start": [-1, 4]}]
+    assert read_answer_spans(labels, CONTEXTS[:1]).tolist() == SPANS[:1]
+    assert read_accepted_answers(labels, CONTEXTS[:1]) == [["lake", "seas"]]
+    with pytest.raises(ValueError, match="Row 0: the answer 'lake' is not at character -1"):
+        read_answer_spans([{"text": ["lake"], "answer_start": [-1]}], CONTEXTS[:1])
+
+
 @pytest.mark.parametrize("label", [(4, 10), (-1, 3), (3, 3), (5, 4)])
 def test_spans_outside_of_the_context(label):
     with pytest.raises(ValueError, match="label of row 0 is .* context has 9 characters"):

@@ -70,3 +70,67 @@ def test_threshold_by_brute_force(seed):
 def test_threshold_beyond_all_questions():
     assert find_threshold([[], []], ["a", "b"], [1.0, 3.0]) == 0
     assert find_threshold([["a"], ["b"]], ["a", "b"], [1.0, 3.0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("references", "prediction", "exact_match", "f1"),
+    [
+        (["丹佛野马队"], "野马队。", 0, 75),
+        (["丹佛野马队", "野马"], "野马", 100, 100),
+        (["一九九〇年"], "一九九零年", 0, 60),  # 〇 is no Chinese character of the script.
+        (["他在IBM工作"], "在ibm", 0, 57.1428571429),
+        (["他在IBM工作"], "在IBM公司", 0, 44.4444444444),
+        (["1,000多人"], "1000多人", 0, 66.6666666667),
+        (["1,000多人"], "1,000 多人", 0, 100),
+        (["U.S. Army"], "us army", 0, 50),
+        (["《红楼梦》"], "红楼梦", 100, 100),
+        (["红楼梦……"], "红楼梦", 0, 85.7142857143),
+        (["红楼梦"], "", 0, 0),
+        (["日本のSONY株"], "のSONY", 0, 40),
+        (['"House Blend"'], "House Blend", 0, 66.6666666667),
+        (["it's (really) so."], "it's so", 0, 40),
+        (["北京市海淀区中关村"], "海淀中关村", 0, 42.8571428571),
+        (["北京市海淀区中关村"], "京市海淀区中关村", 0, 94.1176470588),
+        (["a-b"], "ab", 100, 100),
+        (["45%"], "45 %", 0, 100),
+        (["。"], "。", 100, 0),
+        (["don't know"], "do not know", 0, 33.3333333333),
+    ],
+)
+def test_chinese_characters(references, prediction, exact_match, f1):
+    """The right values are those of cmrc2018_evaluate.py with NLTK 3.10."""
+    for characters in (True, "cmrc2018"):
+        scores = score_answers([references], [prediction], characters)
+        wanted = pytest.approx(f1, abs=1e-9)
+        assert scores == {"exact_match": exact_match, "f1": wanted, "questions": 1}
+
+
+@pytest.mark.parametrize(
+    ("references", "prediction", "exact_match", "f1"),
+    [
+        (["교향곡"], "교향곡을", 0, 85.7142857143),
+        (["《교향곡》"], "교향곡", 100, 100),
+        (["파우스트 서곡"], "서곡 파우스트", 0, 100),
+        (["파우스트 서곡"], "파우스트서곡", 0, 100),
+        (["1839년", "1839"], "1839년에", 0, 90.9090909091),
+        (["‘라’ 단조"], "라 단조", 100, 100),
+        (["바그너"], "괴테", 0, 0),
+        (["a the b"], "a b", 0, 57.1428571429),  # Articles count.
+        (["!"], "", 100, 0),
+    ],
+)
+def test_korean_characters(references, prediction, exact_match, f1):
+    """The right values are those of evaluate-v1.0.py of KorQuAD."""
+    scores = score_answers([references], [prediction], "korquad")
+    wanted = pytest.approx(f1, abs=1e-9)
+    assert scores == {"exact_match": exact_match, "f1": wanted, "questions": 1}
+
+
+def test_no_answer_and_thresholds_by_characters():
+    scores = score_answers([["红楼梦"], []], ["红楼", ""], True)
+    assert scores["has_answer"]["f1"] == pytest.approx(80) and scores["no_answer"]["f1"] == 100
+    # By words the first prediction would gain nothing.
+    arguments = ([["红楼梦"], []], ["红楼", "红楼"], [1.0, 3.0])
+    assert find_threshold(*arguments) == 0 and find_threshold(*arguments, True) == 2
+    with pytest.raises(ValueError, match="characters must be one of .* got 'drcd'"):
+        score_answers([["a"]], ["a"], "drcd")

@@ -27,6 +27,7 @@ class Examples:
             the file has no lines.
         ids: list of N str, the ids that the file gives its examples; None if it gives none.
         left_out: dict of a reason -> list of the lines, or ids, that were left out for it.
+        corrected: dict of a reason -> list of the ids of the examples that were changed for it.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Examples:
     lines: list[int] | None = None
     ids: list[str] | None = None
     left_out: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+    corrected: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[list[Any], ...]:

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_bert_suite.data.tag_schemes import find_entities
+from keras_bert_suite.data.tag_schemes import find_entities, parse_tags
 from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
 
 
@@ -30,15 +30,17 @@ class Entity:
     score: float
 
 
-def read_entities(texts, tokenized, tags, scores):
+def read_entities(texts, tokenized, tags, scores, label_names):
     """Reads the entities of B rows from their tags, as B lists of `Entity`.
 
     `tags` has a list of str for each row, and `scores` float (words,), the probability of each tag.
+    `label_names` are the tags of the model.
     """
+    parsed = parse_tags(label_names)
     return [
         [
             make_entity(text, words, spans, *entity, float(np.mean(row[entity[1] : entity[2]])))
-            for entity in find_entities(row_tags)
+            for entity in find_entities(row_tags, parsed)
         ]
         for text, words, spans, row_tags, row in zip(
             texts, tokenized.words, tokenized.characters, tags, scores, strict=True

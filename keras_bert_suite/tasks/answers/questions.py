@@ -111,18 +111,19 @@ class QuestionAnswers(RowAnswers):
             ranked.append(sorted(best.values(), key=lambda answer: -answer.score)[:n_best])
         return ranked
 
-    def tune_threshold(self, outputs, rows, accepted):
+    def tune_threshold(self, outputs, rows, accepted, characters=False):
         """Sets the threshold with the highest F1, and returns it.
 
         Args:
             outputs, rows: as for `decode`.
-            accepted: list of B lists of str, the accepted answers; see `find_threshold`.
+            accepted, characters: as for `find_threshold`.
         """
         answers = self._choose(outputs, rows, None)
         self.data.no_answer_threshold = find_threshold(
             accepted,
             [answer.text for answer in answers],
             [answer.null_odds for answer in answers],
+            characters,
         )
         return self.threshold
 

@@ -32,7 +32,8 @@ class WordAnswers(ClassAnswers):
         probabilities = self.find_probabilities(logits, lengths)
         scores = np.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
         tags = self.name_labels(labels, lengths)
-        return read_entities(rows.texts, rows.tokenized, tags, split_words(scores, lengths))
+        scores = split_words(scores, lengths)
+        return read_entities(rows.texts, rows.tokenized, tags, scores, self.labels.names)
 
     def decode_tags(self, outputs, rows):
         """list with a list of str for each row. In packed arrays every token counts as a word."""
@@ -56,7 +57,7 @@ class WordAnswers(ClassAnswers):
         else:
             tags = self.decode_tags(outputs, rows)
         true_tags = [[self.labels.names[label] for label in row] for row in labels]
-        return score_entities(true_tags, tags)
+        return score_entities(true_tags, tags, self.labels.names)
 
     def choose(self, logits, lengths):
         """The label of each word.

@@ -16,6 +16,7 @@ from keras_bert_suite.data.label_sets import (
     read_label_sets,
 )
 from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
+from keras_bert_suite.data.tag_forms import warn_of_strangers
 from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -147,7 +148,15 @@ class Numbers(NamedLabels):
 
 
 class Tags(NamedLabels):
-    """A label for each word: a name or an id. Packed arrays have label ids (B, L)."""
+    """A label for each word: a name or an id. Packed arrays have label ids (B, L).
+
+    Args:
+        names: as for `NamedLabels`. A tag in another form than most gives a warning.
+    """
+
+    def __init__(self, names):
+        super().__init__(names)
+        warn_of_strangers(self.names, "label_names")
 
     def encode(self, labels):
         """Object array (N,) of int32 arrays, or int32 (N, L) for packed arrays."""

@@ -14,7 +14,7 @@ def test_columns_and_sentences(tmp_path):
     path = write(
         tmp_path,
         "\ufeff-DOCSTART- -X- O O\r\n\r\nEU NNP I-NP I-ORG\r\nrejects VBZ I-VP O\r\n\r\n\r\n"
-        "-DOCSTART- -X- O O\n\nPeter\tNNP\tI-NP\tI-PER\n",
+        "-DOCSTART- -X- O O\n\nPeter NNP I-NP  I-PER\n",
     )
     read = read_conll(path)
     assert read.x == [["EU", "rejects"], ["Peter"]]
@@ -47,6 +47,9 @@ def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
         ("EU B-ORG\n", "utf-8", {"tag_column": 4}, "line 1: got 2 fields, wanted at least 4"),
         ("\n\n", "utf-8", {}, "holds no sentences"),
         ("EU B-ORG\n", "utf-8", {"word_column": 0}, "count from 1"),
+        ("EU\tB-ORG\nNew York\n", "utf-8", {}, "line 2: the line 'New York' has no tab"),
+        ("EU B-ORG\nNew York B-LOC\n", "utf-8", {}, "line 2: got 3 fields.* and line 1 has 2"),
+        ("EU\tNNP\tB-ORG\nin\tIN\t\n", "utf-8", {}, "line 2: got 2 fields.* and line 1 has 3"),
     ],
 )
 def test_wrong_files(tmp_path, content, encoding, arguments, error):
@@ -96,3 +99,106 @@ def test_tags_of_another_scheme_and_spans(tmp_path):
     assert read.label_names == ["LOC", "PER"]
     with pytest.raises(ValueError, match="scheme must be one of .* got 'bio'"):
         read_conll(path, scheme="bio")
+
+
+COMMENTS = """\
+# id 5 domain=en
+# _ _ O
+Ada _ _ B-PER
+# _ _ O
+
+# id 6 domain=en
+#ada _ _ B-TAG
+"""
+
+GERMEVAL = """\
+#\thttp://de.wikipedia.org/wiki/WNBA_2009\t[2010-01-10]\t
+1\tSC\tB-ORG\tO
+2\tFreiburg\tI-ORG\tB-LOC
+
+#\tspiegel.de vom 01.02.2005\t[2005-02-01]
+1\t#\tO\tO
+"""
+
+CONLLU = """\
+# newdoc id = d
+# text = vámonos  al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj\t_\t_
+2.1\tir\tir\tVERB\t_\t_\t_\t_\t_\t_
+3\tNew York\tmar\tX\t_\t_\t1\tobl\t_\t_
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words", "tags"),
+    [
+        # Comments of MultiCoNER, and words that begin with #.
+        (COMMENTS, {}, [["#", "Ada", "#"], ["#ada"]], [["O", "B-PER", "O"], ["B-TAG"]]),
+        (GERMEVAL, {"tag_column": 3}, [["SC", "Freiburg"], ["#"]], [["B-ORG", "I-ORG"], ["O"]]),
+        (GERMEVAL, {"tag_column": 4}, [["SC", "Freiburg"], ["#"]], [["O", "B-LOC"], ["O"]]),
+        (CONLLU, {"tag_column": "UPOS"}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
+        (CONLLU, {"tag_column": 4}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
+        (
+            "# global.columns = FORM NER\nAda\tB-PER\n",
+            {"word_column": "FORM", "tag_column": "NER"},
+            [["Ada"]],
+            [["B-PER"]],
+        ),
+        # Names of columns in the first line, in another order.
+        (
+            "tag word\nB-PER Ada\n",
+            {"word_column": "word", "tag_column": "tag"},
+            [["Ada"]],
+            [["B-PER"]],
+        ),
+        # A document mark ends a sentence, also without a blank line.
+        ("Ada B-PER\n-DOCSTART- O\nBob B-PER\n", {}, [["Ada"], ["Bob"]], [["B-PER"], ["B-PER"]]),
+        # In files of characters a space is a word.
+        ("你 O\n  O\n好 B-X\n", {}, [["你", " ", "好"]], [["O", "O", "B-X"]]),
+        ("你\tO\n \tO\n好\tB-X\n", {}, [["你", " ", "好"]], [["O", "O", "B-X"]]),
+        # Numbers that do not count are words.
+        ("1 CD O\n1 CD B-X\n", {}, [["1", "1"]], [["O", "B-X"]]),
+    ],
+)
+def test_what_public_files_hold(tmp_path, content, arguments, words, tags):
+    """The right values are what the guidelines of the corpora say."""
+    read = read_conll(write(tmp_path, content), **arguments)
+    assert (read.x, read.y) == (words, tags)
+
+
+def test_rows_of_conllu_that_are_no_words_are_counted(tmp_path):
+    read = read_conll(write(tmp_path, CONLLU), tag_column="UPOS")
+    assert read.left_out == {"a row of several words": [3], "an empty node": [6]}
+
+
+WORDS = "".join(f"w{number} t{number}\n" for number in range(101))
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "error"),
+    [
+        (GERMEVAL.replace("B-LOC", "B-ORG"), {}, "same types in the columns 3 and 4, such as ORG"),
+        (CONLLU, {}, 'ten columns of CoNLL-U, ID, .* tag_column="UPOS"'),
+        (CONLLU, {"tag_column": "NER"}, "0 columns with the name 'NER'. Its columns are ID, FORM"),
+        (WORDS, {}, "101 different tags, more than 100. Number 101 is 't100' .* in line 101"),
+        ("Ada B-PER\nBob\u00a0O Bob\n", {}, "line 2: 'Bob' is the tag of .* looks like a word"),
+        ("word tag\nAda B-PER\n", {}, "line 1: 'tag' is the tag of 'word'"),
+        ("# x\n\n", {}, "holds no sentences"),
+    ],
+)
+def test_columns_that_hold_no_tags(tmp_path, content, arguments, error):
+    with pytest.raises(ValueError, match=error):
+        read_conll(write(tmp_path, content), **arguments)
+
+
+def test_more_tags_on_request(tmp_path):
+    assert len(read_conll(write(tmp_path, WORDS), max_tags=101).label_names) == 101
+
+
+def test_tags_in_another_form_than_most(tmp_path):
+    path = write(tmp_path, "Ada B-PER\nB I_PER\nc X\n")
+    with pytest.warns(UserWarning, match="train.txt: .* 'I_PER' as the type 'I_PER', 'X' as outs"):
+        read = read_conll(path, scheme="spans")
+    assert read.y == [[(0, 1, "PER"), (1, 2, "I_PER")]]

@@ -110,6 +110,8 @@ QAS = ("data", 0, "paragraphs", 0, "qas")
         (("data", 0, "paragraphs", 0, "context"), 7, "must be strings"),
         (("data", 0, "paragraphs"), None, "train.json is not JSON of SQuAD's form: TypeError"),
         (("data", 0), "x", "SQuAD's form: TypeError"),
+        ((*QAS, 0, "id"), True, "form at or after question True: .*and id a string or a number"),
+        ((*QAS, 0, "answers", 1, "answer_start"), 1.0, "form at or after question 1: TypeError"),
         (("data",), [], "train.json holds no questions"),
         (("data",), 3, "SQuAD's form: TypeError"),
     ],
@@ -126,8 +128,104 @@ def test_files_that_are_not_json(tmp_path):
     (tmp_path / "b.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="b.json is not JSON of SQuAD's form: .*utf-8.* 0xff"):
         read_squad(tmp_path / "b.json")
-    (tmp_path / "c.json").write_text("[]")
+    (tmp_path / "c.json").write_text("[7]")
     with pytest.raises(ValueError, match="SQuAD's form: TypeError"):
         read_squad(tmp_path / "c.json")
     with pytest.raises(FileNotFoundError):
         read_squad(tmp_path / "d.json")
+
+
+def make_rows(content):
+    """The rows of a file of SQuAD as `datasets` has them, written out by its definition."""
+    return [
+        {
+            "id": entry["id"],
+            "title": article.get("title", ""),
+            "context": paragraph["context"],
+            "question": entry["question"],
+            "answers": {
+                name: [answer[name] for answer in entry["answers"]]
+                for name in ("text", "answer_start")
+            },
+        }
+        for article in content["data"]
+        for paragraph in article["paragraphs"]
+        for entry in paragraph["qas"]
+    ]
+
+
+def test_other_forms_of_the_same_data(tmp_path):
+    rows = make_rows(CONTENT)
+    paragraphs = [part for article in CONTENT["data"] for part in article["paragraphs"]]
+    wanted = read_squad(write(tmp_path / "squad.json", CONTENT))
+    one_answer = change(rows, (2, "answers"), {"text": "mes", "answer_start": 2})
+    number = change(change(CONTENT, (*QAS, 0, "id"), 1), (*QAS, 1, "id"), 2)
+    for content in (rows, {"data": rows}, CONTENT["data"], paragraphs, one_answer, number):
+        read = read_squad(write(tmp_path / "rows.json", content))
+        assert (read.x, read.y, read.ids) == (wanted.x, wanted.y, wanted.ids)
+    for parts in (rows, paragraphs, CONTENT["data"]):
+        lines = "\n".join(json.dumps(part, ensure_ascii=False) for part in parts)
+        (tmp_path / "rows.jsonl").write_text(lines + "\n\n", "utf-8")
+        read = read_squad(tmp_path / "rows.jsonl")
+        assert (read.x, read.y, read.ids) == (wanted.x, wanted.y, wanted.ids)
+    (tmp_path / "one.jsonl").write_text(json.dumps(rows[0]))
+    assert read_squad(tmp_path / "one.jsonl").ids == ["1"]
+    (tmp_path / "bad.jsonl").write_text(json.dumps(rows[0]) + "\n{")
+    with pytest.raises(ValueError, match="SQuAD's form: ValueError: line 2: Expecting property"):
+        read_squad(tmp_path / "bad.jsonl")
+
+
+TWICE = "the sea and the sea"
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "fixed", "skipped"),
+    [
+        ("the sea", 0, 0, 0),
+        ("the sea", 12, 12, 12),
+        ("the sea", 1, 0, -1),
+        ("the sea", 11, 12, -1),
+        ("the sea", 40, 12, -1),
+        ("the sea", -1, 0, -1),
+        ("and", 10, 8, -1),
+        ("lake", 4, -1, -1),
+    ],
+)
+def test_answers_at_a_wrong_place(tmp_path, text, start, fixed, skipped):
+    right = {"text": ["sea"], "answer_start": [4]}
+    row = {"id": 7, "context": TWICE, "question": "?", "answers": right}
+    wrong = {"text": [text, "sea"], "answer_start": [start, 4]}
+    path = write(tmp_path / "rows.json", [row, {**row, "id": 8, "answers": wrong}])
+    if fixed == start:
+        assert read_squad(path).y[1] == wrong
+        return
+    with pytest.raises(ValueError, match='question 8: the answer .* errors="fix" or errors="skip"'):
+        read_squad(path)
+    for errors, place in (("fix", fixed), ("skip", skipped)):
+        with pytest.warns(UserWarning, match="of 2 questions 1 with an answer that is"):
+            read = read_squad(path, errors=errors)
+        assert read.y[1] == {"text": [text, "sea"], "answer_start": [place, 4]}
+        reason = "nowhere in its context" if fixed < 0 else "elsewhere in its context"
+        assert read.corrected == {f"an answer that is {reason}": ["8"]} and not read.left_out
+    # No labels are asked for.
+    assert read_squad(path, labelled=False).ids == ["7", "8"]
+
+
+def test_questions_without_a_right_answer_are_left_out(tmp_path):
+    content = change(CONTENT, (*QAS, 0, "answers"), [{"text": "Bob", "answer_start": 0}])
+    content = change(content, (*QAS, 1, "is_impossible"), False)
+    path = write(tmp_path / "train.json", content)
+    with pytest.raises(ValueError, match="question 1: .* 2 of 3 questions have such errors"):
+        read_squad(path)
+    with pytest.warns(UserWarning, match="of 3 questions 1 with .* left out; 1 with .* left out"):
+        read = read_squad(path, errors="fix")
+    assert (read.ids, read.x) == (["3"], (["Où ?"], ["Nîmes"]))
+    assert sorted(read.left_out.values()) == [["1"], ["2"]]
+    with pytest.raises(ValueError, match="errors must be one of raise, fix, skip, got 'ignore'"):
+        read_squad(path, errors="ignore")
+
+
+def test_published_files_with_wrong_answers(shared_data):
+    """The number of questions of SQuAD 2.0's extract; all of its answers are at their place."""
+    read = read_squad(shared_data / "qa" / "squad_v2_dev_subset_5articles.json", errors="fix")
+    assert len(read) == 1407 and not read.corrected and not read.left_out

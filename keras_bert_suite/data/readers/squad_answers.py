@@ -1,0 +1,92 @@
+"""Reads the answers to a question, and finds them in their context."""
+
+#: What `errors` may be.
+ERRORS = ("raise", "fix", "skip")
+
+#: What is wrong with an answer or a question.
+MOVED = "an answer that is elsewhere in its context"
+NOWHERE = "an answer that is nowhere in its context"
+UNANSWERED = "a question without an answer that is in its context"
+CONTRADICTION = "answers, or none, against is_impossible"
+
+
+def read_answers(entry):
+    """The accepted answers to a question, list of `(text, start)`.
+
+    They are a list of dicts, as in SQuAD; a dict of two lists, as in the `datasets` of Hugging
+    Face; or a dict of a text and a number. An empty text before the context is no answer.
+
+    Raises:
+        LookupError, TypeError, ValueError: if they have another form.
+    """
+    answers = entry["answers"]
+    if isinstance(answers, dict):
+        texts, starts = answers["text"], answers["answer_start"]
+        if isinstance(texts, str):
+            texts, starts = [texts], [starts]
+        answers = list(zip(texts, starts, strict=True))
+    else:
+        answers = [(answer["text"], answer["answer_start"]) for answer in answers]
+    for text, start in answers:
+        if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
+            raise TypeError(f"an answer is {text!r:.40} at {start!r}")
+    return [(text, start) for text, start in answers if text or start >= 0]
+
+
+def contradicts(entry, answers):
+    """Whether a question has answers and is impossible, or has none and is not.
+
+    A question of the flat form without `is_impossible` may have no answers.
+    """
+    unknown = isinstance(entry["answers"], dict) and "is_impossible" not in entry
+    return not unknown and bool(answers) == bool(entry.get("is_impossible", False))
+
+
+def place_answer(text, start, context, errors):
+    """Finds an answer in its context.
+
+    Args:
+        text, start, context: as for `describe_misplaced`.
+        errors: "fix" or "skip".
+
+    Returns:
+        `(text, start, problem)`. `start` is -1 for an answer that is nowhere, or elsewhere if
+        `errors` is "skip". `problem` is `MOVED`, `NOWHERE` or None.
+    """
+    if describe_misplaced(text, start, context) is None:
+        return text, start, None
+    nearest = find_nearest(text, start, context)
+    if nearest < 0:
+        return text, -1, NOWHERE
+    return text, nearest if errors == "fix" else -1, MOVED
+
+
+def find_nearest(text, start, context):
+    """int, the place in the context where a text begins that is nearest to `start`; -1 if none."""
+    if not text:
+        return -1
+    before = context.rfind(text, 0, max(start, 0) + len(text))
+    after = context.find(text, max(start, 0))
+    places = [place for place in (before, after) if place >= 0]
+    return min(places, key=lambda place: abs(place - start), default=-1)
+
+
+def describe_misplaced(text, start, context):
+    """Says what is wrong if a context does not have an answer at its position, and what to do.
+
+    Args:
+        text: str, the answer.
+        start: int, the character of the context at which the answer should begin.
+        context: str.
+
+    Returns:
+        str, or None if the answer is at its position.
+    """
+    if text and start >= 0 and context.startswith(text, start):
+        return None
+    if not text:
+        return f"an answer is the empty string, at answer_start {start}. Remove it, or correct it."
+    return (
+        f"the answer {text[:40]!r} is not at character {start} of the context, but at "
+        f"{find_nearest(text, start, context)} (-1 is nowhere). Correct answer_start or the text."
+    )

@@ -1,0 +1,120 @@
+"""Splits tags into a letter and a type, in the forms in which public files write them.
+
+| form | an entity of two words |
+| --- | --- |
+| prefix | B-PER I-PER |
+| suffix, seqeval's `suffix=True` | PER-B PER-I |
+| with an underscore | B_PER I_PER, PER_B PER_I |
+| in lower case | b-per i-per, outside is o |
+
+The letters are those of `tag_schemes`. A form is a property of all tags of a file or of a model,
+because a single tag such as VITAMIN-E may be a type of its own. Tags are in another form than the
+first if there are two or more of them, and all are in this form.
+
+This module needs only the standard library.
+"""
+
+import re
+import warnings
+
+OUTSIDE = "O"
+
+#: The letters of all schemes.
+_LETTERS = "BIMELSU"
+
+#: Labels of special tokens, which some models and files have. They are outside of entities.
+_SPECIAL = {"[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>", "<PAD>"}
+
+#: The label of further pieces of a word in files of word pieces. In tags of parts of speech it is
+#: a class.
+_PIECE = "X"
+
+_PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
+
+#: The other forms: a pattern, and what is outside of entities beside "O".
+_OTHER_FORMS = [
+    (re.compile(pattern.format(letters), re.DOTALL), outside)
+    for letters, outside in ((_LETTERS, OUTSIDE), (_LETTERS.lower(), OUTSIDE.lower()))
+    for pattern in (
+        "(?P<letter>[{}])-(?P<kind>.+)",
+        "(?P<kind>.+)-(?P<letter>[{}])",
+        "(?P<letter>[{}])_(?P<kind>.+)",
+        "(?P<kind>.+)_(?P<letter>[{}])",
+    )
+]
+
+
+def split_tags(names):
+    """Splits tags by the form that they have in common.
+
+    >>> split_tags(["O", "PER-B", "PER-I"])
+    {'O': ('O', None), 'PER-B': ('B', 'PER'), 'PER-I': ('I', 'PER')}
+
+    Args:
+        names: the different tags of a file or of a model, iterable of str.
+
+    Returns:
+        dict of tag -> `(letter, type)`. The letter is one of "BIMELSU", or "O" outside of entities.
+        A tag without a letter, such as NOUN, has the letter None and is its own type. A letter
+        without a type has the type "_".
+    """
+    names = list(dict.fromkeys(names))
+    form, outside = _find_form(names)
+    return {name: _split(name, form, outside) for name in names}
+
+
+def find_strangers(names):
+    """Finds tags that are in another form than most tags, and how they are read.
+
+    >>> find_strangers(["O", "B-PER", "I_PER", "X"])
+    {'I_PER': "the type 'I_PER'", 'X': 'outside of entities'}
+
+    Args:
+        names: the different tags of a file or of a model, iterable of str.
+
+    Returns:
+        dict of tag -> str. It is empty for tags without letters, such as parts of speech.
+    """
+    split = split_tags(names)
+    read = {name: f"the type {name!r}" for name, (letter, _) in split.items() if letter is None}
+    if not any(letter not in (None, OUTSIDE) for letter, _ in split.values()):
+        # A single tag, or tags of several forms, may be types of their own.
+        in_other_form = [any(form.fullmatch(name) for form, _ in _OTHER_FORMS) for name in read]
+        return read if all(in_other_form) else {}
+    return read | {name: "outside of entities" for name in split if name == _PIECE}
+
+
+def warn_of_strangers(names, where):
+    """Warns once of tags in another form than most tags. `where` says whose tags they are."""
+    strangers = find_strangers(names)
+    if strangers:
+        read = ", ".join(f"{name!r} as {meaning}" for name, meaning in sorted(strangers.items()))
+        warnings.warn(
+            f"{where}: some tags are in another form than most, and are read so: {read}. Write "
+            "all tags in one form, such as B-PER and I-PER, and O outside of entities.",
+            stacklevel=3,
+        )
+
+
+def _find_form(names):
+    """(the pattern of the tags, the tags outside of entities)."""
+    outside = {OUTSIDE, *_SPECIAL}
+    tags = [name for name in names if name not in outside]
+    first_form = [name for name in tags if _PREFIX.fullmatch(name)]
+    has_types = any("-" in name for name in first_form)
+    if has_types or (first_form and {*tags} <= {*first_form, _PIECE}):
+        return _PREFIX, outside | {_PIECE}
+    for form, lone in _OTHER_FORMS:
+        inside = [name for name in tags if name not in (lone, _PIECE)]
+        if len(inside) > 1 and all(map(form.fullmatch, inside)):
+            return form, outside | {lone, _PIECE}
+    return _PREFIX, outside
+
+
+def _split(name, form, outside):
+    if name in outside:
+        return OUTSIDE, None
+    match = form.fullmatch(name)
+    if match is None:
+        return None, name
+    return match["letter"].upper(), match["kind"] or "_"
