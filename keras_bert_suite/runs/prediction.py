@@ -135,16 +135,39 @@ def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
     source = Batches(batches, pack_rows(data), is_joint=has_joint_variables())
     _check_shared(model, source, source.num_batches)
     order = np.argsort(visited)
+    is_direct = source.num_batches == 1 and _is_quiet(**kwargs)
     # The outputs for packed arrays have one length, the length of the arrays.
     if windows.is_packed or not _has_open_outputs(model):
-        outputs = keras.Model.predict(model, source.packed(), steps=source.num_batches, **kwargs)
+        if is_direct:
+            outputs = _run_batch(model, source.pack(batches[0]))
+        else:
+            steps = source.num_batches
+            outputs = keras.Model.predict(model, source.packed(), steps=steps, **kwargs)
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
+    if is_direct:
+        found = [_run_batch(model, source.pack(batches[0]))]
+    else:
+        found = _run_batches(model, source.packed(), source.num_batches, **kwargs)
     outputs = [
-        output
-        for batch in _run_batches(model, source.packed(), source.num_batches, **kwargs)
-        for output in (condense(batch, windows) if condense else batch)
+        output for batch in found for output in (condense(batch, windows) if condense else batch)
     ]
     return decode([outputs[number] for number in order], windows)
+
+
+def _is_quiet(callbacks=None, verbose="auto"):
+    """Whether nobody watches a prediction, so that one batch needs no dataset and no callbacks.
+
+    For a single text they would take several times as long as the model.
+    """
+    return callbacks is None and verbose in ("auto", 0)
+
+
+def _run_batch(model, batch):
+    """The outputs for a batch as Keras takes it."""
+    x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+    # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
+    x = keras.tree.map_structure(np.asarray, x)
+    return drop_copies(model, keras.Model.predict_on_batch(model, x))
 
 
 def _predict_dataset(model, dataset, steps, decode, condense, **kwargs):
@@ -206,11 +229,8 @@ def _run_batches(model, batches, steps, verbose="auto", callbacks=None):
     numbers = itertools.count() if steps is None else range(steps)
     numbers = itertools.takewhile(lambda _: not model.stop_predicting, numbers)
     for step, batch in zip(numbers, batches, strict=False):
-        x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         callbacks.on_predict_batch_begin(step)
-        # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
-        x = keras.tree.map_structure(np.asarray, x)
-        outputs = drop_copies(model, keras.Model.predict_on_batch(model, x))
+        outputs = _run_batch(model, batch)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
     callbacks.on_predict_end()
