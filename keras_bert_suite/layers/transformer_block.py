@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.recompute import recompute
 
@@ -162,10 +163,11 @@ class TransformerBlock(ShapeKeepingLayer):
         **attention: Any,
     ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
-        attended = self.self_attention(hidden, **attention, training=training)
+        attended = call_inner(self.self_attention, hidden, **attention, training=training)
         if encoder_sequence is None:
             return self.finish(hidden, attended, training=training)
         cross = partial(
+            call_inner,
             self.cross_attention,
             attention_mask=encoder_padding_mask,
             source=encoder_sequence,
@@ -192,11 +194,10 @@ class TransformerBlock(ShapeKeepingLayer):
         Returns:
             float (B, L, H).
         """
-        hidden = self.self_attention_norm(
-            hidden + self.sublayer_dropout(attended, training=training)
-        )
+        drop = partial(call_inner, self.sublayer_dropout, training=training)
+        hidden = call_inner(self.self_attention_norm, hidden + drop(attended))
         if cross is not None:
-            attended = self.sublayer_dropout(cross(hidden), training=training)
-            hidden = self.cross_attention_norm(hidden + attended)
-        projected = self.feedforward_output(self.intermediate(hidden))
-        return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
+            hidden = call_inner(self.cross_attention_norm, hidden + drop(cross(hidden)))
+        inner = call_inner(self.intermediate, hidden, training=training)
+        projected = call_inner(self.feedforward_output, inner, training=training)
+        return call_inner(self.feedforward_norm, hidden + drop(projected))

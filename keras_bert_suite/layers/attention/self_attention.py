@@ -16,6 +16,7 @@ from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.inner_call import call_inner
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -141,7 +142,11 @@ class SelfAttention(ShapeKeepingLayer):
         A source has the same places.
         """
         source = hidden if source is None else source
-        projected = (self.query(hidden), self.key(source), self.value(source))
+        projected = (
+            call_inner(self.query, hidden),
+            call_inner(self.key, source),
+            call_inner(self.value, source),
+        )
         contexts = []
         for *tensors, positions, visible in zip(
             *map(layout.split_groups, projected),
@@ -154,7 +159,7 @@ class SelfAttention(ShapeKeepingLayer):
             key, value = self.place_keys(key, value, positions)
             context = self.attend(query, key, value, visible, training)
             contexts.append(self._join_heads(context))
-        return self.output_projection(layout.join_groups(contexts))
+        return call_inner(self.output_projection, layout.join_groups(contexts))
 
     def project(
         self, hidden: Tensor, source: Tensor | None = None
@@ -173,11 +178,12 @@ class SelfAttention(ShapeKeepingLayer):
 
     def project_queries(self, hidden: Tensor) -> Tensor:
         """Queries: float (B, L, H) -> (B, heads, L, D)."""
-        return self._split_heads(self.query(hidden))
+        return self._split_heads(call_inner(self.query, hidden))
 
     def project_source(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values: float (B, S, H) -> two of float (B, heads, S, D)."""
-        return self._split_heads(self.key(source)), self._split_heads(self.value(source))
+        keys, values = (call_inner(layer, source) for layer in (self.key, self.value))
+        return self._split_heads(keys), self._split_heads(values)
 
     def place_queries(self, query: Tensor, positions: Tensor | None) -> Tensor:
         """Gives queries their positions. This layer has none.
@@ -243,12 +249,14 @@ class SelfAttention(ShapeKeepingLayer):
         kernel = fused_attention(query, dropout)
         if kernel is not None:
             return lambda q, k, v, mask, bias=None: kernel(q, k, v, mask, dropout, bias)
-        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        drop = (
+            (lambda p: call_inner(self.probability_dropout, p, training=True)) if dropout else None
+        )
         return lambda q, k, v, mask, bias=None: plain_attention(q, k, v, mask, drop, bias)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
-        return self.output_projection(self._join_heads(context))
+        return call_inner(self.output_projection, self._join_heads(context))
 
     def _join_heads(self, context: Tensor) -> Tensor:
         """(B, heads, L, D) -> (B, L, H)."""

@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention.sequence_layout import (
 )
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
 
 
@@ -201,7 +202,9 @@ class BertEmbeddings(ConfiguredLayer):
         x = self.sum_tables(token_ids, segment_ids, positions)
         if embedding_shift is not None:
             x = x + ops.cast(embedding_shift, x.dtype)
-        return self.embeddings_dropout(self.layer_norm(x), training=training)
+        return call_inner(
+            self.embeddings_dropout, call_inner(self.layer_norm, x), training=training
+        )
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
         """The sum of the rows of all tables, float (B, L, E).
