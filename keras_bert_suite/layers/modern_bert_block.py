@@ -11,6 +11,7 @@ from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAt
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.recompute import recompute
 
@@ -128,7 +129,7 @@ class ModernBertBlock(ShapeKeepingLayer):
         Returns:
             float (B, L, H).
         """
-        arguments = (attention_mask, positions)
+        arguments = {"attention_mask": attention_mask, "positions": positions}
         encode = partial(self._encode, attention=arguments, training=training)
         # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
@@ -136,20 +137,21 @@ class ModernBertBlock(ShapeKeepingLayer):
     def _encode(
         self,
         hidden: Tensor,
-        attention: tuple[Tensor | None, ...],
+        attention: dict[str, Tensor | None],
         training: bool | None,
     ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
-        attended = self.self_attention(self._normalize(hidden), *attention, training=training)
-        hidden = hidden + self.output_dropout(attended, training=training)
-        both = self.gated_intermediate(self.feedforward_norm(hidden))
+        run = partial(call_inner, training=training)
+        attended = run(self.self_attention, self._normalize(hidden), **attention)
+        hidden = hidden + run(self.output_dropout, attended)
+        both = run(self.gated_intermediate, call_inner(self.feedforward_norm, hidden))
         inner, gate = both[..., : self.intermediate_dim], both[..., self.intermediate_dim :]
-        inner = self.inner_dropout(self.activation(inner) * gate, training=training)
-        return hidden + self.feedforward_output(inner)
+        inner = run(self.inner_dropout, self.activation(inner) * gate)
+        return hidden + run(self.feedforward_output, inner)
 
     def _normalize(self, hidden: Tensor) -> Tensor:
         norm = self.self_attention_norm
-        return hidden if norm is None else norm(hidden)
+        return hidden if norm is None else call_inner(norm, hidden)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
         """See `ModernBertAttention.compute_probabilities`; `hidden` is the input of the block."""

@@ -12,6 +12,7 @@ from keras_bert_suite.layers.attention.local_attention import attend_locally, fi
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
 from keras_bert_suite.layers.attention.self_attention import SelfAttention, expand_attention_mask
 from keras_bert_suite.layers.dense import make_dense
+from keras_bert_suite.layers.inner_call import call_inner
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -97,7 +98,7 @@ class ModernBertAttention(SelfAttention):
     def _project(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, L, H) -> turned queries, turned keys and values, each (B, heads, L, D)."""
         heads, width = self.num_heads, hidden.shape[-1] // self.num_heads
-        x = self.query_key_value(hidden)
+        x = call_inner(self.query_key_value, hidden)
         x = ops.reshape(x, (-1, ops.shape(hidden)[1], 3, heads, width))
         turned = ops.cast(rotate_positions(x[:, :, :2], self.rotary_base, positions), x.dtype)
         query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
