@@ -27,7 +27,7 @@ from . import (
     search,
     vocab,
 )
-from .backend import choose_backend, keep_compiled_steps, keep_freed_memory
+from .backend import choose_backend, keep_freed_memory
 from .command_flags import Flags, UsageError, format_overview
 from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
@@ -102,7 +102,6 @@ def _run(command, values, arguments):
         if needs_processes(values):
             return run_processes(values.devices, arguments)
         choose_backend(values.backend)
-        keep_compiled_steps()
         keep_freed_memory()
         with hide_log_noise(enabled=not values.traceback):
             status = command.run(values)

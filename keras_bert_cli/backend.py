@@ -1,4 +1,4 @@
-"""Chooses the backend of Keras, where JAX keeps compiled steps, and who keeps freed memory."""
+"""Chooses the backend of Keras, and who keeps freed memory."""
 
 import ctypes
 import os
@@ -30,17 +30,6 @@ def choose_backend(name):
             f"{name!r}. Set KERAS_BACKEND={name} before the process starts."
         )
     os.environ["KERAS_BACKEND"] = name
-
-
-def keep_compiled_steps():
-    """Lets JAX keep compiled steps for the next command, before JAX is imported.
-
-    The folder is in `XDG_CACHE_HOME` or `~/.cache`. The user may name another folder in
-    `JAX_COMPILATION_CACHE_DIR`, or none by an empty value. JAX makes the folder.
-    """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.path.join(home, "keras_bert_suite", "jax")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
 
 
 def keep_freed_memory():

@@ -8,6 +8,7 @@ from keras_bert_suite.data.readers import (
     read_swag,
     read_table,
 )
+from keras_bert_suite.jax_cache import keep_compiled_steps
 from keras_bert_suite.layers import (
     AttentionPooling,
     BertEmbeddings,
@@ -100,6 +101,8 @@ from keras_bert_suite.training import (
 )
 
 __version__ = "0.1.0"
+
+keep_compiled_steps()
 
 __all__ = [
     "FGM",

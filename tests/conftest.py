@@ -24,7 +24,7 @@ if os.environ["KERAS_BACKEND"] == "jax":
     # Of what is left, half would go into generating code for fusions in several steps (MLIR).
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 else:
-    # The command line would name a folder in the user's home.
+    # The package would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
 
 # The imports and the collection of the tests make a million objects and no garbage. Looking for it

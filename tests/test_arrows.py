@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 ALLOWED = {
     "annotations": set(),
     "argument_checks": set(),
+    "jax_cache": set(),
     "files": set(),
     "replicas": {"files"},
     "layers": {"replicas"},
@@ -39,6 +40,7 @@ ALLOWED = {
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
+        "jax_cache",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
         *("training", "runs", "tasks", "serving"),
     },

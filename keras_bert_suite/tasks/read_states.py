@@ -95,12 +95,15 @@ def reads_few_tokens(backbone: keras_hub.models.Backbone) -> bool:
     if not isinstance(backbone, BertBackbone) or backbone.attention_pattern != "bidirectional":
         return False
     block, node = list_layer_calls(backbone)[-1]
-    unpack = _last_operation(backbone.output["sequence_output"])
+    unpack, pool = (
+        layer._inbound_nodes[0]
+        for layer in (backbone.get_layer("unpack_sequences"), backbone.pooler)
+    )
     return (
         block.self_attention.takes_source
-        and unpack is backbone.get_layer("unpack_sequences")
-        and unpack._inbound_nodes[0].input_tensors[0] is node.outputs[0]
-        and _last_operation(backbone.output["pooled_output"]) is backbone.pooler
+        and unpack.input_tensors[0] is node.outputs[0]
+        and unpack.outputs[0] is backbone.output["sequence_output"]
+        and pool.outputs[0] is backbone.output["pooled_output"]
     )
 
 
@@ -119,7 +122,3 @@ def _call_last_block(backbone: BertBackbone, positions: Tensor | None) -> Tensor
     states = block(read(hidden, positions), source=hidden, **arguments)
     unpack = ReadPackedTokens(dtype=dtype, name="read_packed_tokens")
     return unpack(states, backbone.input["padding_mask"], positions)
-
-
-def _last_operation(tensor: Tensor) -> Any:
-    return tensor._keras_history.operation

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from keras_bert_cli.backend import keep_compiled_steps
-
 NAME = "JAX_COMPILATION_CACHE_DIR"
 
 
@@ -44,23 +42,30 @@ def test_a_second_command_compiles_nothing(workshop, tmp_path):
     assert kept[0] == kept[1]
 
 
+@pytest.mark.backend("jax")
 @pytest.mark.parametrize(
     ("own", "home", "wanted"),
     [
         (None, "home", "home/keras_bert_suite/jax"),
+        (None, "", "~/.cache/keras_bert_suite/jax"),
         ("/elsewhere", "home", "/elsewhere"),
-        ("", "home", ""),
+        ("", "home", None),
     ],
 )
-def test_the_folder_of_compiled_steps(tmp_path, monkeypatch, own, home, wanted):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / home))
-    # Set first, so that monkeypatch restores the value of the session.
-    monkeypatch.setenv(NAME, own or "")
-    if own is None:
-        monkeypatch.delenv(NAME)
-    keep_compiled_steps()
-    assert os.environ.get(NAME) == (wanted and str(tmp_path / wanted))
-    assert not (tmp_path / "home").exists()
+def test_the_folder_of_compiled_steps(tmp_path, own, home, wanted):
+    code = "import jax, keras_bert_suite; print(jax.config.jax_compilation_cache_dir or None)"
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != NAME},
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": home and str(tmp_path / home),
+        **({} if own is None else {NAME: own}),
+    }
+    command = [sys.executable, "-c", "import sys; sys.modules['tensorflow'] = None; " + code]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    wanted = wanted and wanted.replace("~", str(tmp_path))
+    wanted = wanted and str(tmp_path / wanted)
+    assert process.stdout.strip() == str(wanted)
+    assert not (tmp_path / "home").exists() and not (tmp_path / ".cache").exists()
 
 
 #: Frees an array, and prints the share of its memory that the process still has.
