@@ -85,6 +85,10 @@ ATTRIBUTES = {
     "_user_weighted_metrics": "The same for weighted metrics.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
+    "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
+    "_forward_pre_hooks": "The same.",
+    "_backward_hooks": "The same.",
+    "_backward_pre_hooks": "The same.",
 }
 
 #: Private methods of TensorFlow's optimizers and models: name -> (class, parameters, what breaks).
@@ -321,6 +325,17 @@ def test_attributes_of_a_layer():
     (node,) = layer._inbound_nodes
     assert node.input_tensors[0] is inputs, ATTRIBUTES["_inbound_nodes"]
     assert node.outputs[0] is outputs, ATTRIBUTES["_inbound_nodes"]
+
+
+@pytest.mark.backend("torch")
+def test_hooks_of_a_layer():
+    for name in ("forward_hook", "forward_pre_hook", "full_backward_hook"):
+        layer = keras.layers.Dense(1)
+        getattr(layer, f"register_{name}")(lambda *arguments: None)
+        place = f"_{name.removeprefix('full_')}s"
+        assert getattr(layer, place), ATTRIBUTES[place]
+    layer.register_full_backward_pre_hook(lambda *arguments: None)
+    assert layer._backward_pre_hooks, ATTRIBUTES["_backward_pre_hooks"]
 
 
 def test_attributes_of_a_model():

@@ -95,10 +95,8 @@ def reads_few_tokens(backbone: keras_hub.models.Backbone) -> bool:
     if not isinstance(backbone, BertBackbone) or backbone.attention_pattern != "bidirectional":
         return False
     block, node = list_layer_calls(backbone)[-1]
-    unpack, pool = (
-        layer._inbound_nodes[0]
-        for layer in (backbone.get_layer("unpack_sequences"), backbone.pooler)
-    )
+    unpack = backbone.get_layer("unpack_sequences")._inbound_nodes[0]
+    pool = backbone.pooler._inbound_nodes[0]
     return (
         block.self_attention.takes_source
         and unpack.input_tensors[0] is node.outputs[0]
