@@ -26,8 +26,8 @@ from keras_bert_suite.preprocessing.packing import (
     count_places,
     pack_segments,
     tensorflow_namespace,
+    tokenize_segments,
 )
-from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
     choose_stride,
     number_tokens,
