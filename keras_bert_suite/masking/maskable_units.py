@@ -142,11 +142,7 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         ValueError: if the words of the segmenter do not join to the text that it was given.
     """
     begins = begins & ~cjk
-    # A false column on either side keeps sequences from reaching into the next row.
-    steps = np.diff(np.pad(cjk, ((0, 0), (1, 1))).astype("int8"), axis=1)
-    rows, firsts = np.nonzero(steps == 1)
-    ends = np.nonzero(steps == -1)[1]
-    for row, first, end in zip(rows.tolist(), firsts.tolist(), ends.tolist(), strict=True):
+    for row, first, end in _find_runs(cjk):
         text = "".join([tokens[i] for i in token_ids[row, first:end].tolist()])
         words = word_segmenter(text)
         if "".join(words) != text:
@@ -156,6 +152,15 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         lengths = np.array([len(word) for word in words])
         begins[row, first + np.cumsum(lengths) - lengths] = True
     return begins
+
+
+def _find_runs(is_inside):
+    """(row, first, end) of each run of columns that are true, of bool (B, L)."""
+    # A false column on either side keeps runs from reaching into the next row.
+    steps = np.diff(np.pad(is_inside, ((0, 0), (1, 1))).astype("int8"), axis=1)
+    rows, firsts = np.nonzero(steps == 1)
+    ends = np.nonzero(steps == -1)[1]
+    return zip(rows.tolist(), firsts.tolist(), ends.tolist(), strict=True)
 
 
 class LexiconPhrases:
@@ -239,11 +244,7 @@ class TaggedPhrases:
     def join(self, begins, token_ids, eligible):
         """As `LexiconPhrases.join`. The tagger gets the words between two special tokens."""
         units = begins.copy()
-        # A false column on either side keeps sequences from reaching into the next row.
-        steps = np.diff(np.pad(eligible, ((0, 0), (1, 1))).astype("int8"), axis=1)
-        rows, firsts = np.nonzero(steps == 1)
-        ends = np.nonzero(steps == -1)[1]
-        for row, first, end in zip(rows.tolist(), firsts.tolist(), ends.tolist(), strict=True):
+        for row, first, end in _find_runs(eligible):
             starts = first + np.flatnonzero(begins[row, first:end])
             ids_of_words = np.split(token_ids[row, first:end], starts[1:] - first)
             words = [self._read_word(tuple(ids.tolist())) for ids in ids_of_words]

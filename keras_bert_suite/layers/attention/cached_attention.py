@@ -41,10 +41,8 @@ def attend_to_source_and_targets(
     query = query * dim**-0.5
     # (B, heads, N, D): the targets of a source are the queries of one product.
     queries = ops.swapaxes(ops.reshape(query, (ops.shape(source.keys)[0], -1, heads, dim)), 1, 2)
-    source_scores = ops.matmul(queries, ops.swapaxes(source.keys, -1, -2))
-    source_scores = ops.where(
-        source.mask[:, None, None, :], ops.cast(source_scores, "float32"), -1e30
-    )
+    source_scores = ops.cast(ops.matmul(queries, ops.swapaxes(source.keys, -1, -2)), "float32")
+    source_scores = ops.where(source.mask[:, None, None, :], source_scores, -1e30)
     source_length = ops.shape(source.keys)[2]
     source_scores = ops.swapaxes(source_scores, 1, 2)
     source_scores = ops.reshape(source_scores, (-1, heads, 1, source_length))
