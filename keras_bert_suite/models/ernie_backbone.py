@@ -36,13 +36,8 @@ class ErnieEmbeddings(BertEmbeddings):
         if num_task_types:
             self.task_type_embedding = self.make_table(num_task_types, "task_type_embedding")
 
-    def build(
-        self,
-        token_ids_shape: Shape,
-        segment_ids_shape: Shape | None = None,
-        positions_shape: Shape | None = None,
-    ) -> None:
-        super().build(token_ids_shape, segment_ids_shape, positions_shape)
+    def build(self, token_ids_shape: Shape, *_: Shape | None) -> None:
+        super().build(token_ids_shape)
         if self.task_type_embedding is not None:
             self.task_type_embedding.build()
 
