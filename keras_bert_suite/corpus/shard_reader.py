@@ -85,8 +85,11 @@ class ShardedCorpus(TokenCorpus):
         with reading(f"{self._folder}/{file}"), np.load(io.BytesIO(content)) as archive:
             lengths, counts = archive["sentence_lengths"], archive["document_sentences"]
         is_list = all(array.ndim == 1 and array.dtype.kind in "iu" for array in (lengths, counts))
-        wanted = summary["documents"], len(lengths)
-        if not is_list or (len(counts), counts.sum(dtype="uint64")) != wanted:
+        if (
+            not is_list
+            or len(counts) != summary["documents"]
+            or counts.sum(dtype="uint64") != len(lengths)
+        ):
             raise _damaged(self._folder, file, "its arrays are not those of the manifest")
         return lengths, counts
 

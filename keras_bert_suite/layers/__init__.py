@@ -6,7 +6,10 @@ from keras_bert_suite.layers.attention.longformer_attention import (
     LongformerAttention,
     LongformerBlock,
 )
-from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
+from keras_bert_suite.layers.attention.modern_bert_attention import (
+    ModernBertAttention,
+    ModernBertBlock,
+)
 from keras_bert_suite.layers.attention.relative_attention import RelativeAttention, RelativeBlock
 from keras_bert_suite.layers.attention.rotary_attention import RotaryAttention, RotaryBlock
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
@@ -33,7 +36,6 @@ from keras_bert_suite.layers.heads.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.heads.prediction_head import PredictionHead
 from keras_bert_suite.layers.heads.replaced_tokens import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.span_boundary import SpanBoundaryHead
-from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
 from keras_bert_suite.layers.poolings.learned_pooling import (
     AttentionPooling,
     BiLSTMPooling,

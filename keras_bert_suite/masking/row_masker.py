@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_bert_suite.masking.maskable_units import (
+    LexiconPhrases,
     MaskVocabulary,
+    TaggedPhrases,
     UnitFinder,
     find_first_columns,
 )
-from keras_bert_suite.masking.phrase_units import LexiconPhrases, TaggedPhrases
 from keras_bert_suite.masking.similar_words import SimilarWords
 from keras_bert_suite.masking.token_replacement import (
     count_predictions,

@@ -26,8 +26,8 @@ from keras_bert_suite.preprocessing.packing import (
     count_places,
     pack_segments,
     tensorflow_namespace,
+    tokenize_segments,
 )
-from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
     choose_stride,
     number_tokens,
@@ -222,12 +222,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             (number_tokens(xp, segment), starts, lengths)
             for segment, (_, starts, lengths) in zip(ragged, windows, strict=True)
         ]
-        indices = self._pack(xp, numbered, batched, self.tokenizer.row_template.number_places())
-        return {
-            **self._pack(xp, windows, batched),
-            "token_indices": indices["token_ids"],
-            "row_ids": row_ids,
-        }
+        return {**self._pack_numbered(xp, windows, numbered, batched), "row_ids": row_ids}
 
     def pack_tokens(
         self, ids: Any, starts: Any, lengths: Any, queries: Sequence[Any] = ()
@@ -248,11 +243,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
         places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
-        indices = self._pack(
-            xp, [*no_places, places], True, self.tokenizer.row_template.number_places()
-        )
-        packed = self._pack(xp, [*queries, (ids, starts, lengths)], True)
-        return {**packed, "token_indices": indices["token_ids"]}
+        tokens = [*queries, (ids, starts, lengths)]
+        return self._pack_numbered(xp, tokens, [*no_places, places])
 
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
@@ -305,6 +297,12 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),
         )
+
+    def _pack_numbered(self, xp, ragged, numbers, batched=True):
+        """Packed arrays, and `token_indices`, the numbers of their tokens."""
+        template = self.tokenizer.row_template.number_places()
+        indices = self._pack(xp, numbers, batched, template)["token_ids"]
+        return {**self._pack(xp, ragged, batched), "token_indices": indices}
 
     @classmethod
     def from_preset(

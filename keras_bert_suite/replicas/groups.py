@@ -63,8 +63,7 @@ def count_replicas() -> int:
     """
     backend = keras.config.backend()
     if backend == "torch":
-        processes = find_torch_processes()
-        return 1 if processes is None else processes.get_world_size()
+        return find_group().count
     if backend == "jax":
         distribution = keras.distribution.distribution()
         if distribution is None:

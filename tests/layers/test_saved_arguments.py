@@ -17,7 +17,8 @@ from peer_weights import randomize, to_numpy
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
-from keras_bert_suite.layers import gelu_tanh, modern_bert_block, transformer_block
+from keras_bert_suite.layers import gelu_tanh, transformer_block
+from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.norms import RootMeanSquareNorm
 from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
 
@@ -262,7 +263,7 @@ IDLE = {
 def observe(layer, run, monkeypatch):
     """Everything that a layer does: initial weights, outputs in both modes, blocks done twice."""
     twice = []
-    for module in (transformer_block, modern_bert_block):
+    for module in (transformer_block, modern_bert_attention):
         recompute = module.recompute
         monkeypatch.setattr(
             module, "recompute", lambda *args, r=recompute: twice.append(1) or r(*args)

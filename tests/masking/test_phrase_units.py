@@ -6,10 +6,11 @@ from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import train
 
 from keras_bert_suite import AlbertTokenizer, BytePairTokenizer, WordPieceTokenizer
-from keras_bert_suite.masking.maskable_units import MaskVocabulary, UnitFinder
-from keras_bert_suite.masking.phrase_units import (
+from keras_bert_suite.masking.maskable_units import (
     LexiconPhrases,
+    MaskVocabulary,
     TaggedPhrases,
+    UnitFinder,
 )
 
 LETTERS = "abcd"

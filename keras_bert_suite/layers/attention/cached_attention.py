@@ -41,12 +41,12 @@ def attend_to_source_and_targets(
     query = query * dim**-0.5
     # (B, heads, N, D): the targets of a source are the queries of one product.
     queries = ops.swapaxes(ops.reshape(query, (ops.shape(source.keys)[0], -1, heads, dim)), 1, 2)
-    source_scores = ops.matmul(queries, ops.swapaxes(source.keys, -1, -2))
-    source_scores = ops.where(source.mask[:, None, None, :], _as_float32(source_scores), -1e30)
+    source_scores = ops.cast(ops.matmul(queries, ops.swapaxes(source.keys, -1, -2)), "float32")
+    source_scores = ops.where(source.mask[:, None, None, :], source_scores, -1e30)
     source_length = ops.shape(source.keys)[2]
     source_scores = ops.swapaxes(source_scores, 1, 2)
     source_scores = ops.reshape(source_scores, (-1, heads, 1, source_length))
-    target_scores = _as_float32(ops.matmul(query, ops.swapaxes(keys, -1, -2)))
+    target_scores = ops.cast(ops.matmul(query, ops.swapaxes(keys, -1, -2)), "float32")
     target_scores = ops.where(mask, target_scores, -1e30)
     scores = ops.concatenate([source_scores, target_scores], axis=-1)
     probabilities = ops.cast(ops.softmax(scores, axis=-1), values.dtype)
@@ -58,7 +58,3 @@ def attend_to_source_and_targets(
     context = ops.matmul(ops.swapaxes(from_source, 1, 2), source.values)
     context = ops.reshape(ops.swapaxes(context, 1, 2), (-1, heads, 1, dim))
     return context + ops.matmul(from_targets, values)
-
-
-def _as_float32(x: Tensor) -> Tensor:
-    return ops.cast(x, "float32")

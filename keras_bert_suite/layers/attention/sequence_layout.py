@@ -177,13 +177,17 @@ class VisibleTokens(ConfiguredLayer):
         return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenPositions(ConfiguredLayer):
-    """The positions of tokens in the rows of a batch, also if these rows are packed."""
+class _LayoutReader(ConfiguredLayer):
+    """A layer to which Keras hands the layout of packed rows."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._register_call_context_args(LAYOUT_ARGUMENT)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenPositions(_LayoutReader):
+    """The positions of tokens in the rows of a batch, also if these rows are packed."""
 
     def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
         """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N).
@@ -201,12 +205,8 @@ class TokenPositions(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SequenceNumbers(ConfiguredLayer):
+class SequenceNumbers(_LayoutReader):
     """Numbers such that tokens of one sequence have the same number, and other places another."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
         """int (B, L), which is `padding_mask`, or with a layout int32 (R, W), its rows."""
@@ -217,12 +217,8 @@ class SequenceNumbers(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class UnpackSequences(ShapeKeepingLayer):
+class UnpackSequences(_LayoutReader, ShapeKeepingLayer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(
         self, hidden: Tensor, padding_mask: Tensor, sequence_layout: Layout | None = None
