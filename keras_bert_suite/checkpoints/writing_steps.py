@@ -64,23 +64,6 @@ def find_length(model, sequence_length):
     return sequence_length
 
 
-def check_constants(backbone, constants, owner):
-    """Checks that a backbone has the values that a format, or the models that read it, have.
-
-    Args:
-        backbone: a backbone of this package.
-        constants: dict of the name of an attribute -> its value.
-        owner: as for `write_fields`.
-
-    Raises:
-        ValueError: if an attribute has another value.
-    """
-    for name, constant in constants.items():
-        value = getattr(backbone, name, constant)
-        if value != constant:
-            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")
-
-
 def check_single_label(model, owner):
     """Raises ValueError unless the classes of a model exclude each other, if it has classes."""
     problem_type = getattr(model, "problem_type", SINGLE_LABEL)

@@ -118,7 +118,7 @@ def read_fields(config, fields, activations, position_offset=0):
     return arguments
 
 
-def write_fields(backbone, fields, activations, owner, position_offset=0):
+def write_fields(backbone, fields, activations, owner, position_offset=0, built_in=None):
     """Makes the fields of a configuration file, which `read_fields` reads.
 
     Args:
@@ -127,6 +127,8 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         activations: a table of `activation_names`.
         owner: str, the owner of the format in messages, such as "Google's BERT".
         position_offset: as for `read_fields`.
+        built_in: dict of the name of an attribute -> the value that it has in each model of the
+            format, which the file does not say.
 
     Returns:
         dict.
@@ -136,8 +138,8 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
 
     Raises:
         ValueError: if the backbone is of another package, or the format is that of another model;
-            or if the format does not have the activation, the positions or the width of the
-            embeddings of the backbone.
+            or if the format does not have the activation, the positions, the width of the
+            embeddings or an attribute of `built_in` of the backbone.
     """
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
@@ -160,6 +162,13 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
             "pattern as an argument.",
             stacklevel=4,
         )
+    constants = dict(built_in or {})
+    if all(field.argument != "embedding_dim" for field in fields):
+        constants["embedding_dim"] = getattr(backbone, "hidden_dim", None)
+    for name, constant in constants.items():
+        value = getattr(backbone, name, constant)
+        if value != constant:
+            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")
     written = {}
     for field in fields:
         value = getattr(backbone, field.argument)
