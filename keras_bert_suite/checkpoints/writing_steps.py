@@ -32,7 +32,7 @@ def find_tokenizer(model, tokenizer, classes, owner):
     if type(tokenizer).__name__ not in classes:
         raise ValueError(
             f"{owner} is written with its {' or '.join(classes)}, got a "
-            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+            f"{type(tokenizer).__name__}. Set its `preprocessor` to None to write no tokenizer."
         )
     backbone = getattr(model, "backbone", model)
     check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
