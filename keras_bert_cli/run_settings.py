@@ -26,7 +26,7 @@ def read_settings(folder):
     if not file.is_file():
         return {}
     try:
-        return atomic_file.read_sealed_json(file)
+        return atomic_file.parse_sealed_json(file.read_bytes())
     except ValueError as error:
         raise ValueError(
             f"{file} {error}. It is damaged: restore it, or move {folder} away to begin anew. If "

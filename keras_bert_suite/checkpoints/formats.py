@@ -18,31 +18,14 @@ _FORMATS = (
     "(albert_config.json and model.ckpt-best.*), or a preset of Keras"
 )
 
-_SMALL_FILES = (
-    "config.json",
-    "bert_config*.json",
-    "albert_config*.json",
-    "30k-clean.model",
-    "vocab.txt",
-    "vocab_chinese.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "sentence_bert_config.json",
-    "modules.json",
-    "config_sentence_transformers.json",
-    "*_Pooling/config.json",
-    "SHA256SUMS",
-)
-# The files of a preset of KerasHub.
-_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*", "SHA256SUMS")
-# The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
+#: The files of a checkpoint beside its weights: configurations and tokenizers.
+_SMALL_FILES = ("*.json", "vocab*.txt", "merges.txt", "*.model", "SHA256SUMS")
+#: The further files of a preset of KerasHub.
+_KERAS_HUB_FILES = ("*.weights.h5", "assets/tokenizer/*")
+#: The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
-    ("model.safetensors",),
-    ("pytorch_model.bin",),
+    ("model*.safetensors",),
+    ("pytorch_model*.bin",),
     ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
     ("model.ckpt-best.index", "model.ckpt-best.data-*"),
 )

@@ -195,11 +195,6 @@ def spelled_shapes(checkpoint):
     return shapes
 
 
-def transformed_shape(transform, shape):
-    """The shape of a tensor after a transform of a name table."""
-    return transform(np.broadcast_to(np.uint8(0), shape)).shape  # a view, without data
-
-
 def _absent_parts(wanted, shapes):
     """The paths of weights in optional parts that the file lacks as a whole."""
     absent = set()
@@ -217,7 +212,8 @@ def _find_misfits(wanted, weights, shapes):
             yield f"{path}: no tensor is known for this weight"
             continue
         name, transform = row
-        wanted_shape = transformed_shape(transform, weights[path].shape)
+        # A view, without data, has the shape of the tensor after the transform.
+        wanted_shape = transform(np.broadcast_to(np.uint8(0), weights[path].shape)).shape
         if name not in shapes:
             yield f"{name}: missing, wanted for {path} with shape {wanted_shape}"
         elif shapes[name][1] != wanted_shape:

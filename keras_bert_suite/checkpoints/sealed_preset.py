@@ -1,6 +1,5 @@
 """Presets with a checksum of each file."""
 
-import contextvars
 from typing import Any
 
 from keras_bert_suite.annotations import PathLike
@@ -8,9 +7,6 @@ from keras_bert_suite.files.checksums import write_checksums
 
 #: The files that decide what a preset is. A model card or a log beside them may change.
 _FILES = ("*.json", "*.weights.h5", "assets/**/*")
-
-#: Whether an object is being saved that the preset of another object holds.
-_within = contextvars.ContextVar("within", default=False)
 
 
 class SealedPreset:
@@ -21,12 +17,6 @@ class SealedPreset:
 
     def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the object as a preset; see `save_to_preset` of its class in KerasHub."""
-        # A task saves its backbone and its preprocessor by their own `save_to_preset`.
-        is_outermost = not _within.get()
-        token = _within.set(True)
-        try:
-            super().save_to_preset(preset_dir, *args, **kwargs)  # type: ignore[misc]
-        finally:
-            _within.reset(token)
-        if is_outermost:
-            write_checksums(preset_dir, _FILES)
+        # A task saves its backbone and its preprocessor by this method, and has the last word.
+        super().save_to_preset(preset_dir, *args, **kwargs)  # type: ignore[misc]
+        write_checksums(preset_dir, _FILES)

@@ -32,7 +32,7 @@ def find_tokenizer(model, tokenizer, classes, owner):
     if type(tokenizer).__name__ not in classes:
         raise ValueError(
             f"{owner} is written with its {' or '.join(classes)}, got a "
-            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+            f"{type(tokenizer).__name__}. Set its `preprocessor` to None to write no tokenizer."
         )
     backbone = getattr(model, "backbone", model)
     check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -62,23 +62,6 @@ def find_length(model, sequence_length):
         most = "" if positions is None else f" to {positions}, the number of positions of the model"
         raise ValueError(f"sequence_length must be from 4{most}, got {sequence_length}.")
     return sequence_length
-
-
-def check_constants(backbone, constants, owner):
-    """Checks that a backbone has the values that a format, or the models that read it, have.
-
-    Args:
-        backbone: a backbone of this package.
-        constants: dict of the name of an attribute -> its value.
-        owner: as for `write_fields`.
-
-    Raises:
-        ValueError: if an attribute has another value.
-    """
-    for name, constant in constants.items():
-        value = getattr(backbone, name, constant)
-        if value != constant:
-            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")
 
 
 def check_single_label(model, owner):

@@ -24,7 +24,7 @@ from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_docu
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.files.atomic_file import (
     atomic_file,
-    read_sealed_json,
+    parse_sealed_json,
     write_sealed_json,
 )
 
@@ -88,7 +88,7 @@ class ShardWriter:
     def _find_shard(self, corpus_slice, source):
         path = shard_path(self.output, corpus_slice.number, "summary")
         try:
-            summary = read_sealed_json(path)
+            summary = parse_sealed_json(path.read_bytes())
         except (OSError, ValueError):
             return None
         if summary.get("input") != source:

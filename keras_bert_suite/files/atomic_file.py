@@ -60,15 +60,6 @@ def write_sealed_json(path, value):
     write_json(path, {**value, SEAL: _seal(value)})
 
 
-def read_sealed_json(path):
-    """Reads what `write_sealed_json` has written, as `parse_sealed_json` does.
-
-    Args:
-        path: `pathlib.Path`.
-    """
-    return parse_sealed_json(path.read_bytes())
-
-
 def parse_sealed_json(content):
     """Reads the content of a file of `write_sealed_json`, or of a file without a checksum.
 

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import keras
 
-from keras_bert_suite.annotations import Config, Dtype, Shape, Tensor
+from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import TransformerBlock
 from keras_bert_suite.layers.attention.attention_patterns import mask_by_ranks, rank_by_place
@@ -68,11 +68,11 @@ class BertEncoderDecoder(TextEncoder):
         # === Layers ===
         if decoder_arguments is None:
             self.encoder = written = _CrossAttendingBert(**encoder_arguments, dtype=dtype)
-            layers = self.encoder.embeddings, self.encoder.transformer_layers
         else:
             self.encoder = BertBackbone(**encoder_arguments, dtype=dtype)
-            written = BertBackbone(**decoder_arguments, dtype=dtype)
-            layers = _copy_layers(written)
+            with keras.name_scope("decoder"):
+                written = _CrossAttendingBert(**decoder_arguments, dtype=dtype)
+        layers = written.embeddings, written.transformer_layers
         self.decoder = _DecoderLayers(*layers, dtype=dtype, name="decoder")
         self.encoder_projection = None
         if self.encoder.hidden_dim != written.hidden_dim:
@@ -172,7 +172,7 @@ class _CrossAttendingBert(BertBackbone):
 
 
 class _DecoderLayers(keras.layers.Layer):
-    """The embeddings and the blocks of a decoder, on whole targets."""
+    """The built embeddings and blocks of a decoder, on whole targets."""
 
     def __init__(
         self, embeddings: keras.layers.Layer, blocks: list[keras.layers.Layer], **kwargs: Any
@@ -180,12 +180,6 @@ class _DecoderLayers(keras.layers.Layer):
         super().__init__(**kwargs)
         self.embeddings = embeddings
         self.blocks = blocks
-
-    def build(self, token_ids_shape: Shape, *_: Shape) -> None:
-        for layer in (self.embeddings, *self.blocks):
-            if not layer.built:
-                width = () if layer is self.embeddings else (self.embeddings.hidden_dim,)
-                layer.build((*token_ids_shape, *width))
 
     def call(
         self,
@@ -213,18 +207,6 @@ class _DecoderLayers(keras.layers.Layer):
     ) -> keras.KerasTensor:
         shape = (*token_ids.shape, self.embeddings.hidden_dim)
         return keras.KerasTensor(shape, dtype=self.compute_dtype)
-
-
-def _copy_layers(
-    backbone: BertBackbone,
-) -> tuple[keras.layers.Layer, list[keras.layers.Layer]]:
-    """Embeddings and blocks as those of a backbone, not built, with cross-attention."""
-    embeddings = backbone.embeddings
-    blocks = [
-        TransformerBlock.from_config({**block.get_config(), "has_cross_attention": True})
-        for block in backbone.transformer_layers
-    ]
-    return type(embeddings).from_config(embeddings.get_config()), blocks
 
 
 def _read_arguments(backbone: BertBackbone) -> Config:

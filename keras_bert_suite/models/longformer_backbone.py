@@ -241,17 +241,13 @@ def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, 
 def _check_encoder(encoder: BertBackbone) -> None:
     blocks = getattr(encoder, "transformer_layers", [])
     known = isinstance(encoder, BertBackbone) and type(encoder.embeddings) is BertEmbeddings
-    if not known or any(type(block.self_attention) is not SelfAttention for block in blocks):
+    pattern = getattr(encoder, "attention_pattern", None)
+    are_known = all(type(block.self_attention) is SelfAttention for block in blocks)
+    if not known or not are_known or pattern != "bidirectional":
         raise ValueError(
-            "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, "
-            f"got a {type(encoder).__name__}."
-        )
-
-    if encoder.attention_pattern != "bidirectional":
-        raise ValueError(
-            "The windows of a Longformer look to both sides, and the encoder has "
-            f"attention_pattern={encoder.attention_pattern!r}. Pass "
-            "keras_bert_suite.change_pattern(encoder, 'bidirectional')."
+            "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, with "
+            f"attention_pattern='bidirectional', got a {type(encoder).__name__} with {pattern!r}. "
+            "For another pattern pass keras_bert_suite.change_pattern(encoder, 'bidirectional')."
         )
 
 

@@ -17,7 +17,7 @@ from keras_bert_cli.command_flags import Flags
 from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_suite import Pretrainer
 from keras_bert_suite.files import folder_lock
-from keras_bert_suite.files.atomic_file import read_sealed_json, write_sealed_json
+from keras_bert_suite.files.atomic_file import parse_sealed_json, write_sealed_json
 from keras_bert_suite.runs.run_checkpoints import read_arrays
 
 
@@ -148,7 +148,7 @@ def test_corpora_are_mixed(run, corpus, tmp_path):
     assert "120 documents" in out and (tmp_path / "run/model").exists()
 
     shutil.copytree(corpus, other)
-    manifest = read_sealed_json(other / "manifest.json")
+    manifest = parse_sealed_json((other / "manifest.json").read_bytes())
     manifest["tokenizer"]["lowercase"] = not manifest["tokenizer"]["lowercase"]
     write_sealed_json(other / "manifest.json", manifest)
     arguments[1] = tmp_path / "failed"

@@ -379,12 +379,10 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, global_tokens="all")
     with pytest.raises(ValueError, match="attention_pattern must be 'bidirectional', got 'left"):
         LongformerBackbone(V, **SIZES, attention_pattern="left_to_right")
-    with pytest.raises(ValueError, match="whose layers it has, got a NezhaBackbone"):
+    with pytest.raises(ValueError, match="whose layers it has, .*got a NezhaBackbone"):
         LongformerBackbone.from_encoder(NezhaBackbone(V, **SIZES), separator_id=2)
     causal = BertBackbone(V, **SIZES, attention_pattern="left_to_right")
-    with pytest.raises(
-        ValueError, match="look to both sides, and the encoder has .*'left_to_right'"
-    ):
+    with pytest.raises(ValueError, match="got a BertBackbone with 'left_to_right'"):
         LongformerBackbone.from_encoder(causal, separator_id=2)
     finder = LongformerBackbone(V, **SIZES, global_tokens="first_text", separator_id=V - 1)
     with pytest.raises(ValueError, match=f"by separator_id={V - 1}, and the separator of the"):

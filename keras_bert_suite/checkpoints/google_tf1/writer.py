@@ -13,7 +13,6 @@ from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
 from keras_bert_suite.checkpoints.writing_steps import (
-    check_constants,
     check_rules,
     check_single_label,
     collect_weights,
@@ -69,7 +68,10 @@ def save_google_tf1(
             f"{type(backbone).__name__}. Use `save_hugging_face`, or `model.save`."
         )
     owner = f"Google's {kind.title}"
-    config = write_fields(backbone, google.fields, activation_names.GOOGLE, owner)
+    config = write_fields(
+        *(backbone, google.fields, activation_names.GOOGLE, owner),
+        built_in={"layer_norm_epsilon": LAYER_NORM_EPSILON},
+    )
     is_exact_gelu = config["hidden_act"] == "gelu_erf"
     if is_exact_gelu:
         config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
@@ -77,7 +79,6 @@ def save_google_tf1(
         # bert4keras' name for what Google's BERT does not have.
         if field.kind == "width" and config[field.name] == backbone.hidden_dim:
             del config[field.name]
-    check_constants(backbone, {"layer_norm_epsilon": LAYER_NORM_EPSILON}, owner)
     check_single_label(model, owner)
     weights = collect_weights(model, google.names, owner)
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers, owner)

@@ -54,10 +54,13 @@ class HuggingFaceCheckpoint(Checkpoint):
             **kind.read_more(config),
         }
         _check_decoder(config, shapes, kind.names)
-        self.name_table = _find_table(kind, shapes)
+        # A checkpoint with the layers of a classifier of texts may have other names.
+        name, _ = kind.classifier_names.their_name(TEXTS.path) or (None, None)
+        self.name_table = kind.classifier_names if name in shapes else kind.names
         self.heads = self._read_heads(config, shapes)
         self.name_table = _without_heads(self.name_table, self.heads, shapes)
         self.sequence_length = self._read_sequence_length()
+        self.tokenizer_class, self._read_tokenizer = kind.find_tokenizer(path)
 
     def _read_heads(self, config, shapes):
         """dict of the layer of each fine-tuned head -> arguments of its task."""
@@ -91,11 +94,7 @@ class HuggingFaceCheckpoint(Checkpoint):
 
     @property
     def tokenizer_config(self):
-        return self.model_type.find_tokenizer(self.path)[1](self.path)
-
-    @property
-    def tokenizer_class(self):
-        return self.model_type.find_tokenizer(self.path)[0]
+        return self._read_tokenizer(self.path)
 
 
 def find_config(path):
@@ -120,12 +119,6 @@ def _check_computation(config, kind):
             f"'auto_map' in {config.path} names code of the model's own, which is never run. If "
             f"it computes a plain {kind.title}, remove 'auto_map'."
         )
-
-
-def _find_table(kind, shapes):
-    """The `NameTable` of a checkpoint. Some kinds have another one for a classifier of texts."""
-    name, _ = kind.classifier_names.their_name(TEXTS.path) or (None, None)
-    return kind.classifier_names if name in shapes else kind.names
 
 
 def _without_heads(table, heads, shapes):

@@ -13,7 +13,6 @@ from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 from keras_bert_suite.checkpoints.writing_steps import (
-    check_constants,
     collect_weights,
     convert_weights,
     find_length,
@@ -75,17 +74,14 @@ def save_hugging_face(
     owner = f"Hugging Face's {kind.title}"
     config = {
         **write_fields(
-            backbone, kind.fields, activation_names.HUGGING_FACE, owner, kind.position_offset
+            *(backbone, kind.fields, activation_names.HUGGING_FACE, owner),
+            *(kind.position_offset, kind.built_in),
         ),
         **kind.write_more(backbone),
         "model_type": kind.name,
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": max(kind.position_offset - 1, 0),
     }
-    constants = dict(kind.built_in)
-    if all(field.argument != "embedding_dim" for field in kind.fields):
-        constants["embedding_dim"] = backbone.hidden_dim
-    check_constants(backbone, constants, owner)
     names = kind.names
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names
@@ -96,7 +92,8 @@ def save_hugging_face(
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
-    config["architectures"] = [kind.find_architecture(head)]
+    ending = "Model" if head is None else head.ending
+    config["architectures"] = [kind.architecture or kind.classes + ending]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))
         config.update(_describe_dropout(model, backbone, kind, head))

@@ -83,7 +83,11 @@ class KerasHubCheckpoint(Checkpoint):
         self.model_type, self.name_table = model.kind, model.names
         self.tokenizer_class = model.tokenizer
         config = ConfigValues(path / "config.json", "config")
-        self.backbone_config = _read_backbone(config, model)
+        self.backbone_config = {
+            **{name: config.read("size", name) for name in model.sizes},
+            **dict.fromkeys(("dropout", "attention_dropout"), config.read("rate", "dropout")),
+            **model.built_in,
+        }
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": HDF5File(path / "model.weights.h5")}
         task = path / "task.json"
@@ -164,12 +168,6 @@ def _merge_heads(name, shape):
     if name.endswith("_dense/vars/1") and len(shape) == 2:
         return (shape[0] * shape[1],)
     return shape
-
-
-def _read_backbone(config, model):
-    dropout = config.read("rate", "dropout")
-    sizes = {name: config.read("size", name) for name in model.sizes}
-    return {**sizes, "dropout": dropout, "attention_dropout": dropout, **model.built_in}
 
 
 def _read_classifier(config):

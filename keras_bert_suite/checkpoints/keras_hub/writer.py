@@ -16,7 +16,6 @@ from keras_bert_suite.checkpoints.model_types.activation_names import find_their
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
 from keras_bert_suite.checkpoints.writing_steps import (
-    check_constants,
     check_rules,
     check_single_label,
     collect_weights,
@@ -78,12 +77,12 @@ def save_keras_hub(
             f"KerasHub has no model that computes the same as {type(backbone).__name__}. Use "
             "`save_hugging_face`, or `save_to_preset`."
         )
+    built_in = {name: value for name, value in theirs.built_in.items() if name not in _FREE}
     # Only the checks of the backbone are needed.
-    write_fields(backbone, kind.fields, activation_names.KERAS_HUB, owner, kind.position_offset)
-    constants = {n: c for n, c in theirs.built_in.items() if n not in _FREE}
-    if "embedding_dim" not in theirs.sizes:
-        constants["embedding_dim"] = backbone.hidden_dim
-    check_constants(backbone, constants, owner)
+    write_fields(
+        *(backbone, kind.fields, activation_names.KERAS_HUB, owner),
+        *(kind.position_offset, built_in),
+    )
     weights = collect_weights(model, theirs.names, owner)
     has_classifier = "classifier/kernel" in weights
     if has_classifier:
@@ -110,10 +109,10 @@ def save_keras_hub(
         if packer is not None:
             packer.save_to_preset(str(directory))
         _fill(directory, weights, theirs)
-    built_in = theirs.built_in["activation"]
-    if find_theirs(backbone.activation, activation_names.KERAS_HUB, owner) != built_in:
+    usual = theirs.built_in["activation"]
+    if find_theirs(backbone.activation, activation_names.KERAS_HUB, owner) != usual:
         warnings.warn(
-            f"The model in {path} was trained with another GELU than the {built_in} of {owner}. "
+            f"The model in {path} was trained with another GELU than the {usual} of {owner}. "
             "They differ by up to 0.0005 in each activation.",
             stacklevel=2,
         )

@@ -118,7 +118,7 @@ def read_fields(config, fields, activations, position_offset=0):
     return arguments
 
 
-def write_fields(backbone, fields, activations, owner, position_offset=0):
+def write_fields(backbone, fields, activations, owner, position_offset=0, built_in=None):
     """Makes the fields of a configuration file, which `read_fields` reads.
 
     Args:
@@ -127,6 +127,8 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         activations: a table of `activation_names`.
         owner: str, the owner of the format in messages, such as "Google's BERT".
         position_offset: as for `read_fields`.
+        built_in: dict of the name of an attribute -> the value that it has in each model of the
+            format, which the file does not say.
 
     Returns:
         dict.
@@ -136,9 +138,31 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
 
     Raises:
         ValueError: if the backbone is of another package, or the format is that of another model;
-            or if the format does not have the activation, the positions or the width of the
-            embeddings of the backbone.
+            or if the format does not have the activation, the positions, the width of the
+            embeddings or an attribute of `built_in` of the backbone.
     """
+    _check_backbone(backbone, fields, owner, position_offset, built_in or {})
+    written = {}
+    for field in fields:
+        value = getattr(backbone, field.argument)
+        if field.kind == "activation":
+            value = find_theirs(value, activations, owner)
+        elif field.kind == "positions":
+            if value is None:
+                raise ValueError(
+                    f"{owner} has a number of positions, got {field.argument}=None. Build the "
+                    f"backbone with a number, as `from_preset(..., {field.argument}=512)` does."
+                )
+            value += position_offset
+        if field.switch:
+            written[field.switch] = value > 0
+        if value or not field.switch:
+            written[field.name] = value
+    return written
+
+
+def _check_backbone(backbone, fields, owner, position_offset, built_in):
+    """Checks what no field says. Args, Raises, Warns: as for `write_fields`."""
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
         raise ValueError(
@@ -158,22 +182,12 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
             f"{owner} has no attention pattern, so who reads the files gets a model whose tokens "
             f"look at all tokens, got attention_pattern={pattern!r}. `from_preset` takes the "
             "pattern as an argument.",
-            stacklevel=4,
+            stacklevel=5,
         )
-    written = {}
-    for field in fields:
-        value = getattr(backbone, field.argument)
-        if field.kind == "activation":
-            value = find_theirs(value, activations, owner)
-        elif field.kind == "positions":
-            if value is None:
-                raise ValueError(
-                    f"{owner} has a number of positions, got {field.argument}=None. Build the "
-                    f"backbone with a number, as `from_preset(..., {field.argument}=512)` does."
-                )
-            value += position_offset
-        if field.switch:
-            written[field.switch] = value > 0
-        if value or not field.switch:
-            written[field.name] = value
-    return written
+    constants = dict(built_in)
+    if all(field.argument != "embedding_dim" for field in fields):
+        constants["embedding_dim"] = getattr(backbone, "hidden_dim", None)
+    for name, constant in constants.items():
+        value = getattr(backbone, name, constant)
+        if value != constant:
+            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")

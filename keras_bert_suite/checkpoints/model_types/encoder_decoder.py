@@ -19,7 +19,6 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
     hugging_face_encoder,
     masked_lm_head,
 )
-from keras_bert_suite.checkpoints.writing_steps import check_constants
 from keras_bert_suite.files.messages import shorten
 
 #: What a decoder is, for which an encoder has the opposite in `DIALS`.
@@ -121,7 +120,6 @@ def _write_part(arguments, activation):
     """The fields of a BERT, from the arguments of a `BertBackbone`."""
     owner = "Hugging Face's BERT"
     values = SimpleNamespace(**{**arguments, "activation": activation}, position_offset=0)
-    check_constants(values, {"embedding_dim": values.hidden_dim}, owner)
     fields = write_fields(values, BERT_FIELDS, activation_names.HUGGING_FACE, owner)
     return {**fields, "model_type": "bert", "pad_token_id": 0}
 

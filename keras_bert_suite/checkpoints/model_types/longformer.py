@@ -32,15 +32,6 @@ def read_longformer(config):
     return {"attention_window": each}
 
 
-def write_longformer(backbone):
-    """Makes the field that `read_longformer` reads.
-
-    Args:
-        backbone: `LongformerBackbone`.
-    """
-    return {"attention_window": list(backbone.attention_window)}
-
-
 LONGFORMER = ModelType(
     name="longformer",
     title="Longformer",
@@ -67,5 +58,5 @@ LONGFORMER = ModelType(
     built_in={"takes_segments": False},
     dials=ROBERTA.dials,
     read_more=read_longformer,
-    write_more=write_longformer,
+    write_more=lambda backbone: {"attention_window": list(backbone.attention_window)},
 )

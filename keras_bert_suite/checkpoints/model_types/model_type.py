@@ -85,7 +85,3 @@ class ModelType:
         """(field of config.json, default) of the dropout rate before the head of a layer."""
         name, default = self.head_dropouts.get(layer, self.head_dropout)
         return name, encoder_dropout if default is None else default
-
-    def find_architecture(self, head):
-        """The class of transformers for a model with a `HeadType`, or without a head."""
-        return self.architecture or self.classes + (head.ending if head else "Model")

@@ -71,14 +71,11 @@ def resolve_label_names(
         if num_classes is None:
             raise ValueError(f"A {task} needs `num_classes` or `label_names`.")
         label_names = [str(i) for i in range(num_classes)]
-    if isinstance(label_names, str):
-        raise ValueError(f"label_names must be a list of names, got the string {label_names!r}.")
-    for name in label_names:
-        if not isinstance(name, str):
-            raise ValueError(
-                f"label_names must be strings, got {name!r} ({type(name).__name__}). Labels that "
-                "are numbers are class ids. Write names as strings, both here and in the data."
-            )
+    if isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
+        raise ValueError(
+            f"label_names must be a list of strings, got {label_names!r}. Labels that are numbers "
+            "are class ids. Write names as strings, both here and in the data."
+        )
     label_names = list(label_names)
     if num_classes is not None and num_classes != len(label_names):
         raise ValueError(
