@@ -99,7 +99,7 @@ def _read_whole(variable: keras.Variable) -> Any:
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:
     """Brings a model to a state that `copy_variables` has copied, on any backend.
 
-    Names of other groups are ignored. If names, shapes or dtypes differ from the model's, nothing
+    Names of other kinds are ignored. If names, shapes or dtypes differ from the model's, nothing
     is assigned. `source` is the path of the arrays, for the error.
     """
     variables = named_variables(model)

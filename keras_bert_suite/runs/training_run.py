@@ -21,7 +21,7 @@ def find_progress(optimizer, checkpoint):
         # `keras.utils.set_random_seed` sets this generator.
         seed=int(np.random.randint(2**31)),
     )
-    # All processes take the order of rows, and the place in the data, from the first process.
+    # All processes take the order of rows, and the position in the data, from the first process.
     progress = run_on_leader(lambda: own)
     return progress if checkpoint is None else checkpoint.find_progress(progress)
 

@@ -43,7 +43,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     warns about entities that no window holds as a whole.
 
     `fit` and `evaluate` also take packed arrays, with integer labels (N, M, 3): the first token,
-    the last token and the label id of each entity, -1 in places without an entity. For packed
+    the last token and the label id of each entity, -1 where there is none. For packed
     arrays `predict` returns the scores.
 
     Args:

@@ -19,7 +19,7 @@ from keras_bert_suite.layers.poolings.pooling import (
     get_pooling,
     take_summary,
 )
-from keras_bert_suite.tasks.base.token_states import encode_tokens, find_unused
+from keras_bert_suite.tasks.base.token_states import encode_tokens, find_unused, list_unused
 
 
 def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
@@ -98,14 +98,13 @@ def pool_hidden_states(
     if getattr(pooling, "takes_hidden_states", False):
         encoder = make_layer_model(backbone)
         encoded = encoder(inputs)
-        used = {variable.path for variable in encoder.variables}
-        idle = frozenset(v.path for v in backbone.variables if v.path not in used)
+        unused = list_unused(backbone, encoder)
     else:
         encoded = encode_tokens(backbone, inputs)
-        idle = find_unused(backbone)
+        unused = find_unused(backbone)
     pooled = call_pooling(pooling, encoded, inputs["padding_mask"])
     check_pooled(pooled, pooling)
-    return pooled, idle
+    return pooled, unused
 
 
 def check_pooled(pooled: Any, pooling: keras.layers.Layer) -> None:

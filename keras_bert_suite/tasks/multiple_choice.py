@@ -61,9 +61,9 @@ class MultipleChoice(Task, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        place = find_summary_place(backbone)
-        check_summary_place(backbone, place)
-        encoder = EncoderInputs.of(backbone, place)
+        summary_place = find_summary_place(backbone)
+        check_summary_place(backbone, summary_place)
+        encoder = EncoderInputs.of(backbone, summary_place)
         encoder.check_pairs()
 
         # === Layers ===

@@ -198,8 +198,8 @@ class SpanLoss(keras.losses.Loss):
     The loss is small if the scores of all entities are above 0, and all other scores are below 0.
     It needs no weights for the few entities among the many spans.
 
-    `y_true` int (B, M, 3): the first token, the last token and the type of each entity, -1 in
-    places without an entity; `y_pred` float (B, C, L, L), scores by first and last token;
+    `y_true` int (B, M, 3): the first token, the last token and the type of each entity, -1
+    where there is none; `y_pred` float (B, C, L, L), scores by first and last token;
     `sample_weight` float (B,), or None.
 
     Source: Su et al., 2022 (https://arxiv.org/abs/2208.02955), section 3.

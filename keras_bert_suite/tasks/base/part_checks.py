@@ -2,7 +2,7 @@
 
 
 def check_preprocessor(preprocessor, backbone):
-    """Checks that a preprocessor makes the inputs of a backbone, with ids that have a place."""
+    """Checks that a preprocessor makes the inputs of a backbone, with ids that have embeddings."""
     tokenizer = getattr(preprocessor, "tokenizer", None)
     size = _vocabulary_size(tokenizer)
     available = getattr(backbone, "vocabulary_size", None)
@@ -41,7 +41,7 @@ def _check_template(tokenizer, backbone):
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":
         raise ValueError(
             f"A {type(tokenizer).__name__} pads rows on the left, and the table of positions of a "
-            f"{type(backbone).__name__} counts from the first place of a row. Use a tokenizer "
+            f"{type(backbone).__name__} counts from the first token of a row. Use a tokenizer "
             "with padding_side='right'."
         )
 
@@ -58,14 +58,14 @@ def check_separator(tokenizer, backbone):
         )
 
 
-def check_summary_place(backbone, place):
+def check_summary_place(backbone, summary_place):
     """Checks that the token of a row which a task reads, "first" or "last", sees the others."""
     pattern = getattr(backbone, "attention_pattern", None)
-    if (place, pattern) in (("first", "left_to_right"), ("last", "right_to_left")):
+    if (summary_place, pattern) in (("first", "left_to_right"), ("last", "right_to_left")):
         raise ValueError(
-            f"The {place} token of a {pattern} backbone sees only itself, so its vector is the "
-            "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
-            "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+            f"The {summary_place} token of a {pattern} backbone sees only itself, so its vector is "
+            "the same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task "
+            "has a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
         )
 
 

@@ -19,10 +19,14 @@ def find_unused(backbone: keras_hub.models.Backbone, transformed: bool = False) 
         return frozenset()
     sequence_output = backbone.output["sequence_output"]
     encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
-    used = {variable.path for variable in encoder.variables}
-    if transformed and hasattr(backbone, "token_transform"):
-        used |= {variable.path for variable in backbone.token_transform.variables}
-    return frozenset(v.path for v in backbone.variables if v.path not in used)
+    has_transform = transformed and hasattr(backbone, "token_transform")
+    return list_unused(backbone, encoder, *([backbone.token_transform] if has_transform else []))
+
+
+def list_unused(backbone: keras_hub.models.Backbone, *used: Any) -> frozenset[str]:
+    """The paths of the weights of a backbone that are in none of some models and layers."""
+    paths = {variable.path for part in used for variable in part.variables}
+    return frozenset(v.path for v in backbone.variables if v.path not in paths)
 
 
 def encode_tokens(

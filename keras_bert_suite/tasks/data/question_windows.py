@@ -138,7 +138,7 @@ def cut_question_windows(packer, rows, stride, query_length):
 
 
 def find_room(packer, stride, query_length):
-    """(stride; query_length; the places of a row for a question and a window of its context)."""
+    """(stride; query_length; the positions of a row for a question and a window of its context)."""
     budget = packer.count_places(2)
     return *choose_stride(packer.sequence_length, budget, 1, stride, query_length), budget
 

@@ -203,7 +203,7 @@ def _label_tokens(tokenized, labels):
 
 
 def _split_text(tokenizer, text):
-    """(ids, positions of the words' first tokens, spans of the words) of a text."""
+    """(ids, positions of the words' first tokens, characters of the words) of a text."""
     ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
     starts = [i for i, begins in enumerate(word_starts) if begins]
     ends = [*starts[1:], len(ids)][: len(starts)]  # A text may have no word.
