@@ -33,7 +33,7 @@ class ChoiceKind(Kind):
         return dict(zip(self.input_names, rows.x, strict=True))
 
     def predict(self, columns):
-        answers = self.answer(columns)
+        answers = self.answer(columns, "choices", "probabilities")
         choices, probabilities = (answers[name].tolist() for name in ("choices", "probabilities"))
         if self.values.format != "jsonl":
             rows = zip(choices, probabilities, strict=True)

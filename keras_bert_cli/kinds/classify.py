@@ -125,7 +125,8 @@ class ClassifyKind(Kind):
         return self.model.label_names
 
     def predict(self, columns):
-        names, answers = self.label_names, self.answer(columns)
+        names = self.label_names
+        answers = self.answer(columns, "labels", "label_ids", "probabilities")
         if "labels" in answers:  # of a SavedModel
             labels = [label.decode() for label in answers["labels"]]
         else:

@@ -78,6 +78,6 @@ class EmbedKind(Kind):
     def predict(self, columns):
         if self.values.format == "tsv":
             raise UsageError("--format tsv has labels. Choose --format jsonl for vectors")
-        vectors = self.answer(columns)["embedding"]
+        vectors = self.answer(columns, "embedding")["embedding"]
         answers = ({"embedding": [round(float(x), 6) for x in vector]} for vector in vectors)
         return format_json({"text": next(iter(columns.values()))}, answers)

@@ -158,26 +158,32 @@ class Kind(ABC):
         texts = tuple(columns[name] for name in in_order)
         return texts if len(texts) > 1 else texts[0]
 
-    def answer(self, columns):
+    def answer(self, columns, *outputs):
         """Answers texts as a server does, by the task or by the SavedModel.
 
         Args:
             columns: dict, name of a column -> N texts.
+            *outputs: str, names of outputs of `serving_default` whose rows have one length. Outputs
+                that there are not are left out.
 
         Returns:
-            dict, name of an output of `serving_default` -> array of N rows.
+            dict, name of an output -> array of N rows.
         """
         import numpy as np
 
         if isinstance(self.model, SavedModel):
             batches = list(self.model.answer(columns, self.values.batch_size))
-            return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+            return {
+                name: np.concatenate([batch[name] for batch in batches])
+                for name in outputs
+                if name in batches[0]
+            }
 
         from keras import ops
 
         predicted = self.predict_rows(columns)
         answers = self.model.answers.serve(ops, ops.convert_to_tensor(predicted), None)
-        return {name: ops.convert_to_numpy(answer) for name, answer in answers.items()}
+        return {name: ops.convert_to_numpy(answers[name]) for name in outputs if name in answers}
 
     def predict_rows(self, columns):
         """What `predict` of the task returns for texts."""

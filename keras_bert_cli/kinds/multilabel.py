@@ -48,7 +48,7 @@ class MultiLabelKind(ClassifyKind):
         plot_label_scores(scores["classes"], path)
 
     def predict(self, columns):
-        names, answers = self.label_names, self.answer(columns)
+        names, answers = self.label_names, self.answer(columns, "is_label", "probabilities")
         by_name = [
             dict(zip(names, (round(float(p), 6) for p in row), strict=True))
             for row in answers["probabilities"]

@@ -19,7 +19,7 @@ class RegressKind(ClassifyKind):
         return "scores" in output_names and len(output_names) == 1
 
     def predict(self, columns):
-        names, numbers = self.label_names, self.answer(columns)["scores"]
+        names, numbers = self.label_names, self.answer(columns, "scores")["scores"]
         if self.values.format != "jsonl":
             lines = ("\t".join(f"{number:.6f}" for number in row) + "\n" for row in numbers)
             return ["\t".join(names) + "\n", *lines]
