@@ -46,26 +46,8 @@ class SavedModel:
         self.input_names = sorted(self._signature.structured_input_signature[1])
         self.output_names = list(self._signature.structured_outputs)
 
-    def classify(self, columns, batch_size=32):
-        """(N labels, probabilities float32 (N, C)).
-
-        Raises:
-            ValueError: if the columns are not the inputs.
-        """
-        import numpy as np
-
-        labels, probabilities = [], []
-        for outputs in self.answer(columns, batch_size):
-            labels += [label.decode() for label in outputs["labels"]]
-            probabilities.append(outputs["probabilities"])
-        return labels, np.concatenate(probabilities)
-
     def find_entities(self, columns, batch_size=32):
-        """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`.
-
-        Raises:
-            ValueError: if the columns are not the inputs.
-        """
+        """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
         texts = next(iter(columns.values()))
         outputs = ("labels", "starts", "ends", "scores", "num_entities")
         rows = []
@@ -86,7 +68,11 @@ class SavedModel:
         ]
 
     def answer(self, columns, batch_size):
-        """Yields the outputs for each batch, a dict of arrays."""
+        """Yields the outputs for each batch, a dict of arrays.
+
+        Raises:
+            ValueError: if the columns are not the inputs.
+        """
         import tensorflow as tf
 
         has_no_names = self.input_names == UNNAMED and not columns.keys() & set(UNNAMED)
@@ -146,9 +132,10 @@ def main(path, *texts):
     """Answers in a process that has no Keras: importing it would fail."""
     sys.modules["keras"] = None
     model = SavedModel(path)
-    labels, probabilities = model.classify({"text": list(texts)})
+    (outputs,) = model.answer({"text": list(texts)}, batch_size=len(texts))
     assert not any(name.startswith("keras.") for name in sys.modules)
-    print_answers(texts, labels, probabilities)
+    labels = [label.decode() for label in outputs["labels"]]
+    print_answers(texts, labels, outputs["probabilities"])
 
 
 if __name__ == "__main__":

@@ -63,9 +63,14 @@ class Flags(argparse.ArgumentParser):
         """Adds a flag that takes one of a few values."""
         self.text(name, default, explanation, choices=choices)
 
-    def list(self, name, default, explanation):
-        """Adds a flag that takes texts with commas between them."""
-        self.text(name, default, explanation, type=lambda text: text.split(","), metavar="A,B")
+    def list(self, name, default, explanation, kind=str):
+        """Adds a flag that takes texts, or numbers, with commas between them."""
+
+        def read(text):
+            return [kind(value) for value in text.split(",")]
+
+        read.__name__ = f"list of {kind.__name__}"  # argparse shows it in errors.
+        self.text(name, default, explanation, type=read, metavar="A,B")
 
     def integer(self, name, default, explanation, at_least=1):
         """Adds a flag that takes an int."""

@@ -22,7 +22,7 @@ from keras_bert_suite.checkpoints.head_types.records import heads_of_task
 from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import find_task, open_task
+from .saved_tasks import PRETRAINERS, find_task, open_task
 
 
 def define_flags(flags):
@@ -50,7 +50,8 @@ def run(values):
     if values.encoder_only:
         model, preprocessor = open_encoder(values.input)
     elif values.part:
-        model, preprocessor = open_part(values.input, values.part, values.to)
+        model = open_part(values.input, values.part, values.to)
+        preprocessor = model.preprocessor
     else:
         model, preprocessor = open_model(values.input, values.to)
 
@@ -81,10 +82,10 @@ def run(values):
 
 
 def open_part(path, part, to):
-    """(a part of a pretraining, its preprocessor).
+    """A part of a pretraining.
 
     Args:
-        path: as for `find_task`.
+        path: str, the folder of a preset or checkpoint, or `hf://owner/name`.
         part: str, a value of --part.
         to: str, the format to write.
 
@@ -93,63 +94,57 @@ def open_part(path, part, to):
     """
     import keras_bert_suite as kbs
 
-    task = find_task(path)
+    task = None if path.endswith(".keras") else find_task(path)
     if part == "masked_lm" and task == "Pretrainer":
-        model = kbs.Pretrainer.from_preset(path, next_sentence=False, span_boundary=False)
-    elif part == "masked_lm" and task == "ElectraPretrainer":
-        model = kbs.ElectraPretrainer.from_preset(path).make_masked_lm()
-    elif part == "discriminator" and task == "ElectraPretrainer":
-        if to != "huggingface":
-            raise ValueError(
-                f"The discriminator is written with --to huggingface, got {to}. Without --part, "
-                "--to preset keeps both models of an ELECTRA."
-            )
-        model = kbs.ElectraPretrainer.from_preset(path).discriminator
-    else:
-        held = f"a {task}" if task else "a backbone without a head"
-        raise ValueError(f"{path} holds {held}, which has no --part {part}. Leave --part out.")
-    return model, model.preprocessor
+        return kbs.Pretrainer.from_preset(path, next_sentence=False, span_boundary=False)
+    if task != "ElectraPretrainer":
+        raise ValueError(
+            f"{path} is no folder of a pretraining that has a part {part}. Leave --part out."
+        )
+    electra = kbs.ElectraPretrainer.from_preset(path)
+    if part == "masked_lm":
+        return electra.make_masked_lm()
+    if to != "huggingface":
+        raise ValueError(
+            f"The discriminator is written with --to huggingface, got {to}. Without --part, "
+            "--to preset keeps both models of an ELECTRA."
+        )
+    return electra.discriminator
 
 
 def open_model(path, to):
-    """(the task, or the backbone if there is no head; its preprocessor).
+    """(the task with all its heads, or the backbone if there is no head; its preprocessor).
 
     Args:
-        path: as for `find_task`.
+        path: as for `open_task`.
         to: str, the format to write.
 
     Raises:
         ValueError: if there is a head that would be lost.
     """
     import keras_bert_suite as kbs
-
-    task = find_task(path)
-    if task == "ElectraPretrainer":
-        if to != "preset":
-            raise ValueError(
-                f"{path} holds the generator and the discriminator of an ELECTRA, and a checkpoint "
-                "of another library holds one model. Pass --part discriminator or --part masked_lm."
-            )
-        model = kbs.ElectraPretrainer.from_preset(path)
-        return model, model.preprocessor
-    check_heads(path, [head.layer for head in heads_of_task(task)])
-    if task is None:
-        return open_encoder(path)
-    model = kbs.Pretrainer.from_preset(path) if task == "Pretrainer" else open_task(path)
-    return model, model.preprocessor
-
-
-def check_heads(path, kept):
-    """Raises a `ValueError` if a checkpoint has a head that is not in `kept`."""
     from keras_bert_suite.checkpoints import find_other_heads, open_checkpoint
 
-    checkpoint = None if path.endswith(".keras") else open_checkpoint(path)
+    if path.endswith(".keras"):
+        model = open_task(path)
+        return model, model.preprocessor
+    task, checkpoint = find_task(path), open_checkpoint(path)
+    if task == "ElectraPretrainer" and to != "preset":
+        raise ValueError(
+            f"{path} holds the generator and the discriminator of an ELECTRA, and a checkpoint "
+            "of another library holds one model. Pass --part discriminator or --part masked_lm."
+        )
+    kept = [head.layer for head in heads_of_task(task)]
     others = find_other_heads(checkpoint, kept) if checkpoint is not None else []
     if others:
         raise ValueError(
             f"{path} has heads that cannot be converted: {', '.join(others[:20])}. Pass "
             "--encoder_only to leave out all heads."
         )
+    if task is None:
+        return open_encoder(path)
+    model = getattr(kbs, task).from_preset(path) if task in PRETRAINERS else open_task(path)
+    return model, model.preprocessor
 
 
 def open_encoder(path):
@@ -158,6 +153,6 @@ def open_encoder(path):
     from keras_bert_suite.models import open_backbone
 
     if path.endswith(".keras"):
-        classifier = open_task(path)
-        return classifier.backbone, classifier.preprocessor
+        task = open_task(path)
+        return task.backbone, task.preprocessor
     return open_backbone(path), kbs.SegmentPacker.from_preset(path)

@@ -53,42 +53,22 @@ def describe_left_out(skipped_documents, replaced_texts, faults):
     return lines
 
 
-class Progress:
-    """Shows progress by a line every ten seconds.
+def make_progress():
+    """Makes a function that shows the progress by a line every ten seconds.
 
-    Attributes:
-        done, kept, total: int, the bytes of input that are done, the bytes that an earlier run has
-            done, and all bytes.
+    Its arguments are the bytes of input that are done, the bytes that an earlier run has done, and
+    all bytes.
     """
+    begin = shown = time.monotonic()
 
-    def __init__(self):
-        self.done = self.kept = self.total = 0
-        self._start = self._last_line = time.monotonic()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self._end = time.monotonic()
-
-    @property
-    def seconds(self):
-        """float, from the start until now or the end."""
-        return getattr(self, "_end", time.monotonic()) - self._start
-
-    @property
-    def rate(self):
-        """float, how many bytes of input this run does in a second."""
-        return (self.done - self.kept) / max(self.seconds, 1e-9)
-
-    def show(self, done, kept, total):
-        """Takes the latest figures."""
-        self.done, self.kept, self.total = done, kept, total
+    def show(done, kept, total):
+        nonlocal shown
         now = time.monotonic()
-        if now - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            left = f", {(total - done) / self.rate:,.0f} s left" if done > kept else ""
-            print(
-                f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {self.rate / 1e6:,.1f} MB/s{left}",
-                flush=True,
-            )
+        if now - shown < SECONDS_BETWEEN_LINES:
+            return
+        shown, rate = now, (done - kept) / (now - begin)
+        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
+        megabytes = f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {rate / 1e6:,.1f} MB/s"
+        print(megabytes + left, flush=True)
+
+    return show

@@ -11,7 +11,7 @@ from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import open_embedder
-from .table_flags import define_table_flags, read_texts
+from .table_flags import define_table_flags, read_text_columns
 
 
 def define_flags(flags):
@@ -19,10 +19,10 @@ def define_flags(flags):
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
     flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
     flags.path("input", "-", "File with a text in each line, or table, or - for standard input.")
-    define_table_flags(flags, text_column=None, label_column=None)
+    define_table_flags(flags, pairs=False)
     flags.path("output", REQUIRED, "File to write, .npy.")
     flags.switch("overwrite", False, "Replace the file.")
-    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.integer("batch_size", 32, "Batch size, in texts.")
 
 
 def run(values):
@@ -31,7 +31,7 @@ def run(values):
         raise UsageError(f"--output needs a name that ends in .npy, got {values.output}")
     check_output(values.output, values.overwrite)
     check_model(values.model)
-    texts = read_texts(values, "input")
+    (texts,) = read_text_columns(values, "input").values()
 
     import numpy as np
 

@@ -1,9 +1,8 @@
 """Evaluate a model on labelled texts, sentences with tagged words, or questions.
 
 Prints the scores of the model's task: for classes the accuracy, a table of precision, recall and F1
-of every class, and the confusion matrix. --json writes the scores to a file. --png draws those of
-classes, labels, entities and numbers: a confusion matrix, the F1 of each label or type of entity,
-or predicted over true numbers.
+of every class, and the confusion matrix. --json writes the scores to a file. --png draws a
+confusion matrix, or the F1 of each label or type of entity.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
@@ -19,35 +18,58 @@ Example:
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 
+import json
+
 from .command_flags import REQUIRED, UsageError
-from .kinds import define_kind_flags, define_task_flag, find_kind
-from .model_paths import check_model
-from .outputs import check_output
+from .kinds import define_kind_flags, open_kind
+from .model_paths import check_input, check_model, is_saved_model
+from .outputs import check_output, write_output
+from .scores import print_scores
 from .table_flags import define_table_flags
 
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
+    explanation = "A .keras file, or the folder of a preset or checkpoint."
     flags.path("model", REQUIRED, explanation)
     explanation = (
         "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json)."
     )
     flags.path("input", REQUIRED, explanation)
-    define_task_flag(flags)
-    define_table_flags(flags, text_column=None)
+    define_table_flags(flags, label_column="label")
     define_kind_flags(flags)
     flags.path("json", None, "File for the scores and the confusion matrix, as JSON.")
     flags.path("png", None, "File for a picture of the scores; needs matplotlib.")
     flags.switch("overwrite", False, "Replace these files.")
-    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.integer("batch_size", 32, "Batch size, in texts.")
 
 
 def run(values):
-    """Checks the flags, and lets the kind of the task evaluate."""
+    """Opens the model, scores it, prints the scores and writes the files."""
     if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
         raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
     for path in filter(None, (values.json, values.png)):
         check_output(path, values.overwrite)
     check_model(values.model)
-    find_kind(values).evaluate()
+    check_input(values.input)
+    if is_saved_model(values.model):
+        raise UsageError(
+            f"--model {values.model} is a SavedModel, which only answers: keras-bert predict. "
+            "Evaluate the model that it was exported from"
+        )
+    if values.png:
+        from . import plots  # noqa: F401, the absence of matplotlib is an error before the work
+    kind = open_kind(values)
+    examples = kind.read(values.input)
+    scores = {"rows": len(examples), **kind.score(kind.model, examples)}
+    print_scores(scores)
+    if values.json:
+        text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
+        write(values, values.json, lambda path: path.write_text(text, "utf-8"))
+    if values.png:
+        write(values, values.png, lambda path: kind.draw(scores, path))
+
+
+def write(values, path, write):
+    """Writes a file, and says so."""
+    print(f"wrote {write_output(path, write, values.overwrite)}")

@@ -14,16 +14,15 @@ Example:
       --calibration texts.txt --output sentiment_openvino
 """
 
+from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.text_files import read_lines
 from keras_bert_suite.serving.versions import version_path
 
 from .command_flags import REQUIRED, UsageError
-from .model_paths import check_model, find_input_names
+from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
-from .table_flags import define_table_flags, read_text_columns
 
-#: The flags of `define_table_flags`.
-TABLE_FLAGS = ("text_column", "text_pair_column", "header", "delimiter", "encoding")
 FORMATS = ("saved_model", "onnx", "openvino", "litert")
 #: Each precision -> the formats that can be written in it.
 PRECISIONS = {
@@ -50,7 +49,7 @@ def define_flags(flags):
     )
     flags.list("inputs", None, explanation)
     explanation = "Maximum batch size of a server with batching, for a SavedModel."
-    flags.integer("max_batch_size", 32, explanation, 1)
+    flags.integer("max_batch_size", 32, explanation)
     explanation = (
         "Precision of the written model. Default: that of the model. bfloat16 halves a SavedModel; "
         "it is for accelerators and for CPUs with AVX512-BF16 or AMX. int8, for ONNX and OpenVINO, "
@@ -58,52 +57,43 @@ def define_flags(flags):
     )
     flags.choice("precision", None, list(PRECISIONS), explanation)
     explanation = (
-        "File with a few hundred typical texts, one in each line, or a table (.tsv, .csv or "
-        "--delimiter). int8 takes its scales from these texts. OpenVINO needs them."
+        "File with a few hundred typical texts, one in each line, or a table (.tsv or .csv) whose "
+        "columns have the names of the model's texts. int8 takes its scales from these texts. "
+        "OpenVINO needs them."
     )
     flags.path("calibration", None, explanation)
-    define_table_flags(flags, text_column=None, label_column=None)
     flags.switch("overwrite", False, "Replace the folder.")
 
 
 def run(values):
     """Loads and exports."""
-    check_model(values.model)
     check_precision(values)
-    if values.format == "saved_model":
-        check_output(version_path(values.output), values.overwrite, folder=True)
-        task = open_task(values.model)
-
+    check_model(values.model)
+    is_saved_model = values.format == "saved_model"
+    place = version_path(values.output) if is_saved_model else values.output
+    check_output(place, values.overwrite, folder=True)
+    task = open_task(values.model)
+    if is_saved_model:
         from keras_bert_suite.serving.input_names import choose_input_names
 
         inputs = choose_input_names(task, values.inputs)
-        path = export_version(
-            task,
-            values.output,
-            inputs,
-            values.overwrite,
-            values.max_batch_size,
-            values.precision,
-        )
+        sizes = values.max_batch_size, values.precision
+        path = export_version(task, values.output, inputs, values.overwrite, *sizes)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
-    check_output(values.output, values.overwrite, folder=True)
-    options = {}
-    if values.precision == "int8":
-        options = {"precision": values.precision, "calibration_texts": read_calibration(values)}
-    task = open_task(values.model)
 
     import keras_bert_suite as kbs
 
-    export = {
-        "onnx": kbs.export_onnx,
-        "openvino": kbs.export_openvino,
-        "litert": kbs.export_litert,
-    }[values.format]
-    path = write_output(
-        values.output, lambda path: export(task, path, **options), values.overwrite, folder=True
-    )
-    print(f"wrote {path}")
+    options = {}
+    if values.precision == "int8":
+        texts = read_calibration(values.calibration, task.input_names)
+        options = {"precision": values.precision, "calibration_texts": texts}
+    export = getattr(kbs, f"export_{values.format}")
+
+    def write(path):
+        export(task, path, **options)
+
+    print(f"wrote {write_output(values.output, write, values.overwrite, folder=True)}")
 
 
 def check_precision(values):
@@ -114,9 +104,6 @@ def check_precision(values):
     for name in ("inputs", "max_batch_size"):
         if values.format != "saved_model" and name in values.given:
             raise UsageError(f"--{name} is for --format saved_model, got {values.format}")
-    for name in TABLE_FLAGS:
-        if not values.calibration and name in values.given:
-            raise UsageError(f"--{name} is for the texts of --calibration")
     formats = PRECISIONS.get(values.precision, FORMATS)
     if values.format not in formats:
         raise UsageError(
@@ -127,12 +114,15 @@ def check_precision(values):
         raise UsageError("--calibration is for --precision int8")
     if values.precision == "int8" and values.format == "openvino" and not values.calibration:
         raise UsageError("--precision int8 of OpenVINO needs --calibration, a file of texts")
+    if values.calibration:
+        check_input(values.calibration)
 
 
-def read_calibration(values):
-    """The texts from which int8 has its scales, as the model takes them, or None."""
-    if not values.calibration:
+def read_calibration(path, input_names):
+    """The texts from which int8 has its scales, as the model takes them, or None without a path."""
+    if path is None:
         return None
-    columns = read_text_columns(values, "calibration", find_input_names(values.model))
-    columns = tuple(columns.values())
+    if not path.lower().endswith((".tsv", ".csv")):
+        return read_lines(path)
+    columns = tuple(read_columns(path, list(input_names or ["text"])).columns)
     return columns if len(columns) > 1 else columns[0]

@@ -22,19 +22,20 @@ def define_flags(flags):
         "more than once."
     )
     flags.text("text", REQUIRED, explanation, action="append")
-    flags.integer("top_k", 5, "Guesses for each mask.", 1)
+    flags.integer("top_k", 5, "Guesses for each mask.")
 
 
 def run(values):
     """Loads, guesses, prints."""
     check_model(values.model)
-    if find_task(values.model) not in (*PRETRAINERS, "MaskedLM"):
+    path = values.model
+    if not path.endswith(".keras") and find_task(path) not in (*PRETRAINERS, "MaskedLM"):
         raise ValueError(
-            f"{values.model} has no head that guesses masked tokens, and a new one would guess at "
-            "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
-            f"--checkpoint {values.model}"
+            f"{path} has no head that guesses masked tokens, and a new one would guess at random. "
+            "Pass a checkpoint with its head, or train one: keras-bert pretrain "
+            f"--checkpoint {path}"
         )
-    model = open_task(values.model, "MaskedLM")
+    model = open_task(path, "MaskedLM")
     answers = model.predict(values.text, top_k=values.top_k, verbose=0)
     for text, masks in zip(values.text, answers, strict=True):
         print(text)

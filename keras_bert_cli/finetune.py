@@ -15,10 +15,9 @@ What each --task reads:
 With --window_pooling, classify, multilabel and regress read the whole of a long text, in windows of
 --sequence_length tokens.
 
-The label names are the labels of the training file, sorted. Progress and a table of the epochs are
-printed. The model is written when training is done. If a run was killed, the same command resumes
-it. Its checkpoints are removed at the end. If SIGTERM stops the run, the exit status is 143 and no
-model is written.
+The label names are the labels of the training file, sorted. The model is written when training is
+done. If a run was killed, the same command resumes it. Its checkpoints are removed at the end. If
+SIGTERM stops the run, the exit status is 143 and no model is written.
 
 Example:
   keras-bert finetune --checkpoint hf://google-bert/bert-base-uncased \\
@@ -50,23 +49,24 @@ import sys
 import warnings
 from pathlib import Path
 
+from keras_bert_suite.files import messages
 from keras_bert_suite.serving import input_names, versions
 
 from .command_flags import DTYPES, REQUIRED
 from .devices import define_devices_flag, is_leader, use_devices
-from .kinds import define_kind_flags, define_task_flag, find_kind, list_idle_flags
+from .kinds import choose_kind, define_kind_flags, define_task_flag
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import (
-    check_settings,
+    check_run,
     claim_folder,
     drop_run,
     find_digest,
-    holds_files,
     read_settings,
     report_stop,
 )
 from .saved_tasks import export_version
+from .scores import format_scores
 from .table_flags import define_table_flags
 
 #: Flags that may change from one start of a run to the next.
@@ -78,31 +78,28 @@ MAY_CHANGE = (
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    flags.path(
-        "checkpoint",
-        REQUIRED,
-        "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...",
-    )
-    define_task_flag(flags, default="classify")
+    explanation = "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://..."
+    flags.path("checkpoint", REQUIRED, explanation)
+    define_task_flag(flags)
     explanation = "Training file: .tsv or .csv, or another with --delimiter or --task."
     flags.path("train", REQUIRED, explanation)
     flags.path("dev", None, "File to evaluate on after every epoch.")
     flags.path("test", None, "File to evaluate on at the end.")
-    define_table_flags(flags)
+    define_table_flags(flags, "text", "label")
     define_kind_flags(flags)
     define_kind_flags(flags, "define_training_flags")
     flags.path("output", REQUIRED, "Model to write: a .keras file, or the folder of a preset.")
     flags.path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.switch("overwrite", False, "Replace the output.")
-    flags.integer("epochs", 3, "Passes over the training file.", 1)
-    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.integer("epochs", 3, "Passes over the training file.")
+    flags.integer("batch_size", 32, "Batch size, in texts.")
     explanation = (
         "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
         "seq2seq, or fewer if the model has fewer positions."
     )
-    flags.integer("sequence_length", None, explanation, 4)
-    flags.number("learning_rate", 5e-5, "Peak learning rate.", 1)
-    flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", 1)
+    flags.integer("sequence_length", None, explanation, at_least=4)
+    flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
+    flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", at_most=1)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
     flags.switch("bias_correction", False, explanation)
@@ -113,8 +110,12 @@ def define_flags(flags):
     explanation = "Pack several texts in a row of the encoder, so that it skips padding."
     flags.switch("sequence_packing", False, explanation)
     flags.path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
-    flags.integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
-    flags.integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
+    flags.integer(
+        "checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", at_least=0
+    )
+    flags.integer(
+        "seed", 0, "Seed of the new layer, the order of the texts and the dropout.", at_least=0
+    )
     flags.choice("dtype", "float32", DTYPES, "Precision.")
     define_devices_flag(flags)
 
@@ -127,33 +128,32 @@ def run(values):
     """
     is_preset = not values.output.endswith(".keras")
     check_output(values.output, values.overwrite, is_preset)
-    data = find_kind(values)
+    data = choose_kind(values)
     inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)
         check_output(versions.version_path(values.export), values.overwrite, folder=True)
     check_model(values.checkpoint)
-    train = data.read(values.train)
+    files = (values.train, values.dev, values.test)
+    train, dev, test = (path and data.read(path) for path in files)
     arguments = data.find_arguments(train)
-    held_out = {
-        name: data.read(path) for name, path in (("dev", values.dev), ("test", values.test)) if path
-    }
-    for examples in held_out.values():
-        data.check(examples, arguments, source=values.train)
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None and is_leader(values):
-        claimed = claim_checkpoints(state, settings_of(values, list_idle_flags(data)))
+        before, settings = read_settings(state), settings_of(values)
+        check_run(state, before, settings)
+        claimed = claim_folder(state, before, settings)
     with claimed, use_devices(values):
-        dev = held_out.get("dev")
-        task = train_task(values, data, train, dev, arguments, state)
-        if task is None:
+        task = make_task(values, data, arguments)
+        for examples in filter(None, (dev, test)):
+            data.check(task, examples)
+        if not train_task(values, data, task, train, dev, state):
             return report_stop()
         # The devices share the batches of an evaluation too. Only the first process prints.
-        if line := data.complete(task, dev):
-            print(line)
-        if "test" in held_out:
-            print(f"test {data.describe(task, held_out['test'])}")
+        if dev and data.complete(task, dev):
+            print(f"dev {format_scores(data.score(task, dev))}, with the best thresholds")
+        if test:
+            print(f"test {format_scores(data.score(task, test))}")
         if not is_leader(values):
             return None
         save = task.save_to_preset if is_preset else task.save
@@ -175,62 +175,23 @@ def find_state_folder(values):
     return Path(folder)
 
 
-def settings_of(values, idle_flags):
-    """dict of the settings that a run must keep: flags, and the hash of the training file.
-
-    Args:
-        values: the flags.
-        idle_flags: names of flags that the run does not read.
-    """
-    left_out = (*MAY_CHANGE, *idle_flags)
-    settings = {name: value for name, value in vars(values).items() if name not in left_out}
+def settings_of(values):
+    """dict of the settings that a run must keep: flags, and the hash of the training file."""
+    settings = {name: value for name, value in vars(values).items() if name not in MAY_CHANGE}
     return {**settings, "train (SHA-256)": find_digest(values.train)}
 
 
-def claim_checkpoints(folder, settings):
-    """Claims the folder of checkpoints for a run.
-
-    Args:
-        folder: `pathlib.Path`.
-        settings: dict, from `settings_of`. A run that resumes needs the same settings.
-
-    Returns:
-        a context manager, as of `claim_folder`.
-
-    Raises:
-        ValueError: if the folder holds a run with other settings.
-        FileExistsError: if the folder holds other files.
-    """
-    before = read_settings(folder)
-    if before:
-        advice = "Give it the same flags to resume it, or delete the folder to begin anew."
-        check_settings(folder, before, settings, advice)
-    elif holds_files(folder):
-        raise FileExistsError(
-            f"{folder} is no folder of checkpoints of keras-bert finetune. Choose another place "
-            "with --checkpoint_dir."
-        )
-    return claim_folder(folder, before, settings)
-
-
-def train_task(values, data, train, dev, arguments, state):
-    """Fine-tunes, and prints a table of the epochs.
+def make_task(values, data, arguments):
+    """The task on top of --checkpoint, compiled.
 
     Args:
         values: the flags.
         data: `Kind`.
-        train, dev: examples that `data` has read; `dev` may be None.
         arguments: dict, the arguments of the task that `data` has found.
-        state: `pathlib.Path` of the folder for checkpoints, or None.
-
-    Returns:
-        the task, or None if SIGTERM has stopped the training.
     """
     import keras
 
     import keras_bert_suite as kbs
-
-    from .training_report import EpochLog, print_epochs
 
     keras.utils.set_random_seed(values.seed)
     with warnings.catch_warnings():
@@ -250,19 +211,34 @@ def train_task(values, data, train, dev, arguments, state):
         ),
         **data.find_compile_arguments(),
     )
-    print(data.introduce(train, arguments))
-    log = EpochLog(state / "epochs.json" if state and is_leader(values) else None)
-    # The scores come before the log that shows them.
-    callbacks, checkpoints = [*data.callbacks(dev), log], None
+    return task
+
+
+def train_task(values, data, task, train, dev, state):
+    """Fine-tunes a task.
+
+    Args:
+        values: the flags.
+        data: `Kind`.
+        task: from `make_task`.
+        train, dev: examples that `data` has read; `dev` may be None.
+        state: `pathlib.Path` of the folder for checkpoints, or None.
+
+    Returns:
+        bool, whether the training is complete; False if SIGTERM has stopped it.
+    """
+    import keras_bert_suite as kbs
+
+    names = f", labels {messages.list_names(train.label_names)}" if train.label_names else ""
+    print(f"{len(train)} training {data.rows}{names}")
+    callbacks = data.callbacks(dev)
     if state is not None:
-        checkpoints = kbs.TrainingCheckpoint(
-            state / "checkpoints", every=values.checkpoint_every, keep=1
-        )
-        callbacks.append(checkpoints)
+        folder = state / "checkpoints"
+        callbacks.append(kbs.TrainingCheckpoint(folder, every=values.checkpoint_every, keep=1))
     task.fit(
         train.x,
         train.y,
-        **(data.balance(train) if values.class_weight == "balanced" else {}),
+        class_weight=data.balance(train) if values.class_weight == "balanced" else None,
         validation_data=(dev.x, dev.y) if dev is not None else None,
         batch_size=values.batch_size,
         epochs=values.epochs,
@@ -270,10 +246,7 @@ def train_task(values, data, train, dev, arguments, state):
         callbacks=callbacks,
         verbose=1 if sys.stdout.isatty() else 2,
     )
-    if checkpoints is not None and checkpoints.terminated:
-        return None
-    print_epochs(log.rows)
-    return task
+    return state is None or not callbacks[-1].terminated
 
 
 def set_sequence_length(task, length, default=128):

@@ -1,6 +1,6 @@
 """The flags that say which tokens a pretraining masks, and by what it replaces them."""
 
-from pathlib import Path
+from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
@@ -14,19 +14,19 @@ UNITS = ("token", "word", "span", "ngram")
 
 def define_masker_flags(flags):
     """Defines the flags."""
-    flags.number("masking_rate", 0.15, "Share of tokens to mask.", 1)
+    flags.number("masking_rate", 0.15, "Share of tokens to mask.", at_most=1)
     explanation = (
         "Maximum number of masked tokens in a sequence. Default: --masking_rate times "
         "--sequence_length."
     )
-    flags.integer("max_predictions", None, explanation, 1)
+    flags.integer("max_predictions", None, explanation)
     explanation = "Share of the chosen tokens that become the mask token, or a similar word."
-    flags.number("mask_token_rate", 0.8, explanation, 1)
+    flags.number("mask_token_rate", 0.8, explanation, at_most=1)
     explanation = "Share of the chosen tokens that become a random token. The rest stays."
-    flags.number("random_token_rate", 0.1, explanation, 1)
+    flags.number("random_token_rate", 0.1, explanation, at_most=1)
     flags.choice("unit", "token", UNITS, "The tokens that are masked together.")
     explanation = "Shares of the n-grams of one word, of two words and so on, with --unit=ngram."
-    flags.list("ngram_shares", None, explanation)
+    flags.list("ngram_shares", None, explanation, float)
     explanation = "File of words and phrases, one a line, that are each masked as one word."
     flags.path("lexicon", None, explanation)
     explanation = (
@@ -52,8 +52,10 @@ def make_masker(values, corpus, tokenizer):
     import keras_bert_suite as kbs
 
     further = {}
+    if values.ngram_shares and values.unit != "ngram":
+        raise UsageError("--ngram_shares needs --unit=ngram")
     if values.ngram_shares:
-        further["ngram_shares"] = read_ngram_shares(values)
+        further["ngram_shares"] = values.ngram_shares
     if values.lexicon:
         further["phrases"] = read_lexicon(values.lexicon)
     if values.similar_words:
@@ -73,29 +75,9 @@ def make_masker(values, corpus, tokenizer):
     )
 
 
-def read_ngram_shares(values):
-    """The shares of --ngram_shares, list of float."""
-    if values.unit != "ngram":
-        raise UsageError("--ngram_shares needs --unit=ngram")
-    try:
-        return [float(share) for share in values.ngram_shares]
-    except ValueError as error:
-        raise UsageError(
-            f"--ngram_shares must be numbers with commas between them ({error}); 0.4,0.3,0.2,0.1 "
-            "are the shares of n-grams of one to four words"
-        ) from error
-
-
 def read_lexicon(path):
-    """The phrases of a lexicon, list of str. Blank lines are left out.
-
-    Raises:
-        ValueError: if there is no phrase.
-    """
-    phrases = [line.strip() for line in _read_lines(path) if line.strip()]
-    if not phrases:
-        raise ValueError(f"{path} holds no phrase; wanted one in each line.")
-    return phrases
+    """The phrases of a lexicon, list of str. Blank lines are left out."""
+    return [line.strip() for line in read_lines(path) if line.strip()]
 
 
 def read_similar_words(path):
@@ -105,22 +87,11 @@ def read_similar_words(path):
         ValueError: naming the first line that has no pair.
     """
     similar = {}
-    for number, line in enumerate(_read_lines(path), start=1):
-        if not line.strip():
-            continue
+    for number, line in enumerate(read_lines(path), start=1):
         word, tab, other = (part.strip() for part in line.partition("\t"))
         if not (word and other) or "\t" in other:
             raise ValueError(
                 f"{path}, line {number}: wanted a word, a tab and a similar word, got {line!r}."
             )
         similar.setdefault(word, other)
-    if not similar:
-        raise ValueError(f"{path} holds no pair of words.")
     return similar
-
-
-def _read_lines(path):
-    try:
-        return Path(path).read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 ({error}). Save it as UTF-8.") from error

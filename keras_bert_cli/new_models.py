@@ -29,8 +29,10 @@ def define_model_flags(flags):
     explanation = (
         "Dropout rate of a new model, for hidden states and attention. Default: that of the kind."
     )
-    flags.number("dropout", None, explanation, 1)
-    flags.number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
+    flags.number("dropout", None, explanation, at_most=1)
+    flags.number(
+        "initializer_range", 0.02, "Standard deviation of a new model's weights.", at_most=1
+    )
 
 
 def check_model_flags(values):

@@ -10,7 +10,7 @@ from typing import Any
 
 from .command_flags import UsageError
 from .masker_flags import MASKER_FLAGS, make_masker
-from .new_models import MODELS
+from .new_models import MODELS, make_backbone
 
 #: The values of --mode whose sequences are pairs of texts, with the number of their relations.
 PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
@@ -167,3 +167,58 @@ def make_task_arguments(objective, values):
     elif not values.checkpoint or "generator_width" in values.given:
         arguments["generator_width"] = values.generator_width
     return arguments
+
+
+def build_pretrainer(values, objective, tokenizer):
+    """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
+    import keras_bert_suite as kbs
+
+    cls = getattr(kbs, objective.task)
+    arguments = make_task_arguments(objective, values)
+    if values.checkpoint:
+        pretrainer = cls.from_preset(
+            values.checkpoint,
+            sequence_length=values.sequence_length,
+            dtype=values.dtype,
+            **arguments,
+        )
+        check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
+        return set_pattern(values, objective, pretrainer)
+    backbone = make_backbone(values, objective, tokenizer)
+    packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
+    return cls(backbone, preprocessor=packer, **arguments)
+
+
+def check_tokenizer(values, tokenizer, other):
+    """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
+    is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
+    if not is_same or tokenizer.settings != other.settings:
+        raise ValueError(
+            f"The corpus and {values.checkpoint} have tokenizers of different "
+            f"{'settings' if is_same else 'vocabulary'}. Prepare the corpus with the tokenizer of "
+            "the checkpoint."
+        )
+
+
+def set_pattern(values, objective, pretrainer):
+    """The task of --checkpoint, with the attention pattern of the objective.
+
+    Raises:
+        ValueError: if the backbone is none that the objective trains.
+    """
+    plain = {"attention_pattern": "bidirectional"}
+    wanted = {**plain, **objective.backbone_arguments}
+    pattern = wanted["attention_pattern"]
+    # The backbone of another library may have no pattern. Such a backbone looks to both sides.
+    if getattr(pretrainer.backbone, "attention_pattern", "bidirectional") != pattern:
+        if hasattr(pretrainer, "change_pattern"):
+            pretrainer = pretrainer.change_pattern(pattern)
+    config = {**plain, **pretrainer.backbone.get_config()}
+    for name, value in wanted.items():
+        if config.get(name) != value:
+            raise ValueError(
+                f"--objective {values.objective} trains a backbone with {name}={value!r}, and "
+                f"{values.checkpoint} has {name}={config.get(name)!r}. Leave out --checkpoint, or "
+                "choose another objective."
+            )
+    return pretrainer

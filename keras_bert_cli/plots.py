@@ -129,6 +129,12 @@ def plot_confusion_matrix(label_ids, predicted_ids, label_names, path=None):
         path: str or path of the file, or None.
     """
     counts = count_confusions(label_ids, predicted_ids, len(label_names))
+    return plot_confusions(counts, label_names, path)
+
+
+def plot_confusions(counts, label_names, path=None):
+    """As `plot_confusion_matrix`, from counts (C, C) of `count_confusions`."""
+    counts = np.asarray(counts)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     numbered = len(label_names) <= MOST_CLASSES_WITH_NUMBERS
     size = 2.6 + 0.9 * min(len(label_names), MOST_CLASSES_WITH_NUMBERS)

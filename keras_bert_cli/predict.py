@@ -22,24 +22,17 @@ Example:
 
 import sys
 
-from keras_bert_suite.data.readers import read_squad
-from keras_bert_suite.data.readers.text_files import read_lines
-
-from .command_flags import REQUIRED, UsageError
-from .kinds import define_task_flag, find_kind
-from .model_paths import check_model, find_input_names, is_saved_model
+from .command_flags import REQUIRED
+from .kinds import open_kind
+from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
-from .table_flags import check_table_flags, define_table_flags, is_table, read_text_columns
+from .table_flags import check_table_flags, define_table_flags
 
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    flags.path(
-        "model",
-        REQUIRED,
-        "A .keras file, the folder of a preset or checkpoint, or a SavedModel.",
-    )
-    define_task_flag(flags)
+    explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
+    flags.path("model", REQUIRED, explanation)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
         "format (.json), or - for standard input."
@@ -49,13 +42,13 @@ def define_flags(flags):
         "A question about the whole text of the input, for a model that answers questions."
     )
     flags.text("question", None, explanation)
-    define_table_flags(flags, text_column=None, label_column=None)
+    define_table_flags(flags)
     flags.path("output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
     explanation = "Format of a line. Default: tsv; jsonl for entities and answers."
     flags.choice("format", None, formats, explanation)
     flags.switch("overwrite", False, "Replace the file.")
-    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.integer("batch_size", 32, "Batch size, in texts.")
 
 
 def run(values):
@@ -64,12 +57,12 @@ def run(values):
     if values.output != "-":
         check_output(values.output, values.overwrite)
     check_model(values.model)
-    kind = find_kind(values)
-    served = is_saved_model(values.model)
-    names = kind.saved_model.input_names if served else find_input_names(values.model)
-    columns = kind.read_texts() or read_texts(values, names)
-    # Half characters of JSON or of the command line are written as JSON escapes them.
-    lines = [line.encode("utf-8", "backslashreplace").decode() for line in kind.predict(columns)]
+    check_input(values.input)
+    kind = open_kind(values)
+    lines = [
+        line.encode("utf-8", "backslashreplace").decode()
+        for line in kind.predict(kind.read_texts())
+    ]
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -79,17 +72,3 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
-
-
-def read_texts(values, input_names):
-    """dict, column name -> texts. `input_names` are those of `read_text_columns`."""
-    if values.question is not None:
-        if is_table(values, "input"):
-            raise UsageError("--question is about one text, and the --input is a table")
-        text = "\n".join(read_lines(values.input, values.encoding))
-        return {"question": [values.question], "context": [text]}
-    if values.input.lower().endswith(".json"):
-        read = read_squad(values.input, labelled=False)
-        questions, contexts = read.x
-        return {"id": read.ids, "question": questions, "context": contexts}
-    return read_text_columns(values, "input", input_names)

@@ -15,7 +15,7 @@ Example:
 import os
 
 from .command_flags import REQUIRED, UsageError
-from .corpus_input import Progress, define_input_flags, describe_left_out
+from .corpus_input import define_input_flags, describe_left_out, make_progress
 
 
 def define_flags(flags):
@@ -27,7 +27,7 @@ def define_flags(flags):
     )
     flags.path("vocab", REQUIRED, explanation)
     flags.path("output", REQUIRED, "Folder to write. An unfinished corpus in it is completed.")
-    flags.integer("workers", None, "Processes that tokenize. Default: one for each core.", 1)
+    flags.integer("workers", None, "Processes that tokenize. Default: one for each core.")
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
@@ -44,21 +44,20 @@ def run(values):
     from keras_bert_suite.corpus.preparation_plan import list_faults
 
     tokenizer = read_tokenizer_flags(values)
-    with Progress() as progress:
-        manifest = prepare_corpus(
-            values.input,
-            tokenizer,
-            values.output,
-            workers=values.workers or count_cores(),
-            slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
-            format=values.format,
-            text_key=values.text_key,
-            encoding=values.encoding,
-            errors=values.errors,
-            on_error=values.on_error,
-            progress=progress.show,
-        )
-    print(summarize(manifest, progress))
+    manifest = prepare_corpus(
+        values.input,
+        tokenizer,
+        values.output,
+        workers=values.workers or count_cores(),
+        slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
+        format=values.format,
+        text_key=values.text_key,
+        encoding=values.encoding,
+        errors=values.errors,
+        on_error=values.on_error,
+        progress=make_progress(),
+    )
+    print(summarize(manifest))
     counts = manifest["skipped_documents"], manifest["replaced_texts"]
     for line in describe_left_out(*counts, list_faults(manifest, values.input)):
         print(line)
@@ -86,14 +85,12 @@ def count_cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def summarize(manifest, progress):
-    """Two lines about the corpus and the speed."""
+def summarize(manifest):
+    """Two lines about the corpus."""
     tokens, shards = manifest["tokens"], manifest["shards"]
     stored = sum(file["bytes"] for shard in shards for file in shard["files"].values())
-    there = f" ({progress.kept / 1e6:,.1f} MB were done before)" if progress.kept else ""
     return (
         f"{manifest['documents']:,} documents, {manifest['sentences']:,} sentences, {tokens:,} "
         f"tokens, {manifest['unknown_tokens'] / tokens:.2%} of them unknown\n"
-        f"{len(shards):,} shards, {stored / tokens:.2f} bytes a token; {progress.done / 1e6:,.1f} "
-        f"MB{there} in {progress.seconds:,.1f} s, {progress.rate / 1e6:,.1f} MB/s"
+        f"{len(shards):,} shards, {stored / tokens:.2f} bytes a token"
     )

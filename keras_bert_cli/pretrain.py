@@ -43,25 +43,17 @@ Example:
   keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
 """
 
-import contextlib
 from pathlib import Path
 
-from .command_flags import REQUIRED, UsageError
+from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
 from .masker_flags import define_masker_flags
-from .model_paths import check_model, digest_corpus
-from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
-from .objectives import MODES, OBJECTIVES, choose_objective, list_defaults, make_task_arguments
+from .new_models import define_model_flags
+from .objectives import MODES, OBJECTIVES, build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
-from .pretrain_folder import CORPUS_DIGESTS, check_run, find_report_every, read_run
-from .run_settings import claim_folder, find_digest, report_stop, write_settings
-
-#: Flags that may change from one start of a run to the next.
-MAY_CHANGE = (
-    *("keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
-    *("backend", "traceback", "given"),
-)
+from .pretrain_folder import begin_run
+from .run_settings import report_stop, write_settings
 
 
 def define_flags(flags):
@@ -76,7 +68,7 @@ def define_flags(flags):
     flags.integer("batch_size", 32, "Batch size, in sequences.")
     explanation = "Gradient accumulation: steps for one update. All flags count steps."
     flags.integer("accumulate", 1, explanation)
-    flags.integer("sequence_length", 128, "Tokens in a sequence.", 16)
+    flags.integer("sequence_length", 128, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
@@ -84,8 +76,8 @@ def define_flags(flags):
     )
     flags.choice("mode", "pairs", MODES, explanation)
     explanation = "Width of an ELECTRA's generator, as a share of the discriminator's."
-    flags.number("generator_width", 0.25, explanation, 1)
-    flags.number("short_seq_prob", 0.1, "Probability of a shorter target length.", 1)
+    flags.number("generator_width", 0.25, explanation, at_most=1)
+    flags.number("short_seq_prob", 0.1, "Probability of a shorter target length.", at_most=1)
     explanation = (
         "Number of blocks of a million sentences that are shuffled together. More blocks mix "
         "better and take more memory."
@@ -93,20 +85,21 @@ def define_flags(flags):
     flags.integer("shuffle_blocks", 8, explanation)
     flags.choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     flags.number("learning_rate", 1e-4, "Peak learning rate.")
-    flags.integer("warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", 0)
+    flags.integer(
+        "warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", at_least=0
+    )
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     flags.choice("dtype", "float32", dtypes, "Precision.")
     explanation = "Pack several sequences in a row of the encoder, so that it skips padding."
     flags.switch("sequence_packing", False, explanation)
-    flags.number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
+    flags.number("held_out", 0.02, "Share of the documents to evaluate on.", at_most=0.5)
     flags.integer("evaluation_batches", 50, "Maximum number of batches in an evaluation.")
-    flags.integer(
-        "report_every", None, "Steps from one line of the log to the next. Default: for 50 lines."
-    )
+    explanation = "Steps from one line of the log to the next. Default: 50 lines."
+    flags.integer("report_every", None, explanation)
     flags.integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
     flags.integer("keep", 3, "Checkpoints to keep.")
-    flags.integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
+    flags.integer("seed", 0, "Seed of weights, dropout, instances and masks.", at_least=0)
     define_devices_flag(flags)
     explanation = "Also log for TensorBoard; needs the packages tensorflow and tensorboard."
     flags.switch("tensorboard", False, explanation)
@@ -177,87 +170,6 @@ def pretrain(values, objective, settings, output):
     print(f"wrote {output / 'model'}, {report.log_file} and {output / 'curves.png'}")
 
 
-def begin_run(values, output):
-    """Checks the flags before Keras is imported, and claims the folder of the run.
-
-    Returns:
-        a context manager, as of `claim_folder`, with the settings of the run.
-    """
-    before = read_run(output)
-    # A checkpoint is made for one distance between lines of the log. So a run that is prolonged
-    # keeps its distance.
-    wanted = values.report_every or before.get("report_every")
-    report_every = find_report_every(values.steps, wanted)
-    check_accumulate(values.steps, values.accumulate)
-    check_model_flags(values)
-    if values.checkpoint:
-        check_model(values.checkpoint)
-    settings = {
-        **settings_of(values),
-        "report_every": report_every,
-        "finished": before.get("finished", 0),  # The steps of the model, 0 if there is none.
-    }
-    if not is_leader(values):
-        return contextlib.nullcontext(settings)
-    check_run(output, before, settings)
-    return claim_folder(output, before, settings)
-
-
-def build_pretrainer(values, objective, tokenizer):
-    """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
-    import keras_bert_suite as kbs
-
-    cls = getattr(kbs, objective.task)
-    arguments = make_task_arguments(objective, values)
-    if values.checkpoint:
-        pretrainer = cls.from_preset(
-            values.checkpoint,
-            sequence_length=values.sequence_length,
-            dtype=values.dtype,
-            **arguments,
-        )
-        check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
-        return set_pattern(values, objective, pretrainer)
-    backbone = make_backbone(values, objective, tokenizer)
-    packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
-    return cls(backbone, preprocessor=packer, **arguments)
-
-
-def check_tokenizer(values, tokenizer, other):
-    """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
-    is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
-    if not is_same or tokenizer.settings != other.settings:
-        raise ValueError(
-            f"The corpus and {values.checkpoint} have tokenizers of different "
-            f"{'settings' if is_same else 'vocabulary'}. Prepare the corpus with the tokenizer of "
-            "the checkpoint."
-        )
-
-
-def set_pattern(values, objective, pretrainer):
-    """The task of --checkpoint, with the attention pattern of the objective.
-
-    Raises:
-        ValueError: if the backbone is none that the objective trains.
-    """
-    plain = {"attention_pattern": "bidirectional"}
-    wanted = {**plain, **objective.backbone_arguments}
-    pattern = wanted["attention_pattern"]
-    # The backbone of another library may have no pattern. Such a backbone looks to both sides.
-    if getattr(pretrainer.backbone, "attention_pattern", "bidirectional") != pattern:
-        if hasattr(pretrainer, "change_pattern"):
-            pretrainer = pretrainer.change_pattern(pattern)
-    config = {**plain, **pretrainer.backbone.get_config()}
-    for name, value in wanted.items():
-        if config.get(name) != value:
-            raise ValueError(
-                f"--objective {values.objective} trains a backbone with {name}={value!r}, and "
-                f"{values.checkpoint} has {name}={config.get(name)!r}. Leave out --checkpoint, or "
-                "choose another objective."
-            )
-    return pretrainer
-
-
 def train(values, pretrainer, training, held_out, report):
     """Trains the steps that the run still lacks.
 
@@ -285,28 +197,6 @@ def train(values, pretrainer, training, held_out, report):
         verbose=0,
     )
     return not checkpoints.terminated
-
-
-def check_accumulate(steps, accumulate):
-    """Raises a `UsageError` if the last steps would make no update."""
-    if steps % accumulate:
-        raise UsageError(
-            f"--accumulate={accumulate} does not divide --steps={steps}, and the last "
-            f"{steps % accumulate} steps would make no update; choose "
-            f"--steps={steps + accumulate - steps % accumulate}"
-        )
-
-
-def settings_of(values):
-    """dict of the settings that a run must keep: flags, and the hashes of small files."""
-    left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
-    settings = {name: value for name, value in vars(values).items() if name not in left_out}
-    corpora = read_shares(values.corpus).items()
-    settings[CORPUS_DIGESTS] = [[digest_corpus(folder), share] for folder, share in corpora]
-    for name in ("lexicon", "similar_words"):
-        if path := getattr(values, name):
-            settings[f"{name} (SHA-256)"] = find_digest(path)
-    return settings
 
 
 def make_batches(values, objective, corpora, tokenizer):

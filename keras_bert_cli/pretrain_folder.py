@@ -1,54 +1,47 @@
-"""The folder of a pretraining: the settings of the run, and how far its model has got."""
+"""Begins or resumes a pretraining: its settings, and the folder of the run."""
 
-from keras_bert_suite.files import messages
+import contextlib
 
 from .command_flags import UsageError
-from .run_settings import FILE_NAME, check_settings, holds_files, read_settings
+from .corpus_shares import read_shares
+from .devices import is_leader
+from .model_paths import check_model, digest_corpus
+from .new_models import MODEL_FLAGS, check_model_flags
+from .run_settings import check_run, claim_folder, find_digest, read_settings
 
-#: The setting with the digest and the share of each corpus.
-CORPUS_DIGESTS = "corpus (SHA-256)"
+#: Flags that may change from one start of a run to the next. The manifests of the corpora stand for
+#: their folders.
+MAY_CHANGE = (
+    *("corpus", "output", "keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
+    *("backend", "traceback", "given"),
+)
 
 
-def read_run(output):
-    """Reads the settings of the run in a folder.
-
-    Args:
-        output: `pathlib.Path`.
+def begin_run(values, output):
+    """Checks the flags before Keras is imported, and claims the folder of the run.
 
     Returns:
-        dict of the run's flags, and `finished`, the steps of its model; empty if there is no run.
+        a context manager, as of `claim_folder`, with the settings of the run.
     """
-    settings = read_settings(output)
-    with messages.reading(output / FILE_NAME):
-        counts = ("steps", "finished") if settings else ()
-        return {**settings, **{name: int(settings[name]) for name in counts}}
-
-
-def check_run(output, before, settings):
-    """Raises unless a folder is new, or holds the run with these settings."""
-    if before:
-        is_same = before.get(CORPUS_DIGESTS) == settings[CORPUS_DIGESTS]
-        if not is_same and before.get("corpus") == settings["corpus"]:
-            raise ValueError(
-                f"The run in {output} began with another corpus: the manifest.json of --corpus "
-                "differs. Restore the corpus, or choose another --output."
-            )
-        # The folder may have been moved, and so may the corpora.
-        moved = ("output", CORPUS_DIGESTS, *(["corpus"] if is_same else []))
-        before = {
-            **before,
-            **{name: settings[name] for name in moved},
-            "steps": max(before["steps"], settings["steps"]),
-        }
-        advice = (
-            "Give it the same flags to resume it, raise --steps to prolong it, or choose another "
-            "--output."
-        )
-        check_settings(output, before, settings, advice)
-    elif holds_files(output):
-        raise FileExistsError(
-            f"{output} holds files, but no run of keras-bert pretrain. Choose another path."
-        )
+    before = read_settings(output)
+    # A checkpoint is made for one distance between lines of the log. So a run that is prolonged
+    # keeps its distance.
+    wanted = values.report_every or before.get("report_every")
+    report_every = find_report_every(values.steps, wanted)
+    check_accumulate(values.steps, values.accumulate)
+    check_model_flags(values)
+    if values.checkpoint:
+        check_model(values.checkpoint)
+    settings = {
+        **settings_of(values),
+        "report_every": report_every,
+        "finished": before.get("finished", 0),  # The steps of the model, 0 if there is none.
+    }
+    if not is_leader(values):
+        return contextlib.nullcontext(settings)
+    may_grow = {"steps": max(before["steps"], values.steps)} if before else {}
+    check_run(output, {**before, **may_grow}, settings)
+    return claim_folder(output, before, settings)
 
 
 def find_report_every(steps, wanted):
@@ -70,3 +63,25 @@ def find_report_every(steps, wanted):
             f"{find_report_every(steps, None)}"
         )
     return wanted
+
+
+def check_accumulate(steps, accumulate):
+    """Raises a `UsageError` if the last steps would make no update."""
+    if steps % accumulate:
+        raise UsageError(
+            f"--accumulate={accumulate} does not divide --steps={steps}, and the last "
+            f"{steps % accumulate} steps would make no update; choose "
+            f"--steps={steps + accumulate - steps % accumulate}"
+        )
+
+
+def settings_of(values):
+    """dict of the settings that a run must keep: flags, and the hashes of small files."""
+    left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
+    settings = {name: value for name, value in vars(values).items() if name not in left_out}
+    corpora = read_shares(values.corpus).items()
+    settings["corpus (SHA-256)"] = [[digest_corpus(folder), share] for folder, share in corpora]
+    for name in ("lexicon", "similar_words"):
+        if path := getattr(values, name):
+            settings[f"{name} (SHA-256)"] = find_digest(path)
+    return settings

@@ -7,21 +7,8 @@ import keras
 
 from keras_bert_suite.files.atomic_file import atomic_file
 
-#: Scores in the log, and their short names in a line of output. A run has the scores of its
-#: objective, and with the prefix `val_` those of the documents that are held out.
-SCORES = {
-    "mlm_loss": "mlm",
-    "mlm_accuracy": "mlm acc",
-    "nsp_accuracy": "nsp acc",
-    "sbo_accuracy": "sbo acc",
-    "rtd_accuracy": "rtd acc",
-    "rtd_recall": "rtd recall",
-}
-COLUMNS = {
-    "loss": "loss",
-    **SCORES,
-    **{f"val_{name}": f"held-out {title}" for name, title in SCORES.items()},
-}
+#: How the scores end that a line of output shows. The log has all.
+SHOWN = ("loss", "accuracy", "recall")
 
 
 class PretrainingReport(keras.callbacks.Callback):
@@ -52,16 +39,17 @@ class PretrainingReport(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         step = (epoch + 1) * self.steps_per_epoch
-        row = {"step": step, "tokens/s": round(self._rate())}
-        row.update({name: read_number(value) for name, value in (logs or {}).items()})
-        row["learning_rate"] = read_number(self.model.optimizer.learning_rate)
+        rate = self._steps * self.tokens_per_step / max(self._end - self._begin, 1e-9)
+        scores = {name: read_number(value) for name, value in (logs or {}).items()}
+        learning_rate = read_number(self.model.optimizer.learning_rate)
+        row = {"step": step, "tokens/s": round(rate), **scores, "learning_rate": learning_rate}
         rows = [old for old in self.read_log() if int(old["step"]) < step]
         self._write_log([*rows, row])
-        figures = [f"{title} {row[name]:.4f}" for name, title in COLUMNS.items() if name in row]
-        left = (self.total_steps - step) * self.tokens_per_step / max(self._rate(), 1e-9)
+        figures = (f"{name} {x:.4f}" for name, x in scores.items() if name.endswith(SHOWN))
+        minutes = (self.total_steps - step) * self.tokens_per_step / max(rate, 1e-9) / 60
         print(
-            f"step {step}/{self.total_steps}  {'  '.join(figures)}  "
-            f"{row['tokens/s']:,} tokens/s  {format_seconds(left)} left",
+            f"step {step}/{self.total_steps}  {'  '.join(figures)}  {rate:,.0f} tokens/s  "
+            f"{minutes:,.0f} min left",
             flush=True,
         )
 
@@ -80,19 +68,7 @@ class PretrainingReport(keras.callbacks.Callback):
                 writer.writeheader()
                 writer.writerows(rows)
 
-    def _rate(self):
-        """float, tokens a second of this epoch."""
-        return self._steps * self.tokens_per_step / max(self._end - self._begin, 1e-9)
-
 
 def read_number(value):
     """float of a number or a scalar tensor."""
     return float(keras.ops.convert_to_numpy(value))
-
-
-def format_seconds(seconds):
-    """>>> format_seconds(3700)
-    '1 h 01 min'
-    """
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"

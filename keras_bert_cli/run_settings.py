@@ -44,25 +44,29 @@ def write_settings(folder, settings):
     atomic_file.write_sealed_json(folder / FILE_NAME, settings)
 
 
-def check_settings(folder, before, now, advice):
-    """Checks that a run has the settings of the run that its folder holds.
+def check_run(folder, before, settings):
+    """Raises an error unless a folder is new, or holds the run with these settings.
 
     Args:
         folder: `pathlib.Path`.
-        before, now: dict of flag name -> value.
-        advice: str, what the user can do.
+        before: dict, which `read_settings` has returned.
+        settings: dict of flag name -> value.
 
     Raises:
-        ValueError: if they differ, naming each flag.
+        ValueError: if the settings differ, naming each flag.
+        FileExistsError: if there are files of something else.
     """
+    if not before and holds_files(folder):
+        raise FileExistsError(f"{folder} holds files, but no run. Choose another folder.")
     differences = [
-        f"--{name} was {before.get(name)!r} and is {now.get(name)!r}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
+        f"--{name} was {before.get(name)!r} and is {value!r}"
+        for name, value in sorted(settings.items())
+        if before and before.get(name) != value
     ]
     if differences:
         raise ValueError(
-            f"{folder} holds a run with other settings: {'; '.join(differences)}. {advice}"
+            f"{folder} holds a run with other settings: {'; '.join(differences)}. Give the same "
+            "flags to resume it, choose another folder, or delete this one to begin anew."
         )
 
 
@@ -73,7 +77,7 @@ def find_digest(path):
 
 
 def holds_files(folder):
-    """Whether a folder holds anything but what a run leaves that is killed as it begins."""
+    """Whether a folder holds more than the files of a run that was killed as it began."""
     return folder.exists() and any(
         path.name != folder_lock.LOCK_FILE
         and not (path.name.startswith(f".{FILE_NAME}.") and path.suffix == atomic_file.ASIDE)
@@ -123,7 +127,7 @@ def drop_run(folder):
     """Removes the checkpoints, the logs and the settings of a run from its folder."""
     for name in ("checkpoints", "tensorboard"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("log.csv", "epochs.json", FILE_NAME):
+    for name in ("log.csv", FILE_NAME):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -1,14 +1,12 @@
 """Opens tasks in all formats, and exports them."""
 
-import os
-import zipfile
+import json
 from pathlib import Path
 
 from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
 
-from .model_paths import find_class
 from .outputs import write_output
 
 #: The tasks that `keras-bert pretrain` trains.
@@ -31,47 +29,34 @@ def open_task(path, wanted=None):
         FileNotFoundError: if there is nothing at `path`.
         ValueError: if the model there is not such a task, or its files are damaged.
     """
-    import keras_bert_suite as kbs
-
-    found = find_task(path)
-    if found == "Pretrainer":
-        found = "MaskedLM"
-    if found == "ElectraPretrainer" and wanted == "MaskedLM":
-        return open_generator(path)
-    if found not in TASKS:
-        raise ValueError(
-            f"{path} has no head, such as a classification layer. Make one with keras-bert "
-            f"finetune --checkpoint {path}"
-        )
-    found_cls = getattr(kbs, found)
-    wanted_cls = getattr(kbs, wanted) if wanted else found_cls
-    if not path.endswith(".keras"):
-        cls = found_cls if issubclass(found_cls, wanted_cls) else wanted_cls
-        return cls.from_preset(path)
-    with messages.reading(path):
-        task = _load_file(path)
-    if not isinstance(task, wanted_cls):
-        raise ValueError(
-            f"{path} holds a {type(task).__name__}, wanted a {wanted_cls.__name__} of "
-            "keras_bert_suite."
-        )
-    return task
-
-
-def _load_file(path):
-    """The model of a `.keras` file."""
     import keras
 
-    if not zipfile.is_zipfile(path):
+    import keras_bert_suite as kbs
+
+    if path.endswith(".keras"):
+        with messages.reading(path):
+            task = keras.saving.load_model(path, compile=False)
+        classes = tuple(getattr(kbs, name) for name in ([wanted] if wanted else TASKS))
+        if not isinstance(task, classes):
+            raise ValueError(
+                f"{path} holds a {type(task).__name__}, wanted a {wanted or 'task'} of "
+                "keras_bert_suite. A pretraining is opened from the folder of its preset."
+            )
+        return task
+    found = find_task(path)
+    if found == "ElectraPretrainer" and wanted == "MaskedLM":
+        return open_generator(path)
+    if found == "Pretrainer":
+        found = "MaskedLM"
+    if found not in TASKS:
         raise ValueError(
-            f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
-            "again, or pass another model."
+            f"{path} holds {describe(path, found)}, wanted a model with a head that answers: one "
+            f"of {', '.join(sorted(TASKS))}. Make one with keras-bert finetune --checkpoint {path}"
         )
-    try:
-        return keras.saving.load_model(path, compile=False)
-    except TypeError as error:
-        message = str(error).partition(" Full object config")[0]
-        raise ValueError(f"{path} cannot be loaded. {message}") from error
+    cls = getattr(kbs, found)
+    if wanted and not issubclass(cls, getattr(kbs, wanted)):
+        cls = getattr(kbs, wanted)
+    return cls.from_preset(path)
 
 
 def open_generator(path):
@@ -93,47 +78,48 @@ def open_embedder(path):
     Raises:
         FileNotFoundError, ValueError: as `open_task`.
     """
-    if path.endswith(".keras") or find_task(path) == "TextEmbedder":
-        return open_task(path, "TextEmbedder")
     import keras_bert_suite as kbs
 
+    if path.endswith(".keras"):
+        return open_task(path, "TextEmbedder")
     return kbs.TextEmbedder.from_preset(path)
 
 
 def find_task(path):
-    """The class of the task that is saved at a path: one of `TASKS` or of `PRETRAINERS`.
+    """The class of the task in a folder: a name in `TASKS` or `PRETRAINERS`, or another name.
 
-    It is None if there is a backbone without a head.
+    It is None if there is a backbone without a head that this package knows.
 
     Args:
-        path: as for `open_task`.
+        path: as for `open_task`, but no `.keras` file.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if it is a `.keras` file of a task that pretrains.
     """
     from keras_bert_suite import checkpoints
 
-    if path.endswith(".keras"):
-        if not os.path.isfile(path):
-            raise FileNotFoundError(f"{path} does not exist, or is not a file.")
-        found = find_class(path)
-        if found in PRETRAINERS:
-            raise ValueError(
-                f"{path} is a .keras file of the class {found}, wanted the folder of a preset. "
-                "`save_to_preset` writes one, and a run of keras-bert pretrain has one in `model`."
-            )
-        return found if found in TASKS else "TextClassifier"
     checkpoint = checkpoints.open_checkpoint(path)
     if checkpoint is not None:
         return checkpoints.find_task(checkpoint)
     file = Path(path) / "task.json"
     if file.is_file():
-        # KerasHub's classifiers are read as ours.
-        known = (*PRETRAINERS, *TASKS)
-        return find_class(path) if find_class(path) in known else "TextClassifier"
+        with messages.reading(path):
+            name = json.loads(file.read_bytes())["class_name"]
+            # KerasHub's classifiers are read as ours.
+            return "TextClassifier" if name.endswith("TextClassifier") else name
     # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None
+
+
+def describe(path, task=None):
+    """What a folder holds that is no task to be asked, as text for a message."""
+    from keras_bert_suite import checkpoints
+
+    if task is not None:
+        return f"a {task}"
+    checkpoint = checkpoints.open_checkpoint(path)
+    heads = checkpoint is not None and checkpoints.find_other_heads(checkpoint, ())
+    return f"an encoder with the head {messages.list_names(heads)}" if heads else "only an encoder"
 
 
 def export_version(task, path, inputs, overwrite=False, max_batch_size=32, precision=None):

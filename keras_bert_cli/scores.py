@@ -1,6 +1,9 @@
-"""Counts the confusions of a classifier, and prints tables of scores."""
+"""Prints scores as lines and tables."""
 
 import numpy as np
+
+#: A confusion matrix of more classes is not printed.
+MOST_PRINTED_CLASSES = 20
 
 
 def count_confusions(label_ids, predicted_ids, num_classes):
@@ -12,6 +15,36 @@ def count_confusions(label_ids, predicted_ids, num_classes):
     """
     pairs = np.asarray(label_ids) * num_classes + np.asarray(predicted_ids)
     return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
+
+
+def format_scores(scores):
+    """The numbers among scores, as text for a line.
+
+    >>> format_scores({"accuracy": 0.75, "rows": 8, "classes": {}})
+    'accuracy 0.7500, rows 8'
+    """
+    numbers = ((name, x) for name, x in scores.items() if isinstance(x, (int, float)))
+    return ", ".join(f"{name} {_format(x)}" for name, x in numbers)
+
+
+def print_scores(scores):
+    """Prints scores.
+
+    Args:
+        scores: dict of numbers; dicts of the same numbers for each class, or for one part of the
+            rows; and for classes `label_names` and `confusion_matrix`.
+    """
+    print(format_scores(scores))
+    for name, part in scores.items():
+        if isinstance(part, dict) and part:
+            rows = part if name in ("classes", "types") else {"": part}
+            titles = next(iter(rows.values()))
+            cells = ([row, *map(_format, figures.values())] for row, figures in rows.items())
+            print_table([name, *titles], cells)
+    names = scores.get("label_names", ())
+    if 0 < len(names) <= MOST_PRINTED_CLASSES:
+        rows = zip(names, scores["confusion_matrix"], strict=True)
+        print_table(["true \\ predicted", *names], ([name, *counts] for name, counts in rows))
 
 
 def print_table(titles, rows):
@@ -32,18 +65,5 @@ def print_table(titles, rows):
     Console(highlight=False, markup=False).print(table)
 
 
-def print_score_table(kind, unit, counted, rows):
-    """Prints precision, recall and F1.
-
-    Args:
-        kind: str, what is scored: the title of the first column.
-        unit: str, what is counted: the title of the last column.
-        counted: str, the key of the count.
-        rows: iterable of (name, dict of `precision`, `recall`, `f1` and the count).
-    """
-    figures = ("precision", "recall", "f1")
-    cells = (
-        [name, *(f"{scores[figure]:.4f}" for figure in figures), scores[counted]]
-        for name, scores in rows
-    )
-    print_table([kind, "precision", "recall", "F1", unit], cells)
+def _format(number):
+    return str(number) if isinstance(number, int) else f"{number:.4f}"

@@ -19,7 +19,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 from .command_flags import REQUIRED, UsageError
 from .model_paths import check_model
 from .saved_tasks import open_embedder
-from .table_flags import define_table_flags, read_texts
+from .table_flags import define_table_flags, read_text_columns
 
 
 def define_flags(flags):
@@ -27,15 +27,15 @@ def define_flags(flags):
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
     flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
     flags.path("corpus", REQUIRED, "File with a text in each line, or table.")
-    define_table_flags(flags, text_column=None, label_column=None)
+    define_table_flags(flags, pairs=False)
     flags.path("vectors", None, "The vectors of the corpus, a file that `embed` wrote.")
     explanation = "Text to search for. The flag may be given more than once."
     flags.text("query", None, explanation, action="append")
     flags.path("queries", None, "File with a query in each line, or - for standard input.")
-    flags.integer("top_k", 5, "Texts to find for each query.", 1)
+    flags.integer("top_k", 5, "Texts to find for each query.")
     explanation = "A table, or a line of JSON for each query."
     flags.choice("format", "table", ("table", "jsonl"), explanation)
-    flags.integer("batch_size", 32, "Batch size, in texts.", 1)
+    flags.integer("batch_size", 32, "Batch size, in texts.")
 
 
 def run(values):
@@ -43,7 +43,7 @@ def run(values):
     if bool(values.query) == bool(values.queries):
         raise UsageError("pass --query, or a file of queries with --queries, and not both")
     check_model(values.model)
-    texts = read_texts(values, "corpus")
+    (texts,) = read_text_columns(values, "corpus").values()
     queries = values.query or read_lines(values.queries, values.encoding)
     vectors = _read_vectors(values, len(texts)) if values.vectors else texts
     embedder = open_embedder(values.model)

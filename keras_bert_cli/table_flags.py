@@ -13,16 +13,18 @@ TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "del
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
-def define_table_flags(flags, text_column="text", label_column="label"):
+def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
     """Defines the flags of a command that reads tables.
 
     Args:
         flags: `Flags` of the command.
         text_column, label_column: str, the defaults, or None if there is none.
+        pairs: bool, whether a row may have two texts.
     """
     ask_model = "" if text_column else " Default: the name of the texts in the model, or text."
     flags.text("text_column", text_column, f"Column of the texts.{ask_model}")
-    flags.text("text_pair_column", None, "Column of second texts, for pairs.")
+    if pairs:
+        flags.text("text_pair_column", None, "Column of second texts, for pairs.")
     if label_column is not None:
         flags.text("label_column", label_column, "Column of the labels.")
     explanation = (
@@ -39,70 +41,34 @@ def define_table_flags(flags, text_column="text", label_column="label"):
 
 
 def choose_text_columns(values, input_names=None):
-    """The columns of the texts, from the flags, or else from the names of the model's inputs.
+    """list of the columns of the texts, from the flags or else from the model.
 
     Args:
         values: the flags.
         input_names: names of the model's texts, or None if they are unknown.
 
-    Returns:
-        dict, name of a flag -> the column.
-
     Raises:
         UsageError: if there is a second column without a first.
     """
-    names = [values.text_column, values.text_pair_column]
-    if not any(names):
-        names = list(input_names or ["text"])
-    elif not values.text_column:
+    second = getattr(values, "text_pair_column", None)
+    if second and not values.text_column:
         raise UsageError("--text_pair_column needs --text_column, the column of the first texts")
-    flags_of_texts = ("text_column", "text_pair_column")
-    return {flag: name for flag, name in zip(flags_of_texts, names, strict=False) if name}
+    return list(filter(None, (values.text_column, second))) or list(input_names or ["text"])
 
 
-def read_examples(values, path, text_columns, label_flag=None, **arguments):
-    """Reads a labelled table, as the flags say.
+def read_examples(values, path, text_columns, label_column=None, **arguments):
+    """Reads the `Examples` of a table, as the flags say.
 
     Args:
         values: the flags.
-        path: str.
-        text_columns: dict, name of a flag -> the column of texts, a name or a number.
-        label_flag: str, the flag with the column of labels, or None for a table without labels.
+        path, text_columns, label_column: as for `read_table`.
         **arguments: of `read_table`, about the labels.
-
-    Returns:
-        `Examples`.
-
-    Raises:
-        UsageError: as `table_arguments`.
-        ValueError: as `read_table`.
     """
-    label_column = getattr(values, label_flag) if label_flag else None
-    columns = {**text_columns, **({label_flag: label_column} if label_flag else {})}
-    arguments = {**arguments, **table_arguments(values, columns)}
-    return read_table(path, list(text_columns.values()), label_column, **arguments)
+    return read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
 
 
-def table_arguments(values, columns):
-    """dict of the arguments of `read_table` and `read_columns` that flags set.
-
-    Args:
-        values: the flags.
-        columns: dict, name of a flag -> the column that will be read, a name or a number.
-
-    Raises:
-        UsageError: if two flags name the same column, or with --noheader a flag does not name a
-            number.
-    """
-    for flag, column in columns.items():
-        if not values.header and not column.isdecimal():
-            raise UsageError(
-                f"with --noheader a column is named by its number, 1 for the first, got "
-                f"--{flag}={column}"
-            )
-    if len(set(columns.values())) != len(columns):
-        flags_given = " and ".join(f"--{flag}={column}" for flag, column in columns.items())
-        raise UsageError(f"wanted different columns, got {flags_given}")
+def table_arguments(values):
+    """dict of the arguments of `read_table` and `read_columns` that flags set."""
     return {
         "encoding": values.encoding,
         "delimiter": find_delimiter(values),
@@ -124,11 +90,12 @@ def check_table_flags(values, flag):
     """Raises a `UsageError` if a flag of tables is given with a file that is not a table."""
     if is_table(values, flag):
         return
-    if values.text_column or values.text_pair_column or not values.header:
-        raise UsageError(
-            f"--text_column, --text_pair_column and --noheader need an --{flag} ending in .tsv or "
-            f".csv, or --delimiter, got {getattr(values, flag)!r}"
-        )
+    for name in ("text_column", "text_pair_column", "header"):
+        if name in values.given:
+            raise UsageError(
+                f"--{name} needs an --{flag} ending in .tsv or .csv, or --delimiter, got "
+                f"{getattr(values, flag)!r}"
+            )
 
 
 def read_text_columns(values, flag, input_names=None):
@@ -148,20 +115,12 @@ def read_text_columns(values, flag, input_names=None):
         ValueError: if the file is empty, or has no such column.
     """
     check_table_flags(values, flag)
-    if is_table(values, flag):
-        columns = choose_text_columns(values, input_names)
-        names, arguments = list(columns.values()), table_arguments(values, columns)
-        read = read_columns(getattr(values, flag), names, **arguments)
-        return dict(zip(names, read.columns, strict=True))
-    return {"text": read_lines(getattr(values, flag), values.encoding)}
-
-
-def read_texts(values, flag):
-    """Reads single texts. Arguments: as for `read_text_columns`. Returns a list of str."""
-    if values.text_pair_column:
-        raise UsageError("--text_pair_column has no meaning here: each text has a vector")
-    (texts,) = read_text_columns(values, flag).values()
-    return texts
+    path = getattr(values, flag)
+    if not is_table(values, flag):
+        return {"text": read_lines(path, values.encoding)}
+    names = choose_text_columns(values, input_names)
+    read = read_columns(path, names, **table_arguments(values))
+    return dict(zip(names, read.columns, strict=False))
 
 
 def to_field(text):

@@ -10,7 +10,7 @@ Example:
 """
 
 from .command_flags import REQUIRED
-from .corpus_input import Progress, define_input_flags, describe_left_out
+from .corpus_input import define_input_flags, describe_left_out, make_progress
 from .outputs import check_output, write_output
 
 #: Bytes of input from one update of the progress to the next.
@@ -22,20 +22,17 @@ def define_flags(flags):
     define_input_flags(flags)
     flags.path("output", REQUIRED, "File to write.")
     flags.switch("overwrite", False, "Replace the file.")
-    flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.", 1)
+    flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.")
     flags.switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
-    flags.switch(
-        "strip_accents", None, "Strip accents, or --nostrip_accents. Default: as --lowercase."
-    )
-    flags.integer(
-        "min_frequency", 2, "Minimum number of times that a token occurs in the texts.", 1
-    )
-    flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", 0)
+    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase."
+    flags.switch("strip_accents", None, explanation)
+    flags.integer("min_frequency", 2, "Minimum number of times that a token occurs.")
+    flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", at_least=0)
     explanation = (
         "How many different characters to keep, the most frequent ones. Default: all. About 1000 "
         "are enough for English from the web, 6000 to 8000 for Chinese."
     )
-    flags.integer("limit_alphabet", None, explanation, 1)
+    flags.integer("limit_alphabet", None, explanation)
 
 
 def run(values):
@@ -58,15 +55,14 @@ def run(values):
     )
     slices = plan_slices(folder, names, options.format, SLICE_BYTES, options.encoding)
     faults = Faults()
-    with Progress() as progress:
-        texts = read_texts(slices, options, faults, progress)
-        word_counts = count_words(texts, values.lowercase, values.strip_accents)
+    texts = read_texts(slices, options, faults)
+    word_counts = count_words(texts, values.lowercase, values.strip_accents)
     if faults and options.on_error == "stop":
         raise faults.error(folder)
     num_characters = len(count_characters(word_counts))
     print(
-        f"{progress.done / 1e6:,.1f} MB in {len(names):,} files: {word_counts.total():,} words, "
-        f"{len(word_counts):,} different ones of {num_characters:,} different characters"
+        f"{len(names):,} files: {word_counts.total():,} words, {len(word_counts):,} different ones "
+        f"of {num_characters:,} different characters"
     )
     left_out = faults.documents, faults.replaced_texts, faults.describe(folder)
     for line in describe_left_out(*left_out):
@@ -88,15 +84,14 @@ def run(values):
     print(f"wrote {path}")
 
 
-def read_texts(slices, options, faults, progress):
+def read_texts(slices, options, faults):
     """Yields the sentences of a corpus, and shows the progress.
 
     After a fault that stops the command, it only looks for further faults.
     """
     from keras_bert_suite.corpus.documents import find_faults, read_documents
 
-    done, total = 0, sum(piece.num_bytes for piece in slices)
-    progress.show(0, 0, total)
+    done, total, show_progress = 0, sum(piece.num_bytes for piece in slices), make_progress()
     for piece in slices:
         if faults and options.on_error == "stop":
             faults.update(find_faults(piece, options))
@@ -104,4 +99,4 @@ def read_texts(slices, options, faults, progress):
             for sentences in read_documents(piece, options, faults):
                 yield from sentences
         done += piece.num_bytes
-        progress.show(done, 0, total)
+        show_progress(done, 0, total)

@@ -127,12 +127,11 @@ def make_preset(folder):
 
 
 def read_task(folder):
-    from keras_bert_cli.model_paths import check_model, find_input_names
+    from keras_bert_cli.model_paths import check_model
     from keras_bert_cli.saved_tasks import open_task
 
     path = str(next(folder.iterdir()))
     check_model(path)
-    find_input_names(path)
     open_task(path)
 
 
@@ -282,10 +281,10 @@ def make_run(folder):
 
 
 def read_run(folder):
-    from keras_bert_cli import pretrain_folder
+    from keras_bert_cli.run_settings import read_settings
     from keras_bert_suite.runs.run_checkpoints import find_checkpoint, read_arrays
 
-    pretrain_folder.read_run(folder)
+    read_settings(folder)
     found = find_checkpoint(folder)
     if found is not None:
         for array in read_arrays(found[0]).values():

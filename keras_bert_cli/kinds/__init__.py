@@ -2,7 +2,8 @@
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..model_paths import is_saved_model, read_saved_task
+from ..model_paths import is_saved_model
+from ..saved_tasks import open_task
 from .choice import ChoiceKind
 from .classify import ClassifyKind
 from .embedder import EmbedKind
@@ -12,7 +13,7 @@ from .qa import QuestionKind
 from .regress import RegressKind
 from .seq2seq import Seq2SeqKind
 
-#: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
+#: The values of --task, in the order of the help.
 KINDS = {
     kind.name: kind
     for kind in (
@@ -28,17 +29,10 @@ KINDS = {
 }
 
 
-def define_task_flag(flags, default=None):
-    """Defines the flag --task.
-
-    Args:
-        flags: `Flags` of the command.
-        default: str, or None: the model then decides.
-    """
+def define_task_flag(flags):
+    """Defines the flag --task."""
     explanation = " ".join(f"{name}: {kind.about}." for name, kind in KINDS.items())
-    if default is None:
-        explanation += " Default: the task of the model."
-    flags.choice("task", default, list(KINDS), explanation)
+    flags.choice("task", "classify", list(KINDS), explanation)
 
 
 def define_kind_flags(flags, method="define_flags"):
@@ -53,32 +47,42 @@ def define_kind_flags(flags, method="define_flags"):
             getattr(kind, method)(flags)
 
 
-def find_kind(values):
-    """The `Kind` of a command: of --task, or else of --model.
-
-    Args:
-        values: the flags.
+def choose_kind(values):
+    """The `Kind` of --task.
 
     Raises:
         UsageError: if a flag is given that is for other kinds.
     """
-    kinds, saved_model = list(KINDS.values()), None
-    if values.task:
-        chosen = KINDS[values.task]
-    elif is_saved_model(values.model):
-        saved_model = SavedModel(values.model)
-        chosen = next((k for k in kinds if k.serves(saved_model.output_names)), kinds[0])
+    return _make_kind(KINDS[values.task], values)
+
+
+def open_kind(values):
+    """The `Kind` of --model, a model that is opened.
+
+    Raises:
+        ValueError: if the model is of no kind.
+        UsageError: as `choose_kind`.
+    """
+    if is_saved_model(values.model):
+        model = SavedModel(values.model)
+        found = f"a SavedModel with the outputs {', '.join(model.output_names)}"
+        chosen = [kind for kind in KINDS.values() if kind.serves(model.output_names)]
     else:
-        saved = read_saved_task(values.model)
-        chosen = next((k for k in kinds if saved is not None and k.recognizes(saved)), kinds[0])
-    for name in list_idle_flags(chosen):
-        if name in values.given:
-            wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
-            raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
-    return chosen(values, saved_model)
+        model = open_task(values.model)
+        found = f"a {type(model).__name__}"
+        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
+    if not chosen:
+        raise ValueError(
+            f"{values.model} holds {found}. Wanted a model that keras-bert finetune trains: --task "
+            f"{', '.join(KINDS)}. A model that guesses masked tokens is for keras-bert fill-mask."
+        )
+    return _make_kind(chosen[0], values, model)
 
 
-def list_idle_flags(kind):
-    """The flags of other kinds that a kind does not read: a list of names."""
-    names = dict.fromkeys(name for other in KINDS.values() for name in other.own_flags)
-    return [name for name in names if name not in kind.own_flags]
+def _make_kind(cls, values, model=None):
+    for name in sorted(values.given - set(cls.own_flags)):
+        if wanted := [kind.name for kind in KINDS.values() if name in kind.own_flags]:
+            raise UsageError(
+                f"--{name} is for --task {', '.join(wanted)}, not for --task {cls.name}"
+            )
+    return cls(values, model)

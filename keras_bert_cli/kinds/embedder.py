@@ -1,14 +1,8 @@
 """A vector for each text: a `TextEmbedder`, and tables of pairs of texts."""
 
 from ..command_flags import UsageError
-from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_examples
 from .kind import Kind, format_json
-
-#: The most places of a search that are scored.
-MOST_RANKS = 10
-
-POOLINGS = ("mean", "cls", "max", "first_last_average")
 
 
 class EmbedKind(Kind):
@@ -16,6 +10,7 @@ class EmbedKind(Kind):
 
     name = "embed"
     about = "a vector for each text, from pairs"
+    rows = "pairs"
     input_names = ("text",)
     own_flags = ("negative_column",)
 
@@ -40,7 +35,7 @@ class EmbedKind(Kind):
         """Reads `Examples` of pairs, with scores as floats if there is a --label_column."""
         values = self.values
         columns = choose_text_columns(values)
-        if "text_pair_column" not in columns:
+        if not values.text_pair_column:
             raise UsageError(
                 "--task embed learns from pairs of texts. Name the second texts with "
                 "--text_pair_column, and scores, if there are any, with --label_column"
@@ -51,9 +46,12 @@ class EmbedKind(Kind):
                     "--negative_column is for pairs without scores; leave out one of "
                     "--negative_column and --label_column"
                 )
-            columns["negative_column"] = values.negative_column
-        label_flag = "label_column" if self.has_scores else None
-        return read_examples(values, path, columns, label_flag, problem_type="regression")
+            columns.append(values.negative_column)
+        label_column = values.label_column if self.has_scores else None
+        return read_examples(values, path, columns, label_column, problem_type="regression")
+
+    def check(self, task, examples):
+        """The loss of the task may not be that of these pairs."""
 
     def find_compile_arguments(self):
         if not self.has_scores:
@@ -62,58 +60,24 @@ class EmbedKind(Kind):
 
         return {"loss": kbs.CoSENT()}
 
-    def introduce(self, train, arguments):
-        kind = "with scores" if self.has_scores else "that match"
-        return f"{len(train)} training pairs {kind}"
-
-    def describe(self, task, examples):
-        return _format_scores(self._score(task, examples))
-
-    def score(self):
-        examples = self.read(self.values.input)
-        scores = self._score(open_embedder(self.values.model), examples)
-        print(f"{_format_scores(scores)}, {len(examples)} pairs")
-        return {"pairs": len(examples), **scores}, None
-
-    def _score(self, task, examples):
+    def score(self, task, examples):
         """Scores correlations with scores, or how early second texts are found."""
         first, second, *negatives = examples.x
-        if examples.y is None:
-            return self._score_search(task, first, second, *negatives)
-        batch_size = self.values.batch_size
-        vectors = tuple(task.predict(texts, batch_size, verbose=0) for texts in (first, second))
-        return task.score(vectors, examples.y)
-
-    def _score_search(self, task, first, second, negatives=()):
-        """As `_score`, for pairs without scores. The search is among both other columns."""
-        from keras_bert_suite.data.retrieval_scores import score_rankings
-
+        if examples.y is not None:
+            size = self.values.batch_size
+            vectors = tuple(task.predict(texts, size, verbose=0) for texts in (first, second))
+            return task.score(vectors, examples.y)
         # A text of several pairs is one document, and one query with several answers.
         relevant = {}
         for query, document in zip(first, second, strict=True):
             relevant.setdefault(query, set()).add(document)
-        documents = list(dict.fromkeys([*second, *negatives]))
-        found = task.search(list(relevant), documents, MOST_RANKS, self.values.batch_size)
-        rankings = [[documents[hit.id] for hit in hits] for hits in found]
-        return score_rankings(rankings, list(relevant.values()))
+        queries = {text: text for text in first}
+        documents = {text: text for text in [*second, *(negatives[0] if negatives else ())]}
+        return task.score_retrieval(queries, documents, relevant, batch_size=self.values.batch_size)
 
     def predict(self, columns):
         if self.values.format == "tsv":
             raise UsageError("--format tsv has labels. Choose --format jsonl for vectors")
-        texts = next(iter(columns.values()))
-        answers = ({"embedding": [round(float(x), 6) for x in v]} for v in self._encode(columns))
-        return format_json({"text": texts}, answers)
-
-    def _encode(self, columns):
-        """Yields the vectors of texts."""
-        batch_size = self.values.batch_size
-        if self.saved_model is not None:
-            for outputs in self.saved_model.answer(columns, batch_size):
-                yield from outputs["embedding"]
-            return
-        texts = self.order_texts(self.input_names, columns)
-        yield from open_embedder(self.values.model).predict(texts, batch_size, verbose=0)
-
-
-def _format_scores(scores):
-    return ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
+        vectors = self.answer(columns, "embedding")["embedding"]
+        answers = ({"embedding": [round(float(x), 6) for x in vector]} for vector in vectors)
+        return format_json({"text": next(iter(columns.values()))}, answers)

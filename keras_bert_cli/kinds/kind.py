@@ -1,6 +1,6 @@
 """The base of the kinds of tasks, the values of --task."""
 
-import functools
+import collections
 import json
 from abc import ABC, abstractmethod
 
@@ -8,24 +8,25 @@ from keras_bert_suite.checkpoints.head_types.records import heads_of_command
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..model_paths import is_saved_model
-from ..outputs import write_output
+from ..table_flags import read_text_columns
 
 
 class Kind(ABC):
     """One kind of task: its files, its task class, its scores and its answers.
 
-    A kind is made from the flags of one command, before a framework is imported.
+    `finetune` makes a kind from the flags, before a framework is imported.
 
     Args:
-        values: the flags.
-        loaded: the `SavedModel` of --model, if it is loaded already.
+        values: the flags of a command.
+        model: the task or the `SavedModel` of --model; None for `finetune`.
     """
 
     #: The value of --task.
     name: str
     #: What it is about, for the help of --task.
     about: str
+    #: What a row of its files is.
+    rows = "texts"
     #: The most tokens of a row, unless --sequence_length says otherwise.
     sequence_length = 128
     #: The flags that go with this kind, and not with all others.
@@ -33,32 +34,14 @@ class Kind(ABC):
     #: Flags of tables that do not go with the labelled files of this kind.
     idle_table_flags: tuple = ()
 
-    def __init__(self, values, loaded=None):
+    def __init__(self, values, model=None):
         self.values = values
-        self._loaded = loaded
+        self.model = model
 
     @property
     def task(self):
-        """The class of keras_bert_suite."""
+        """The class of keras_bert_suite that `finetune` trains."""
         return heads_of_command(self.name)[0].task
-
-    @functools.cached_property
-    def saved_model(self):
-        """The `SavedModel` of --model, or None if a model of another format is there.
-
-        Raises:
-            ValueError: if it answers as another kind of task.
-        """
-        path = self.values.model
-        if self._loaded is None and not is_saved_model(path):
-            return None
-        saved_model = self._loaded or SavedModel(path)
-        if not self.serves(saved_model.output_names):
-            raise ValueError(
-                f"{path} does not answer as --task {self.name}: its outputs are "
-                f"{', '.join(saved_model.output_names)}. Pass the --task that it was trained for."
-            )
-        return saved_model
 
     @staticmethod  # noqa: B027
     def define_flags(flags):
@@ -69,9 +52,12 @@ class Kind(ABC):
         """Defines the flags of `own_flags` for `finetune` alone."""
 
     @classmethod
-    def recognizes(cls, saved):
-        """Whether a `SavedTaskConfig`, see `model_paths.read_saved_task`, is of this kind."""
-        return any(saved.class_name == head.task for head in heads_of_command(cls.name))
+    def recognizes(cls, task):
+        """Whether a task is of this kind."""
+        import keras_bert_suite as kbs
+
+        classes = tuple(getattr(kbs, head.task) for head in heads_of_command(cls.name))
+        return isinstance(task, classes)
 
     @classmethod
     @abstractmethod
@@ -97,6 +83,13 @@ class Kind(ABC):
             if name in self.values.given:
                 raise UsageError(f"--{name} is for other tables, not for --task {self.name}")
 
+    def check(self, task, examples):
+        """Raises a `ValueError` if the labels of held-out examples are not those of a task."""
+        try:
+            task.read(examples.x, examples.y, labelled=True)
+        except ValueError as error:
+            raise ValueError(f"{examples.path}: {error} Rows are counted from 0.") from error
+
     def find_arguments(self, train):
         """dict of arguments of the task's `from_preset`, such as `label_names`."""
         return {}
@@ -105,24 +98,8 @@ class Kind(ABC):
         """dict of arguments of the task's `compile`, beside the optimizer."""
         return {}
 
-    def check(self, examples, arguments, source):  # noqa: B027
-        """Checks held-out examples before the training.
-
-        Args:
-            examples: from `read`.
-            arguments: dict, from `find_arguments`.
-            source: str, the path of the training file.
-
-        Raises:
-            ValueError: if the examples do not fit the arguments, naming the line.
-        """
-
-    @abstractmethod
-    def introduce(self, train, arguments):
-        """str, the line that `finetune` prints before the training."""
-
     def balance(self, train):
-        """dict with the argument of `fit` that weights all labels alike."""
+        """dict of label -> weight in the loss, so that all labels have the same weight."""
         raise UsageError(f"--class_weight is for labels. Leave it out with --task {self.name}")
 
     def optimizer_arguments(self):
@@ -142,72 +119,76 @@ class Kind(ABC):
 
         Args:
             task: the task.
-            dev: from `read`, or None.
+            dev: from `read`.
 
         Returns:
-            str, a line to print, or None.
+            bool, whether there was something to learn.
         """
-        return None
+        return False
 
-    @abstractmethod
-    def describe(self, task, examples):
-        """str, a line with the scores of a task."""
+    def score(self, task, examples):
+        """dict of the scores of a task: numbers, and tables of numbers."""
+        return task.score(examples.x, examples.y, self.values.batch_size)
 
-    def evaluate(self):
-        """Scores --model on --input, prints the scores, and writes what --json and --png name."""
-        values = self.values
-        if values.png:
-            from .. import plots  # noqa: F401, the absence of matplotlib is an error before the work
-        scores, draw = self.score()
-        if values.json:
-            text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
-            self._write(values.json, lambda path: path.write_text(text, "utf-8"))
-        if values.png:
-            self._write(values.png, draw)
-
-    def _write(self, path, write):
-        print(f"wrote {write_output(path, write, self.values.overwrite)}")
-
-    @abstractmethod
-    def score(self):
-        """Scores --model on --input, and prints the scores.
-
-        Returns:
-            (dict of the scores, for JSON; function that draws a picture of them to a path, or None
-            if "png" is not in `own_flags`).
-        """
+    def draw(self, scores, path):  # noqa: B027
+        """Draws scores as a picture, if "png" is in `own_flags`."""
 
     def read_texts(self):
-        """Reads the texts of --input for `predict`, if this kind has files of its own.
+        """Reads the texts of --input for `predict`: a dict, name of a column -> texts."""
+        return read_text_columns(self.values, "input", self.model.input_names)
 
-        Returns:
-            dict, name of a column -> texts; or None: --input has lines of text, or is a table.
-        """
-        return None
-
-    def order_texts(self, input_names, columns):
-        """The texts of columns as `predict` takes them.
+    def order_texts(self, columns):
+        """The texts of columns as the task takes them.
 
         Args:
-            input_names: names of the texts of the model, or None.
             columns: dict, name of a column -> texts. Columns with the names of the model's texts
                 may come in any order.
 
         Raises:
             ValueError: if there are more or fewer columns than names.
         """
-        if input_names is not None and len(columns) != len(input_names):
-            remedy = "Name two columns, with --text_column and --text_pair_column, of a table."
-            if len(input_names) == 1:
-                remedy = "Leave out --text_pair_column."
+        names = self.model.input_names or self.input_names
+        if len(columns) != len(names):
             raise ValueError(
-                f"{self.values.model} was trained with rows of {len(input_names)} texts, "
-                f"{', '.join(input_names)}, and got rows of {len(columns)}, {', '.join(columns)}. "
-                f"{remedy}"
+                f"{self.values.model} was trained with rows of {len(names)} texts, "
+                f"{', '.join(names)}, and got rows of {len(columns)}, {', '.join(columns)}. Name "
+                "the columns of the texts, with --text_column and --text_pair_column."
             )
-        in_order = input_names if set(input_names or ()) == set(columns) else columns
+        in_order = names if set(names) == set(columns) else columns
         texts = tuple(columns[name] for name in in_order)
         return texts if len(texts) > 1 else texts[0]
+
+    def answer(self, columns, *outputs):
+        """Answers texts as a server does, by the task or by the SavedModel.
+
+        Args:
+            columns: dict, name of a column -> N texts.
+            *outputs: str, names of outputs of `serving_default` whose rows have one length. Outputs
+                that there are not are left out.
+
+        Returns:
+            dict, name of an output -> array of N rows.
+        """
+        import numpy as np
+
+        if isinstance(self.model, SavedModel):
+            batches = list(self.model.answer(columns, self.values.batch_size))
+            return {
+                name: np.concatenate([batch[name] for batch in batches])
+                for name in outputs
+                if name in batches[0]
+            }
+
+        from keras import ops
+
+        predicted = self.predict_rows(columns)
+        answers = self.model.answers.serve(ops, ops.convert_to_tensor(predicted), None)
+        return {name: ops.convert_to_numpy(answers[name]) for name in outputs if name in answers}
+
+    def predict_rows(self, columns):
+        """What `predict` of the task returns for texts."""
+        texts = self.order_texts(columns)
+        return self.model.predict(texts, batch_size=self.values.batch_size, verbose=0)
 
     @abstractmethod
     def predict(self, columns):
@@ -219,6 +200,16 @@ class Kind(ABC):
         Returns:
             iterable of str, the lines of the output.
         """
+
+
+def weigh_labels(labels):
+    """dict of label -> weight that gives every label the same weight in the loss.
+
+    >>> weigh_labels(["no", "no", "no", "yes"])
+    {'no': 0.6666666666666666, 'yes': 2.0}
+    """
+    counts = collections.Counter(labels)
+    return {label: len(labels) / (len(counts) * count) for label, count in counts.items()}
 
 
 def format_json(columns, answers):

@@ -2,21 +2,14 @@
 
 import dataclasses
 
-from keras_bert_suite.checkpoints.head_types.records import (
-    ENTITY_SPANS,
-    heads_of_command,
-    heads_of_task,
-)
+from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_of_command
 from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.data.readers import read_conll
 
+from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..label_checks import list_labels, weigh_labels
-from ..model_paths import find_class, is_saved_model
-from ..saved_tasks import open_task
-from ..scores import print_score_table
 from ..table_flags import TABLE_FLAGS
-from .kind import Kind, format_json
+from .kind import Kind, format_json, weigh_labels
 
 #: The values of --head, and the class of each.
 HEADS = {head.flag: head.task for head in heads_of_command("ner")}
@@ -27,22 +20,24 @@ class EntityKind(Kind):
 
     name = "ner"
     about = "a tag for each word"
+    rows = "sentences"
     input_names = ("text",)
     own_flags = ("word_column", "tag_column", "tag_scheme", "max_tags", "head", "png")
     idle_table_flags = TABLE_FLAGS
 
     @property
     def task(self):
-        """The class of --head, or else of --model."""
-        if "head" in self.values:
-            return HEADS[self.values.head]
-        saved = find_class(self.values.model)
-        return saved if saved in HEADS.values() else HEADS["softmax"]
+        """The class of --head."""
+        return HEADS[self.values.head]
 
     @property
     def finds_spans(self):
         """bool, whether the labels of the task are spans, and not tags."""
-        return heads_of_task(self.task)[0].labels == ENTITY_SPANS.labels
+        if self.model is None:
+            return self.task == ENTITY_SPANS.task
+        import keras_bert_suite as kbs
+
+        return isinstance(self.model, kbs.EntitySpanClassifier)
 
     @staticmethod
     def define_flags(flags):
@@ -78,22 +73,7 @@ class EntityKind(Kind):
         return read_conll(path, *columns, values.encoding, scheme, values.max_tags)
 
     def find_arguments(self, train):
-        self._check_head(train)
-        label_names = train.label_names
-        if self.finds_spans and not label_names:
-            raise ValueError(
-                f"{train.path} has no entities: every tag is O. --tag_column names the column of "
-                "the tags."
-            )
-        if not self.finds_spans and len(label_names) < 2:
-            raise ValueError(
-                f"Every word of {train.path} has the tag {label_names[0]!r}. Wanted two or more "
-                "different tags; --tag_column names their column."
-            )
-        return {"label_names": label_names}
-
-    def _check_head(self, train):
-        """Checks before anything is loaded that the flags and the tags fit --head."""
+        """Checks that the flags and the tags fit --head, and returns the `label_names`."""
         head = self.values.head
         if head != "softmax" and self.values.class_weight != "none":
             raise UsageError(f"--class_weight is for --head softmax, not for --head {head}")
@@ -102,93 +82,37 @@ class EntityKind(Kind):
                 f"The tags of {train.path} are IOB1, in which an entity begins with I. "
                 "With --head crf pass --tag_scheme BIO"
             )
-
-    def check(self, examples, arguments, source):
-        check_tags(examples, arguments["label_names"], source, spans=self.finds_spans)
-
-    def introduce(self, train, arguments):
-        return f"{len(train)} training sentences, labels {list_labels(arguments['label_names'])}"
+        return {"label_names": train.label_names}
 
     def optimizer_arguments(self):
         # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.
         return {"rate_multipliers": [("(^|/)crf/", 100.0)]} if self.values.head == "crf" else {}
 
     def balance(self, train):
-        return {"class_weight": weigh_labels([tag for row in train.y for tag in row])}
+        return weigh_labels([tag for row in train.y for tag in row])
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
         return [] if dev is None else [kbs.EntityF1(dev.x, dev.y, self.values.batch_size)]
 
-    def describe(self, task, examples):
-        scores = task.score(examples.x, examples.y, self.values.batch_size)
-        figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
-        return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
+    def draw(self, scores, path):
+        from ..plots import plot_label_scores
 
-    def score(self):
-        values = self.values
-        if is_saved_model(values.model):
-            raise UsageError(
-                f"--model {values.model} is a SavedModel. It splits texts into words of its own, "
-                "which may differ from the words of the file. Evaluate the model that it was "
-                "exported from"
-            )
-        sentences = self.read(values.input)
-        tagger = open_task(values.model, self.task)
-        self.check(sentences, {"label_names": tagger.label_names}, source=values.model)
-        scores = tagger.score(sentences.x, sentences.y, values.batch_size)
-        scores = {"sentences": len(sentences), **scores}
-        print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
-        rows = [*scores["types"].items(), ("all", scores)]
-        print_score_table("type", "entities", "entities", rows)
-
-        def draw(path):
-            from ..plots import plot_label_scores
-
-            plot_label_scores(scores["types"], path, "entities", "F1 of each type (entities)")
-
-        return scores, draw
+        plot_label_scores(scores["types"], path, "entities", "F1 of each type (entities)")
 
     def predict(self, columns):
         if self.values.format == "tsv":
             raise UsageError(
                 "--format tsv has one label for each text. Choose --format jsonl for entities"
             )
-        answers = self._find_entities(columns)
-        texts = next(iter(columns.values()))
+        if isinstance(self.model, SavedModel):
+            answers = self.model.find_entities(columns, self.values.batch_size)
+        else:
+            rows = self.predict_rows(columns)
+            answers = [[dataclasses.asdict(entity) for entity in entities] for entities in rows]
         rounded = (
             [{**entity, "score": round(entity["score"], 6)} for entity in row] for row in answers
         )
+        texts = next(iter(columns.values()))
         return format_json({"text": texts}, ({"entities": row} for row in rounded))
-
-    def _find_entities(self, columns):
-        """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
-        if self.saved_model is not None:
-            return self.saved_model.find_entities(columns, self.values.batch_size)
-        texts = self.order_texts(self.input_names, columns)
-        tagger = open_task(self.values.model, self.task)
-        answers = tagger.predict(texts, batch_size=self.values.batch_size, verbose=0)
-        return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
-
-
-def check_tags(sentences, label_names, source, spans=False):
-    """Raises a `ValueError` unless the model knows all tags, naming the line and the word.
-
-    Args:
-        sentences: `Examples` of `read_conll`.
-        label_names: list of str, the tags of the model; or the types of its spans.
-        source: str, the source of `label_names`: the training file, or the model.
-        spans: bool, whether the labels are spans.
-    """
-    noun = "type" if spans else "tag"
-    for row, labels in enumerate(sentences.y):
-        named = ((start, kind) for start, _, kind in labels) if spans else enumerate(labels)
-        for number, label in named:
-            if label not in label_names:
-                raise ValueError(
-                    f"{sentences.locate(row)}, word {number + 1} of the sentence "
-                    f"({sentences.x[row][number]!r}): the {noun} {label!r} does not occur in "
-                    f"{source}, whose {noun}s are {list_labels(label_names)}. Correct it, or train "
-                    "with sentences that have it."
-                )

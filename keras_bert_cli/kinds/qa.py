@@ -5,19 +5,20 @@ import math
 
 from keras_bert_suite.data.readers import read_squad
 from keras_bert_suite.data.readers.squad_answers import ERRORS
+from keras_bert_suite.data.readers.text_files import read_lines
 
+from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..saved_tasks import open_task
-from ..scores import print_table
-from ..table_flags import TABLE_FLAGS
+from ..table_flags import TABLE_FLAGS, is_table
 from .kind import Kind, format_json
 
 
 class QuestionKind(Kind):
-    """QuestionKind and contexts, with the answers in the contexts."""
+    """Questions and contexts, with the answers in the contexts."""
 
     name = "qa"
     about = "the part of a context that answers a question"
+    rows = "questions"
     input_names = ("question", "context")
     sequence_length = 384
     own_flags = ("question", "answer_errors", "characters")
@@ -51,21 +52,7 @@ class QuestionKind(Kind):
         return self.values.batch_size, self.values.characters or False
 
     def find_arguments(self, train):
-        return {"no_answer_threshold": 0.0 if count_unanswerable(train) else None}
-
-    def check(self, examples, arguments, source):
-        if arguments["no_answer_threshold"] is not None:
-            return
-        for row, answers in enumerate(examples.y):
-            if not answers["text"]:
-                raise ValueError(
-                    f"{examples.locate(row)}: the question has no answer, but every question of "
-                    f"{source} has one. Leave it out, or train with such questions."
-                )
-
-    def introduce(self, train, arguments):
-        without = count_unanswerable(train)
-        return f"{len(train)} training questions, {without} of them without an answer"
+        return {"no_answer_threshold": 0.0 if has_unanswerable(train) else None}
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs
@@ -73,30 +60,32 @@ class QuestionKind(Kind):
         return [] if dev is None else [kbs.AnswerF1(dev.x, dev.y, *self._scoring)]
 
     def complete(self, task, dev):
-        if dev is None or not count_unanswerable(dev):
-            return None
-        threshold = task.tune_threshold(dev.x, dev.y, *self._scoring)
-        return f"no-answer threshold {threshold:.4f}; dev {self.describe(task, dev)}"
+        if has_unanswerable(dev):
+            task.tune_threshold(dev.x, dev.y, *self._scoring)
+        return has_unanswerable(dev)
 
-    def describe(self, task, examples):
-        scores = task.score(examples.x, examples.y, *self._scoring)
-        return f"exact match {scores['exact_match']:.2f}, F1 {scores['f1']:.2f}"
+    def score(self, task, examples):
+        return task.score(examples.x, examples.y, *self._scoring)
 
-    def score(self):
-        from keras_bert_suite.data.squad_scores import score_answers
-
-        questions = self.read(self.values.input)
-        answers = self._find_answers(dict(zip(self.input_names, questions.x, strict=True)))
-        references = [row["text"] for row in questions.y]
-        predictions = [answer["text"] for answer in answers]
-        scores = score_answers(references, predictions, self.values.characters or False)
-        print_answer_scores(scores)
-        return scores, None
+    def read_texts(self):
+        values = self.values
+        if values.question is not None:
+            if is_table(values, "input"):
+                raise UsageError("--question is about one text, and the --input is a table")
+            text = "\n".join(read_lines(values.input, values.encoding))
+            return {"question": [values.question], "context": [text]}
+        if values.input.lower().endswith(".json"):
+            read = read_squad(values.input, labelled=False)
+            return {"id": read.ids, **dict(zip(self.input_names, read.x, strict=True))}
+        return super().read_texts()
 
     def predict(self, columns):
         names = self._find_columns(columns)
         asked = dict(zip(self.input_names, (columns[name] for name in names), strict=True))
-        answers = self._find_answers(asked)
+        if isinstance(self.model, SavedModel):
+            answers = self._ask_saved_model(asked)
+        else:
+            answers = list(map(dataclasses.asdict, self.predict_rows(asked)))
         if self.values.format == "tsv":
             # Without the tabs and line ends of an answer.
             rows = ((" ".join(answer["text"].split()), answer["score"]) for answer in answers)
@@ -117,19 +106,10 @@ class QuestionKind(Kind):
             )
         return names
 
-    def _find_answers(self, columns):
-        """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
-        values = self.values
-        if self.saved_model is not None:
-            return self._ask_saved_model(columns)
-        answerer = open_task(values.model, self.task)
-        answers = answerer.predict(tuple(columns.values()), batch_size=values.batch_size, verbose=0)
-        return [dataclasses.asdict(answer) for answer in answers]
-
     def _ask_saved_model(self, columns):
         outputs = ("answers", "starts", "ends", "scores", "null_odds")
         rows = []
-        for batch in self.saved_model.answer(columns, self.values.batch_size):
+        for batch in self.model.answer(columns, self.values.batch_size):
             rows += zip(*(batch[name].tolist() for name in outputs), strict=True)
         names = ("start", "end", "score", "null_odds")
         return [
@@ -138,22 +118,9 @@ class QuestionKind(Kind):
         ]
 
 
-def count_unanswerable(questions):
-    """The number of questions in `Examples` without an answer."""
-    return sum(not answers["text"] for answers in questions.y)
-
-
-def print_answer_scores(scores):
-    """Prints the scores of `score_answers`."""
-    titles = {"has_answer": "with an answer", "no_answer": "without an answer"}
-    rows = [*((title, scores[name]) for name, title in titles.items() if name in scores)]
-    print_table(
-        ["questions", "exact match", "F1", "number"],
-        (
-            [title, f"{row['exact_match']:.2f}", f"{row['f1']:.2f}", row["questions"]]
-            for title, row in [*rows, ("all", scores)]
-        ),
-    )
+def has_unanswerable(questions):
+    """Whether `Examples` have a question without an answer."""
+    return any(not answers["text"] for answers in questions.y)
 
 
 def _round(answer):

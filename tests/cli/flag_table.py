@@ -58,11 +58,11 @@ PAIRS = "--model=embed --text_column=text --text_pair_column=second"
 EVALUATE = [
     ("--model=regress --label_column=number", {"from_preset.preset": "regress"}),
     ("--input=other.tsv", {"read_table.path": "other.tsv", "predict.x": ["other0", "other1"]}),
-    ("--task=ner --input=types.txt", {"score.cls": "TokenClassifier"}),
-    ("--task=qa --input=squad.json", {"predict.cls": "QuestionAnswerer"}),
-    ("--task=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
-    ("--task=embed --text_column=text --text_pair_column=second", {"search.cls": "TextEmbedder"}),
-    ("--task=seq2seq", {"predict.cls": "Seq2Seq"}),
+    (NER, {"score.cls": "TokenClassifier"}),
+    ("--model=qa --input=squad.json", {"score.cls": "QuestionAnswerer"}),
+    ("--model=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
+    (PAIRS, {"score_retrieval.cls": "TextEmbedder"}),
+    ("--model=seq2seq", {"predict.cls": "Seq2Seq"}),
     ("--text_column=sentence", {"predict.x": ["sentence0", "sentence1", "sentence2"]}),
     (
         "--text_pair_column=second --model=pairs --text_column=text",
@@ -78,7 +78,7 @@ EVALUATE = [
     ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, NER),
     (
         "--label_separator=;",
-        {"score_label_sets.labels": [[True, True, False], [False, True, False]]},
+        {"score.y": [["no", "yes"], ["yes"]]},
         "--model=multilabel --input=sets.tsv",
     ),
     ("--word_column=2", {"score.rows": [["B-Y", "O"]]}, NER),
@@ -88,9 +88,11 @@ EVALUATE = [
     (
         "--negative_column=sentence",
         {
-            "search.corpus": [
-                f"{name}{row}" for name in ("second", "sentence") for row in range(3)
-            ],
+            "score_retrieval.corpus": {
+                f"{name}{row}": f"{name}{row}"
+                for name in ("second", "sentence")
+                for row in range(3)
+            },
         },
         PAIRS,
     ),
@@ -100,14 +102,14 @@ EVALUATE = [
     (*OVERWRITE, "--json=scores.json"),
     (*OVERWRITE, "--png=scores.png"),
     ("--batch_size=7", {"predict.batch_size": 7}),
-    ("--batch_size=7", {"predict.batch_size": 7}, "--model=multilabel"),
-    ("--batch_size=7", {"predict.batch_size": 7}, "--model=regress --label_column=number"),
+    ("--batch_size=7", {"score.batch_size": 7}, "--model=multilabel"),
+    ("--batch_size=7", {"score.batch_size": 7}, "--model=regress --label_column=number"),
     ("--batch_size=7", {"score.batch_size": 7}, NER),
-    ("--batch_size=7", {"predict.batch_size": 7}, QA),
+    ("--batch_size=7", {"score.batch_size": 7}, "--model=qa --input=squad.json"),
     ("--answer_errors=skip", {"read_squad.errors": "skip"}, QA),
-    ("--characters=korquad", {"score_answers.characters": "korquad"}, QA),
+    ("--characters=korquad", {"score.characters": "korquad"}, QA),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=choice --input=swag.csv"),
-    ("--batch_size=7", {"search.batch_size": 7}, PAIRS),
+    ("--batch_size=7", {"score_retrieval.batch_size": 7}, PAIRS),
     (
         "--batch_size=7",
         {"predict.batch_size": 7},
@@ -144,11 +146,11 @@ def read_table_by(file):
 
 PREDICT = [
     ("--model=regress", {"from_preset.preset": "regress"}),
-    ("--task=ner --format=jsonl", {"predict.cls": "TokenClassifier"}),
-    ("--task=qa --input=squad.json", {"predict.cls": "QuestionAnswerer"}),
-    ("--task=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
-    ("--task=embed --format=jsonl", {"predict.cls": "TextEmbedder"}),
-    ("--task=seq2seq", {"predict.cls": "Seq2Seq"}),
+    ("--model=ner --format=jsonl", {"predict.cls": "TokenClassifier"}),
+    ("--model=qa --input=squad.json", {"predict.cls": "QuestionAnswerer"}),
+    ("--model=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
+    ("--model=embed --format=jsonl", {"predict.cls": "TextEmbedder"}),
+    ("--model=seq2seq", {"predict.cls": "Seq2Seq"}),
     ("--input=more.txt", {"predict.x": ["more"]}),
     ("--question=who? --model=qa", {"predict.x": [["who?"], ["a good film\na dull plot"]]}),
     (
@@ -178,14 +180,10 @@ PREDICT = [
     ),
 ]
 
-#: A message. The flag is known so that this can be said.
-NO_PAIRS = "--text_pair_column has no meaning here: each text has a vector"
-
 EMBED_TEXTS = [
     ("--model=other_embed", {"from_preset.preset": "other_embed"}),
     ("--input=more.txt", {"predict.x": ["more"]}),
     *read_table_by("--input=train.tsv"),
-    ("--text_pair_column=second --text_column=text --input=train.tsv", NO_PAIRS),
     ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
     ("--output=other.npy", {"put_in_place.path": "other.npy"}),
     OVERWRITE,
@@ -196,7 +194,6 @@ SEARCH = [
     ("--model=other_embed", {"from_preset.preset": "other_embed"}),
     ("--corpus=more.txt", {"search.corpus": ["more"]}),
     *read_table_by("--corpus=train.tsv"),
-    ("--text_pair_column=second --text_column=text --corpus=train.tsv", NO_PAIRS),
     ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
     ("--vectors=vectors.npy", {"search.corpus": [[1.0, 2.0], [3.0, 4.0]]}),
     ("--query=film --query=plot --queries=", {"search.queries": ["film", "plot"]}),
@@ -205,8 +202,6 @@ SEARCH = [
     ("--format=jsonl", {"printed.begins": '{"query":'}),
     ("--batch_size=7", {"search.batch_size": 7}),
 ]
-
-ONNX = "--format=onnx --precision=int8 --calibration="
 
 EXPORT = [
     ("--model=regress", {"from_preset.preset": "regress"}),
@@ -230,16 +225,10 @@ EXPORT = [
         "--format=onnx --precision=int8",
     ),
     (
-        "--text_column=sentence",
-        {"export_onnx.calibration_texts": ["sentence0", "sentence1", "sentence2"]},
-        ONNX + "train.tsv",
+        "--calibration=train.tsv",
+        {"export_onnx.calibration_texts": ["text0", "text1", "text2"]},
+        "--format=onnx --precision=int8",
     ),
-    (
-        "--text_pair_column=sentence --text_column=second",
-        {"read_columns.columns": ["second", "sentence"]},
-        ONNX + "train.tsv",
-    ),
-    *read_table_by(ONNX + "train.tsv"),
     OVERWRITE,
     (*OVERWRITE, "--format=onnx --output=onnx"),
 ]

@@ -12,12 +12,12 @@ import torch.distributed.run
 from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
-from keras_bert_cli import kinds, plots, predict, search, table_flags
-from keras_bert_cli.kinds import choice, ner, qa
+from keras_bert_cli import kinds, plots, search, table_flags
+from keras_bert_cli.kinds import choice, classify, ner, qa, seq2seq
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import label_scores, squad_scores, tag_schemes
+from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.tasks.answers.questions import Answer
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
@@ -27,10 +27,9 @@ LABEL_NAMES = ["no", "yes"]
 
 #: Functions that do their work. Their arguments are noted.
 SPIED = (
-    *((keras.utils, "set_random_seed"), (label_scores, "score_label_sets")),
+    *((keras.utils, "set_random_seed"), (qa, "read_lines"), (qa, "read_squad")),
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
-    *((search, "read_lines"), (predict, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
-    *((qa, "read_squad"), (predict, "read_squad"), (squad_scores, "score_answers")),
+    *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
@@ -119,6 +118,9 @@ def to_plain(value):
 class Task:
     """Stands in for a task of a class. Its methods note their arguments, and compute nothing."""
 
+    #: So that `isinstance` takes it for a task of the class.
+    __class__ = property(lambda self: self.cls or Task)
+
     def __init__(self, cls, calls, **attributes):
         tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
         self.cls, self.calls, self.name = cls, calls, "task"
@@ -143,7 +145,7 @@ class Task:
     def _answer(self, name, texts=None, *args):
         if name in ("save", "save_to_preset"):
             return make_model(texts)
-        if name in ("evaluate", "score"):
+        if name in ("evaluate", "score", "score_retrieval"):
             is_tagger = issubclass(self.cls, (kbs.TokenClassifier, kbs.EntitySpanClassifier))
             return {**FIGURES, "types": {}} if is_tagger else FIGURES
         if name == "predict":
@@ -154,8 +156,9 @@ class Task:
             return [[] for _ in texts]
         if name == "serve":
             rows = len(args[0])
-            outputs = {"label_ids": (rows,), "scores": (rows, 1)}
-            outputs |= dict.fromkeys(("probabilities", "is_label"), (rows, len(self.label_names)))
+            outputs = {"label_ids": (rows,), "scores": (rows, 1), "choices": (rows,)}
+            names = ("probabilities", "is_label", "embedding")
+            outputs |= dict.fromkeys(names, (rows, len(self.label_names)))
             return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}
         return {"count_params": 0, "tune_threshold": 0.0, "make_masked_lm": self}.get(name)
 
@@ -193,8 +196,8 @@ class Batches(list):
 class SavedModel:
     """Stands in for a SavedModel of `SERVED`, and notes how it is asked."""
 
-    def __init__(self, path, calls):
-        self.outputs, self.calls = SERVED[Path(path).name], calls
+    def __init__(self, path):
+        self.outputs = SERVED[Path(path).name]
         self.output_names, self.input_names = list(self.outputs), ["text"]
 
     def answer(self, columns, batch_size):
@@ -265,8 +268,9 @@ def replace_library(monkeypatch, calls):
         replace(kbs, name, lambda task, path, **options: make_model(path))
     for name in ("hugging_face", "google_tf1", "keras_hub", "sentence_transformers"):
         replace(checkpoints, f"save_{name}", lambda model, path, **options: make_model(path))
-    for module in (kinds, kinds.kind):
-        monkeypatch.setattr(module, "SavedModel", functools.partial(SavedModel, calls=calls))
+    SavedModel.calls = calls
+    for module in (kinds, kinds.kind, ner, qa, classify, seq2seq):
+        monkeypatch.setattr(module, "SavedModel", SavedModel)
 
 
 def make_saved_model(path):

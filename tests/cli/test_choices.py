@@ -72,13 +72,14 @@ def test_wrong_rows(choosing, run, workshop, tmp_path):
     (tmp_path / "wrong.csv").write_text(
         (choosing / "dev.csv").read_text(encoding="utf-8").replace(",3\n", ",4\n", 1), "utf-8"
     )
+    (tmp_path / "train.txt").touch()
     evaluate = ("evaluate", "--model", choosing / "chooser.keras", "--input")
     for arguments, message in (
         ((tmp_path / "wrong.csv",), "the label is '4', wanted 0, 1, 2 or 3"),
         ((workshop / "train.tsv",), "has no column 'sent1'"),
         ((choosing / "dev.csv", "--text_column=sent1"), "--text_column is for other tables"),
         (
-            (choosing / "train.txt",),
+            (tmp_path / "train.txt",),
             "neither a .tsv nor a .csv",
         ),
     ):

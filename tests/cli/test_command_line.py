@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import keras
@@ -74,6 +75,10 @@ def test_examples_are_command_lines():
         (["--backend=jax", "predict"], "unknown command '--backend=jax'"),
         (["predict", "--model=a", "--batch=3"], "unrecognized arguments: --batch=3"),
         (["finetune", "--epochs=some"], "argument --epochs: invalid int value: 'some'"),
+        (
+            ["pretrain", "--ngram_shares=1,x"],
+            "invalid list of float value: '1,x'",
+        ),
         (["finetune", "--epochs=0"], "argument --epochs: wanted a number from 1"),
         (["finetune", "--learning_rate=-1"], "wanted a number from 0 to 1, got -1"),
         (["finetune", "--learning_rate=nan"], "wanted a number from 0 to 1, got nan"),
@@ -85,7 +90,7 @@ def test_examples_are_command_lines():
         (["predict", "--backend=caffe"], "argument --backend: invalid choice: 'caffe'"),
         (["predict", "--model=a", "b.txt"], "unrecognized arguments: b.txt"),
         (["pretrain", "--corpus=a", "--output=b"], "arguments are required: --steps"),
-        (["predict", "--model=a", "--text_column=t"], "need an --input ending in .tsv or .csv"),
+        (["predict", "--model=a", "--text_column=t"], "needs an --input ending in .tsv or .csv"),
     ],
 )
 def test_wrong_command_lines(run, arguments, message):
@@ -114,23 +119,22 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
     (tmp_path / "saved/1/saved_model.pb").touch()
     (tmp_path / "run/model").mkdir(parents=True)
     (tmp_path / "run/model/config.json").touch()
-    (tmp_path / "model.keras").touch()
-    (tmp_path / "pairs").mkdir()
-    (tmp_path / "pairs/config.json").touch()
-    task = {"class_name": "TextClassifier", "config": {"input_names": ["premise", "hypothesis"]}}
-    (tmp_path / "pairs/task.json").write_text(json.dumps(task))
+    zipfile.ZipFile(tmp_path / "model.keras", "w").close()
+    (tmp_path / "cut.keras").touch()
     train, checkpoint = workshop / "train.tsv", workshop / "checkpoint"
     finetune = ["finetune", f"--checkpoint={checkpoint}", f"--train={train}", "--output=x"]
     pretrain = ["pretrain", "--corpus=shards", "--steps=10", "--output=x"]
     lines = [
         (["predict", "--model=absent"], "absent does not exist"),
         (["predict", "--model=saved"], "saved holds no model. Pass the folder that directly"),
+        (["predict", "--model=cut.keras"], "cut.keras is damaged, or was not written by Keras"),
+        (
+            ["evaluate", "--model=saved/1", f"--input={train}"],
+            "saved/1 is a SavedModel",
+        ),
         (["predict", "--model=model.keras", "--input=absent.txt"], "absent.txt: No such file"),
-        (["predict", "--model=model.keras", f"--input={train}"], "no column 'text'"),
         (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),
         (["export", "--model=absent", "--output=y"], "absent does not exist"),
-        (["predict", "--model=pairs", f"--input={train}"], "no column 'premise'"),
-        (["evaluate", "--model=pairs", f"--input={train}"], "no column 'premise'"),
         (["fill-mask", "--model=run", "--text=x"], "run holds no model. Pass"),
         (["pretrain", "--corpus=absent", "--output=y", "--steps=1"], "absent holds no finished"),
         ([*pretrain, "--checkpoint=run"], "run holds no model"),

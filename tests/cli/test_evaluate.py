@@ -31,7 +31,7 @@ def test_scores(run, finetuned, workshop, tmp_path):
         figures = [f"{row[i]:.4f}" for row in expected[:3]]
         row = next(line for line in out.splitlines() if line.startswith(f"│ {name}"))
         assert [cell.strip() for cell in row.split("│")[2:-1]] == [*figures, str(expected[3][i])]
-    assert out.startswith(f"accuracy {accuracy_score(labels, predicted):.4f}, macro F1 ")
+    assert out.startswith(f"rows 32, accuracy {accuracy_score(labels, predicted):.4f}, macro_f1 ")
     assert imread(tmp_path / "matrix.png").std() > 0.05
     assert list_files(tmp_path) == ["a", "a/scores.json", "matrix.png"]
     status, _, err = run(*arguments)
@@ -42,7 +42,7 @@ def test_scores(run, finetuned, workshop, tmp_path):
     ("flags", "message"),
     [
         ({"input": "absent.tsv"}, "absent.tsv: No such file or directory"),
-        ({"input": "strange.tsv"}, "line 3: the label 'maybe' does not occur in model.keras, "),
+        ({"input": "strange.tsv"}, "strange.tsv: Label 'maybe' at row 1 is not one"),
         ({"input": "strange.tsv", "label_column": "class"}, "no column 'class'"),
         ({"model": "absent.keras"}, "absent.keras does not exist"),
         ({"json": "strange.tsv"}, "strange.tsv exists already"),

@@ -9,21 +9,16 @@ pytest.importorskip("tensorflow_text")
 
 
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_is_asked(run, saved, finetuned, workshop, tmp_path):
-    """It answers as the model does, by `predict` and by `evaluate`."""
-    models = (finetuned / "model.keras", saved)
+def test_a_saved_model_is_asked(run, saved, finetuned, tmp_path):
+    """It answers as the model does."""
     (tmp_path / "texts.txt").write_text("a good film\nit was awful , not good\n\na dull plot\n")
-    for arguments in (
-        ("predict", "--input", tmp_path / "texts.txt", "--batch_size=3"),
-        ("evaluate", "--input", workshop / "dev.tsv", "--text_column=sentence"),
-    ):
-        wanted, got = (run(*arguments, "--model", model) for model in models)
-        assert wanted[::2] == got[::2] == (0, "")
-        rows = [[line.split("\t") for line in out.splitlines()] for out in (wanted[1], got[1])]
-        assert [row[0] for row in rows[0]] == [row[0] for row in rows[1]]
-        if arguments[0] == "predict":
-            figures = ([float(row[1]) for row in lines[1:]] for lines in rows)
-            assert next(figures) == pytest.approx(next(figures), abs=2e-6)
+    arguments = ("predict", "--input", tmp_path / "texts.txt", "--batch_size=3", "--model")
+    wanted, got = (run(*arguments, model) for model in (finetuned / "model.keras", saved))
+    assert wanted[::2] == got[::2] == (0, "")
+    rows = [[line.split("\t") for line in out.splitlines()] for out in (wanted[1], got[1])]
+    assert [row[0] for row in rows[0]] == [row[0] for row in rows[1]]
+    figures = ([float(row[1]) for row in lines[1:]] for lines in rows)
+    assert next(figures) == pytest.approx(next(figures), abs=2e-6)
     table = tmp_path / "pairs.tsv"
     table.write_text("a\tb\na good film\tit was awful\n")
     flags = ("--input", table, "--text_column=a", "--text_pair_column=b")
@@ -99,13 +94,13 @@ def test_int8(run, finetuned, tmp_path):
     pytest.importorskip("tf2onnx")
     model = ["export", "--model", finetuned / "model.keras"]
     (tmp_path / "texts.txt").write_text("a good film\nit was awful\n" * 10)
-    (tmp_path / "texts.tsv").write_text("sentence\n" + "a good film\nit was awful\n" * 10)
+    (tmp_path / "texts.tsv").write_text("text\n" + "a good film\nit was awful\n" * 10)
     onnx = [*model, "--format=onnx", "--output"]
     int8 = ["--precision=int8", "--calibration", tmp_path / "texts.txt"]
     status, out, err = run(*onnx, tmp_path / "lines", *int8)
     assert (status, err) == (0, "") and out.endswith(f"wrote {tmp_path / 'lines'}\n")
     int8[-1] = tmp_path / "texts.tsv"
-    assert run(*onnx, tmp_path / "table", *int8, "--text_column=sentence")[0] == 0
+    assert run(*onnx, tmp_path / "table", *int8)[0] == 0
     assert count_integers(tmp_path / "lines") == count_integers(tmp_path / "table") > 0
 
 
@@ -121,7 +116,6 @@ def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
         (["--format=onnx", "--calibration=texts.txt"], "--calibration is for --precision int8"),
         (["--format=onnx", "--inputs=text"], "--inputs is for --format saved_model, got onnx"),
         (["--format=litert", "--max_batch_size=2"], "is for --format saved_model, got litert"),
-        (["--text_column=sentence"], "--text_column is for the texts of --calibration"),
     ):
         status, _, err = run(*model, "--output", tmp_path / "no", *flags)
         assert status == 2 and message in err

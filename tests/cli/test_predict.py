@@ -2,11 +2,13 @@
 
 import io
 import json
+import shutil
 
 import keras
 import numpy as np
 import pytest
 from cli.small_files import list_files
+from safetensors.numpy import load_file, save_file
 
 TEXTS = ["a good film", "it was awful , not good", "", "a [bold]dull[/bold] plot"]
 
@@ -133,7 +135,7 @@ def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
     model = ["--model", finetuned / "model.keras"]
     columns = ["--input", table, "--text_column=a", "--text_pair_column=b"]
     status, _, err = run("predict", *model, *columns)
-    assert status == 1 and "with rows of 1 texts, text, and got rows of 2, a, b. Leave out" in err
+    assert status == 1 and "with rows of 1 texts, text, and got rows of 2, a, b. Name" in err
     status, _, err = run("export", *model, "--output", tmp_path / "1", "--inputs=a,b")
     assert status == 1 and "trained with rows of 1 texts, text, and inputs=" in err
 
@@ -154,8 +156,9 @@ def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
         ({"model": "absent"}, "absent does not exist"),
         ({"model": "texts.keras"}, "texts.keras is damaged, or was not written by Keras"),
         ({"model": "cut.keras"}, "cut.keras is damaged"),
-        ({"model": "other.keras"}, "other.keras holds a Sequential, wanted a TextClassifier"),
-        ({"model": "checkpoint"}, "checkpoint has no head, such as a classification layer"),
+        ({"model": "other.keras"}, "other.keras holds a Sequential, wanted a task"),
+        ({"model": "checkpoint"}, "checkpoint holds only an encoder, wanted a model with a head"),
+        ({"model": "unknown"}, "unknown holds an encoder with the head my_scorer, wanted a model"),
         ({"input": "empty.txt"}, "empty.txt is empty"),
         ({"input": "absent.txt"}, "absent.txt: No such file or directory"),
         ({"input": "table.tsv"}, "table.tsv has no column 'text'"),
@@ -168,6 +171,10 @@ def test_bad_input(run, finetuned, workshop, tmp_path, monkeypatch, flags, messa
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "table.tsv").write_text("film\na\n")
     (tmp_path / "checkpoint").symlink_to(workshop / "checkpoint")
+    shutil.copytree(workshop / "checkpoint", tmp_path / "unknown")
+    tensors = load_file(tmp_path / "unknown/model.safetensors")
+    tensors["my_scorer.weight"] = np.zeros((1, 16), "float32")
+    save_file(tensors, tmp_path / "unknown/model.safetensors")
     model = (finetuned / "model.keras").read_bytes()
     (tmp_path / "model.keras").write_bytes(model)
     (tmp_path / "cut.keras").write_bytes(model[: len(model) // 2])

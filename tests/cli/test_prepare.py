@@ -43,11 +43,11 @@ def test_writes_what_the_function_writes(run, workshop):
     counts = f"40 documents, {sum(map(len, DOCUMENTS))} sentences, {corpus.manifest['tokens']:,} "
     assert f"{counts}tokens, 0.00% of them unknown\n" in out
     shards = len(corpus.manifest["shards"])
-    assert f"\n{shards} shards, " in out and " bytes a token; 0.0 MB in " in out
+    assert f"\n{shards} shards, " in out and " bytes a token\n" in out
     assert out.endswith("wrote out/shards\n")
 
     status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1")
-    assert (status, err) == (0, "") and "0.0 MB (0.0 MB were done before) in " in out
+    assert (status, err) == (0, "") and f"{shards} shards" in out
     assert read_folder(workshop / "out" / "shards") == read_folder(workshop / "ours")
 
 
@@ -58,12 +58,12 @@ def test_writes_what_the_function_writes(run, workshop):
         (["--vocab=absent.txt"], 1, "absent.txt: No such file"),
         (["--text_key=txt"], 1, "b.jsonl, line 1: wanted an object with a string under 'txt'"),
         (["--output=corpus"], 1, "corpus holds files already"),
-        (["--workers=0"], 2, "--workers=0"),
-        (["--format=xml"], 2, "--format=xml"),
-        (["--slice_mb=-1"], 2, "--slice_mb=-1"),
+        (["--workers=0"], 2, "--workers: wanted a number from 1"),
+        (["--format=xml"], 2, "--format: invalid choice: 'xml'"),
+        (["--slice_mb=-1"], 2, "--slice_mb: wanted a number from 1e-06"),
         (["--encoding=utf-16"], 1, "Convert other files to UTF-8, for example with iconv"),
-        (["--errors=ignore"], 2, "--errors=ignore"),
-        (["--on_error=warn"], 2, "--on_error=warn"),
+        (["--errors=ignore"], 2, "--errors: invalid choice"),
+        (["--on_error=warn"], 2, "--on_error: invalid choice"),
     ],
 )
 def test_bad_arguments(run, workshop, changes, status, message):
