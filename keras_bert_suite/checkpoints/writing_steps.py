@@ -91,11 +91,12 @@ def check_rules(tokenizer, settings, owner):
     for config in (got, usual):
         if config.get("strip_accents", False) is None:
             config["strip_accents"] = tokenizer.lowercase
-    kept = (*settings, "name", "dtype", "trainable", "config_file")
-    names = [n for n in usual if n not in kept]
-    wrong = [f"{n}={got[n]!r}" for n in names if got[n] != usual[n]]
+    # Each library has a limit of its own for the length of a word.
+    kept = (*settings, "name", "dtype", "trainable", "config_file", "max_word_length")
+    names = [n for n in {**usual, **got} if n not in kept]
+    wrong = [f"{n}={got[n]!r}" for n in names if got[n] != usual.get(n)]
     if wrong:
-        wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
+        wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual.get(n) is not None)
         raise ValueError(
             f"{owner} cannot hold {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
             "`save_hugging_face`, or `model.save`."

@@ -67,6 +67,9 @@ class CachedEngine(ABC):
 class GraphEngine(ABC):
     """An engine of TensorFlow ops, for texts of any rank, dense or ragged."""
 
+    #: Table of the characters that are normalized to have a space on both sides, or None.
+    spaced: str | None = None
+
     def tokenize(self, inputs):
         """Texts -> ids, int32, ragged, of one rank more. The ids of a scalar are a dense vector."""
         return _map_rows(lambda texts: (self._tokenize_rows(texts),), inputs)[0]
@@ -82,6 +85,21 @@ class GraphEngine(ABC):
     @abstractmethod
     def _tokenize_rows_with_offsets(self, texts):
         """Texts (B,) -> (ids, starts, ends, word_starts), ragged (B, None)."""
+
+    def normalize_with_places(self, texts):
+        """Normalizes texts as before added tokens are found.
+
+        Texts (B,) -> (normalized texts; for each of their bytes where it begins, and where it ends
+        in the text, int64, ragged (B, None)).
+        """
+        import tensorflow as tf
+
+        begins = tf.ragged.range(tf.cast(tf.strings.length(texts), tf.int64))
+        return texts, begins, begins + 1
+
+    def normalize_token(self, content):
+        """str -> str, as `normalize_with_places` does."""
+        return content
 
 
 def _map_rows(function, inputs):
@@ -101,3 +119,53 @@ def _map_rows(function, inputs):
         inputs = tf.RaggedTensor.from_tensor(inputs, ragged_rank=inputs.shape.rank - 1)
     inputs = inputs.with_row_splits_dtype(tf.int64)
     return tuple(inputs.with_flat_values(rows) for rows in function(inputs.flat_values))
+
+
+def drop_invalid(texts):
+    """Texts without the bytes that are not UTF-8."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="ignore", replace_control_characters=False
+    )
+
+
+def place_in(texts, clean, offsets):
+    """Offsets into texts without invalid bytes -> into the texts with them, ragged (B, None)."""
+    import tensorflow as tf
+
+    def list_places(strings):
+        """Ragged (B, None): where each character begins, and where the text ends."""
+        _, places = tf.strings.unicode_decode_with_offsets(strings, "UTF-8", errors="ignore")
+        length = tf.cast(tf.strings.length(strings), tf.int64)
+        return tf.concat([places, length[:, None]], axis=1)
+
+    # The positions of the rows one after the other, ascending.
+    length = tf.cast(tf.strings.length(clean), tf.int64)
+    base = tf.cumsum(length + 1, exclusive=True)
+    known = list_places(clean)
+    known = known.values + tf.gather(base, known.value_rowids())
+    wanted = offsets.values + tf.gather(base, offsets.value_rowids())
+    places = tf.gather(list_places(texts).values, tf.searchsorted(known, wanted))
+    return offsets.with_values(places)
+
+
+def list_ends(origins):
+    """Where each byte of normalized rows ends in its text.
+
+    Args:
+        origins: int64, ragged (B, None): for each byte of a normalized row the byte that it came
+            from, and at the end of each row where the last one ends. All bytes of a changed
+            character have the place of its first byte, so each ends at the next different place.
+
+    Returns:
+        int64 (T,), for each value of `origins`; for the last of each row it says nothing.
+    """
+    import tensorflow as tf
+
+    origin, rows = origins.values, origins.value_rowids()
+    is_new = (origin[1:] != origin[:-1]) | (rows[1:] != rows[:-1])
+    is_new = tf.concat([[True], is_new], axis=0)[: tf.size(origin)]
+    rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
+    distinct = tf.concat([tf.boolean_mask(origin, is_new), [0]], axis=0)
+    return tf.gather(distinct, rank + 1)

@@ -13,6 +13,13 @@ from keras_hub.tokenizers import Tokenizer
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.tokenizers.added_tokens import (
+    AddedToken,
+    EagerAddedTokens,
+    check_ids,
+    read_added_tokens,
+)
+from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
@@ -39,6 +46,9 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
             None is the token of `default_tokens`.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        added_tokens: list of tokens that are found in a text before it is split, see `add_tokens`.
+            Each is a str, or a dict with "content" and other attributes of `AddedToken`. The id of
+            a token of the vocabulary stays. The others have the ids after it, in their order.
         dtype: "int32", as every Keras layer has one.
     """
 
@@ -57,6 +67,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     padding_side = "right"
     #: bool, whether a Chinese character is a token of its own, so that tokens make words.
     has_cjk_pieces = True
+    #: bool, whether spaces become tokens or parts of tokens that depend on where they are.
+    keeps_spaces = False
     #: The names of the tokenizer's files.
     asset_names: tuple[str, ...] = ()
     #: str, a regular expression of Python and of RE2 for words that are no text, or None.
@@ -72,6 +84,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         end_token: str | None = None,
         pad_token: str | None = None,
         mask_token: str | None = None,
+        added_tokens: Sequence[str | dict[str, Any]] = (),
         dtype: str = "int32",
         name: str | None = None,
         **kwargs: Any,
@@ -90,6 +103,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self.end_token = end_token or end
         self.pad_token = pad_token or pad
         self.mask_token = mask_token or mask
+        self.added_tokens = self._read_added_tokens(added_tokens)
         self.file_assets = list(self.asset_names)
 
     @classmethod
@@ -124,6 +138,43 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return _restore_tokenizer(
             type(self), {**config, "lowercase": lowercase}, self._checked_vocabulary()
         )
+
+    def add_tokens(self, tokens: Sequence[str | dict[str, Any]], special: bool = False) -> int:
+        """Adds tokens that are found in a text before it is split: domain words, markers.
+
+        ```python
+        tokenizer.add_tokens(["[E1]", "[/E1]"], special=True)
+        backbone = backbone.resize_vocabulary(tokenizer.vocabulary_size(), seed=0)
+        ```
+
+        A text cannot hold the special tokens of the tokenizer, such as [SEP]. But it can hold added
+        tokens, also those that are `special`.
+
+        Args:
+            tokens: list of str, or of dict with "content" and the other attributes of
+                `AddedToken`: "special", "single_word" (not within words), "lstrip", "rstrip"
+                (with the spaces beside it), "normalized" (found after the text was lowered).
+            special: bool, for tokens that are given as str: whether they are markers, which are
+                found as they are written.
+
+        Returns:
+            int, how many ids are new.
+
+        Raises:
+            ValueError: if a token is empty, is there twice, or is a special token.
+        """
+        if isinstance(tokens, str):
+            tokens = [tokens]
+        new = [{"content": t, "special": special} if isinstance(t, str) else t for t in tokens]
+        read = [AddedToken.read(token) for token in new]
+        before = self.vocabulary_size()
+        self.added_tokens = self._read_added_tokens([*self.added_tokens, *read])
+        self._use_vocabulary(self._vocabulary)
+        return self.vocabulary_size() - before
+
+    def _read_added_tokens(self, tokens):
+        control = (self.unknown_token, self.start_token, self.end_token, self.pad_token)
+        return read_added_tokens(tokens, (*control, self.mask_token))
 
     @abstractmethod
     def set_vocabulary(self, vocabulary: Any) -> None:
@@ -253,25 +304,27 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def get_vocabulary(self) -> list[str]:
         """The tokens in the order of their ids, list of str."""
-        return list(self._checked_vocabulary().tokens)
+        self._checked_vocabulary()
+        return list(self._tokens)
 
     def vocabulary_size(self) -> int:
-        return len(self._checked_vocabulary().tokens)
+        self._checked_vocabulary()
+        return len(self._tokens)
 
     def id_to_token(self, id: int) -> str:
-        tokens = self._checked_vocabulary().tokens
-        if not 0 <= id < len(tokens):
-            raise ValueError(f"`id` must be from 0 to {len(tokens) - 1}. Received: id={id}.")
-        return tokens[id]
+        size = self.vocabulary_size()
+        if not 0 <= id < size:
+            raise ValueError(f"`id` must be from 0 to {size - 1}. Received: id={id}.")
+        return self._tokens[id]
 
     def token_to_id(self, token: str) -> int:
         vocabulary = self._checked_vocabulary()
-        if token not in vocabulary.ids:
+        if token not in self._ids:
             raise ValueError(
                 f"{token!r} is not a piece of the {vocabulary.source}. A word that is no single "
                 "piece has no id of its own: use `tokenize`."
             )
-        return vocabulary.ids[token]
+        return self._ids[token]
 
     @property
     def special_tokens(self) -> list[str]:
@@ -284,8 +337,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     @property
     def special_token_ids(self) -> list[int]:
         """The ids of `special_tokens`, in the same order."""
-        ids = self._checked_vocabulary().ids
-        return [ids[token] for token in self.special_tokens]
+        self._checked_vocabulary()
+        return [self._ids[token] for token in self.special_tokens]
 
     @property
     def row_template(self) -> RowTemplate:
@@ -296,6 +349,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         """bool (V,), the ids of tokens that text may become. Random tokens are drawn from them."""
         ordinary = np.ones(self.vocabulary_size(), bool)
         ordinary[self.special_token_ids] = False
+        ordinary[[self._ids[t.content] for t in self.added_tokens if t.special]] = False
         return ordinary
 
     def asset_contents(self) -> dict[str, bytes]:
@@ -329,14 +383,27 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
             **super().get_config(),
             **dict.fromkeys(self._file_arguments),
             **{name: getattr(self, name) for name in (*SPECIAL_TOKENS, *self.rules)},
+            # The configuration of a tokenizer without such tokens stays as it was.
+            **({"added_tokens": self._describe_added_tokens()} if self.added_tokens else {}),
         }
+
+    def _describe_added_tokens(self):
+        return [token.describe() for token in self.added_tokens]
 
     def _use_vocabulary(self, vocabulary):
         """Sets the vocabulary, None for none, and the ids of the special tokens."""
         if vocabulary is not None:
             needed = ("unknown_token", "start_token", "end_token", "pad_token")
             _check_special_tokens(vocabulary, {name: getattr(self, name) for name in needed})
-        ids = {} if vocabulary is None else vocabulary.ids
+        self._tokens, self._ids = (), {}
+        if vocabulary is not None:
+            contents = [token.content for token in self.added_tokens]
+            new = [content for content in contents if content not in vocabulary.ids]
+            self._tokens = (*vocabulary.tokens, *new)
+            places = range(len(vocabulary.tokens), len(self._tokens))
+            self._ids = {**vocabulary.ids, **dict(zip(new, places, strict=True))}
+            check_ids(self.added_tokens, self._ids)
+        ids = self._ids
         self.unknown_token_id = ids.get(self.unknown_token)
         self.start_token_id = ids.get(self.start_token)
         self.end_token_id = ids.get(self.end_token)
@@ -360,12 +427,36 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def _eager_engine(self):
         if "eager" not in self._engines:
-            self._engines["eager"] = self.eager_engine(*self._engine_arguments())
+            engine = self.eager_engine(*self._engine_arguments())
+            self._engines["eager"] = self._with_added_tokens(engine)
         return self._engines["eager"]
+
+    def _find_added(self):
+        """The ids of the added tokens."""
+        return [self._ids[token.content] for token in self.added_tokens]
+
+    def _with_added_tokens(self, engine):
+        if not self.added_tokens:
+            return engine
+        tokens = self._list_searched()
+        return EagerAddedTokens(engine, tokens, self._ids, self._make_normalizer())
+
+    def _list_searched(self):
+        """The added tokens. It cannot matter who takes spaces that become no tokens."""
+        if self.keeps_spaces:
+            return self.added_tokens
+        return [dataclasses.replace(t, lstrip=False, rstrip=False) for t in self.added_tokens]
+
+    def _make_normalizer(self):
+        """What the library `tokenizers` does to a text before it finds added tokens, or None."""
+        return None
 
     def _graph_engine(self):
         if "graph" not in self._engines:
-            self._engines["graph"] = self.graph_engine(*self._engine_arguments())
+            engine = self.graph_engine(*self._engine_arguments())
+            if self.added_tokens:
+                engine = GraphAddedTokens(engine, self._list_searched(), self._ids)
+            self._engines["graph"] = engine
         return self._engines["graph"]
 
     @abstractmethod

@@ -69,6 +69,7 @@ def test_transformers_loads_the_classifier(tmp_path, inputs, make_classifier):
     assert checkpoint.tokenizer_config == {
         "vocabulary": str(path / "vocab.txt"),
         "lowercase": False,
+        "max_word_length": 200,
     }
     assert WordPieceTokenizer(path / "vocab.txt").get_vocabulary() == PIECES
 

@@ -31,6 +31,7 @@ def fast_tokenizer(pieces=UNCASED, **normalizer):
     return {
         "model": {"type": "WordPiece", "vocab": {piece: i for i, piece in enumerate(pieces)}},
         "normalizer": {"type": "BertNormalizer", "handle_chinese_chars": True, **normalizer},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
     }
 
 
@@ -56,15 +57,16 @@ def test_case_without_any_setting(tmp_path, pieces, lowercase):
     write(tmp_path, pieces)
     expected = {"vocabulary": str(tmp_path / "vocab.txt"), "lowercase": lowercase}
     assert read_google_tokenizer(tmp_path) == expected
-    assert read_hugging_face_tokenizer(tmp_path) == expected
+    assert read_hugging_face_tokenizer(tmp_path) == {**expected, "max_word_length": 100}
 
 
 @pytest.mark.parametrize("do_lower_case", [True, False])
 def test_tokenizer_config_comes_first(tmp_path, do_lower_case):
+    config = {"do_lower_case": do_lower_case}
     write(
         tmp_path,
-        CASED if do_lower_case else UNCASED,
-        tokenizer_config={"do_lower_case": do_lower_case},
+        UNCASED,
+        tokenizer_config=config,
         tokenizer=fast_tokenizer(lowercase=not do_lower_case),
     )
     assert read_hugging_face_tokenizer(tmp_path)["lowercase"] is do_lower_case
@@ -72,8 +74,42 @@ def test_tokenizer_config_comes_first(tmp_path, do_lower_case):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_normalizer_comes_second(tmp_path, lowercase):
-    write(tmp_path, CASED if lowercase else UNCASED, tokenizer=fast_tokenizer(lowercase=lowercase))
+    pieces = UNCASED if not lowercase else [*UNCASED, "##B!"]
+    write(tmp_path, pieces, tokenizer=fast_tokenizer(pieces, lowercase=lowercase))
     assert read_hugging_face_tokenizer(tmp_path)["lowercase"] is lowercase
+
+
+def test_pieces_that_no_text_becomes(tmp_path):
+    write(tmp_path, [*CASED, "COVID"], tokenizer_config={"do_lower_case": True})
+    with pytest.warns(
+        UserWarning, match="lowercases text, but 2 pieces .* such as '##Bc', 'COVID'"
+    ):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+def test_a_vocabulary_that_is_not_that_of_tokenizer_json(tmp_path):
+    write(tmp_path, [*UNCASED[:-1], "?"], tokenizer=fast_tokenizer())
+    with pytest.raises(ValueError, match=r"have different pieces, such as '!', .*reads tokenizer"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+def test_a_class_that_config_json_names(tmp_path):
+    """As those of cl-tohoku/bert-base-japanese."""
+    (tmp_path / "vocab.txt").write_text("\n".join(UNCASED))
+    write(tmp_path, tokenizer_config={"word_tokenizer_type": "mecab", "do_lower_case": False})
+    with pytest.raises(ValueError, match="word_tokenizer_type in tokenizer_config.json is 'mecab'"):
+        read_hugging_face_tokenizer(tmp_path)
+    write(tmp_path, tokenizer_config={}, config={"tokenizer_class": "BertJapaneseTokenizer"})
+    with pytest.raises(ValueError, match="tokenizer_class .* is 'BertJapaneseTokenizer'"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+def test_files_that_contradict_each_other_about_a_token(tmp_path):
+    token = {"content": "x-y", "id": 11, "single_word": True}
+    files = {"tokenizer": {**fast_tokenizer(), "added_tokens": [token]}}
+    write(tmp_path, UNCASED, added_tokens={"x-y": 12}, **files)
+    with pytest.raises(ValueError, match=r"token 'x-y': added_tokens.json has id 12, another"):
+        read_hugging_face_tokenizer(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +177,11 @@ def test_added_tokens_come_last(tmp_path):
     fast = fast_tokenizer()
     fast["added_tokens"] = [{"content": "zork", "id": 11}, {"content": "[CLS]", "id": 2}]
     write(tmp_path, tokenizer=fast)
-    assert read_hugging_face_tokenizer(tmp_path)["vocabulary"] == [*UNCASED, "zork"]
+    found = read_hugging_face_tokenizer(tmp_path)
+    assert found["vocabulary"] == UNCASED
+    tokenizer = WordPieceTokenizer(**found)
+    assert tokenizer.get_vocabulary() == [*UNCASED, "zork"]
+    assert tokenizer.tokenize("azorka") == [5, 11, 5]
 
 
 def test_texts_that_sentence_transformers_lowercases(tmp_path):
@@ -168,7 +208,7 @@ def test_texts_that_sentence_transformers_lowercases(tmp_path):
         ({"tokenizer_config": {"do_basic_tokenize": False}}, "do_basic_tokenize"),
         ({"tokenizer_config": {"never_split": ["xx"]}}, "never_split"),
         ({"tokenizer_config": {"wordpieces_prefix": "@@"}}, "wordpieces_prefix"),
-        ({"tokenizer": fast_tokenizer(handle_chinese_chars=False)}, "tokenize_chinese_chars"),
+        ({"tokenizer": fast_tokenizer(handle_chinese_chars=False)}, "handle_chinese_chars"),
         ({"tokenizer": {**fast_tokenizer(), "model": {"type": "BPE"}}}, "model type.*'BPE'"),
         ({"tokenizer": {**fast_tokenizer(), "normalizer": {"type": "NFKC"}}}, "normalizer.*'NFKC'"),
         ({"tokenizer": {**fast_tokenizer(), "normalizer": None}}, "normalizer in"),

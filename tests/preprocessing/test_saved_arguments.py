@@ -61,9 +61,10 @@ OF_BYTE_PAIRS = {
     "merges": [merge for merge in MERGES if merge not in ("a a", "aa a")],
     "add_prefix_space": True,
     "added_tokens": ["lo", "low"],
+    "mask_takes_space": False,
     **special(*"zqdfb"),
 }
-OF_PIECES = special(*"zdfib")
+OF_PIECES = {"added_tokens": ["film"], **special(*"zdfib")}
 TOKENIZER = WordPieceTokenizer(WORDS)
 
 #: class -> (the arguments that it needs, other values than the defaults). Where a value shows only
@@ -75,6 +76,8 @@ TABLE = {
             "vocabulary": [*WORDS, "x"],
             "lowercase": False,
             "strip_accents": False,
+            "max_word_length": 3,
+            "added_tokens": ["film", {"content": "lowd", "single_word": True}],
             **special("z", "the", "a", "film", "it"),
         },
     ),
@@ -219,7 +222,8 @@ def observe(layer):
     """What a layer does, in plain types."""
     if isinstance(layer, keras_hub.tokenizers.Tokenizer):
         rows = layer.tokenize(TEXTS)
-        return [layer.get_vocabulary(), rows, layer.row_template, layer.special_token_ids]
+        parts = layer.split_at_masks(f"a {layer.mask_token} b")
+        return [layer.get_vocabulary(), rows, layer.row_template, layer.special_token_ids, parts]
     if isinstance(layer, SegmentPacker):
         texts = [*TEXTS, "a film that was good and not so bad"], [*TEXTS[::-1], "the film"]
         return {name: array.tolist() for name, array in layer.pack(*texts).items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import transformers
 
 from keras_bert_suite import WordPieceTokenizer
 
@@ -122,13 +123,26 @@ def test_line_separators_within_a_vocabulary_file_are_pieces(tmp_path):
     assert WordPieceTokenizer(str(path)).vocabulary_size() == len(SPECIAL) + 3
 
 
+def test_a_blank_line_within_a_vocabulary_file_is_an_id_without_text(tmp_path, run_engine):
+    """SimBERT's file has one."""
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "un", "", "##able", "the"]) + "\n")
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    tokenizer = WordPieceTokenizer(tmp_path / "vocab.txt")
+    assert tokenizer.vocabulary_size() == len(theirs)
+    texts = ["the unable the", "", " ", "x"]
+    wanted = theirs(texts, add_special_tokens=False)["input_ids"]
+    assert run_engine(tokenizer, texts) == wanted
+    tokenizer.save_assets(tmp_path)
+    assert WordPieceTokenizer(tmp_path / "vocab.txt").get_vocabulary() == tokenizer.get_vocabulary()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "vocab.txt is empty"),
         (b"\n\n", "vocab.txt is empty"),
         (b"[PAD]\n\xff\xfe\n", "vocab.txt is not UTF-8: .* byte 0xff"),
-        (b"[PAD]\n\n[UNK]\n", "vocab.txt holds '' at line 2"),
+        ("[PAD]\n▁good\n[UNK]\n▁film\n".encode(), "2 of the 4 pieces of .* such as '▁good'"),
         (b"[PAD]\na\n[UNK]\na\n", "vocab.txt holds pieces twice: 'a' at lines 2 and 4"),
         (b"[PAD]\n[UNK]\n[CLS]\n", r"vocab.txt of 3 pieces lacks '\[SEP\]' \(end_token\)"),
         (b"a\nb\n", "unknown_token=... or start_token=..."),

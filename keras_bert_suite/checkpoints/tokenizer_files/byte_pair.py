@@ -1,14 +1,26 @@
 """Reads the byte-pair tokenizer of a checkpoint from its files."""
 
+from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import (
+    describe_added_tokens,
+    read_added_tokens,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import (
+    check_fast_settings,
+    check_template,
+    list_steps,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
+    FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    follows_fast,
     name_missing,
     name_special_tokens,
     read_ids,
     read_settings,
     read_special_tokens,
+    refuse,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import SPECIAL_TOKENS
 from keras_bert_suite.files.messages import reading
@@ -16,19 +28,10 @@ from keras_bert_suite.files.messages import reading
 #: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says. transformers 4
 #: has a class for Longformer, too.
 _CLASSES = (
-    *("TokenizersBackend", "PreTrainedTokenizerFast"),
+    *FAST_CLASSES,
     *("LongformerTokenizerFast", "LongformerTokenizer"),
     *("RobertaTokenizerFast", "RobertaTokenizer"),
 )
-
-#: Settings of the model in tokenizer.json, each with the values that we support.
-_MODEL_SETTINGS = {
-    "dropout": (None, 0.0),
-    "ignore_merges": (None, False),
-    "byte_fallback": (None, False),
-    "continuing_subword_prefix": (None, ""),
-    "end_of_word_suffix": (None, ""),
-}
 
 _SPECIAL_TOKENS = name_special_tokens("<unk>", "<s>", "</s>", "<pad>", "<mask>")
 
@@ -54,17 +57,18 @@ def read_hugging_face_byte_pairs(directory):
     has_files = all(file.is_file() for file in files)
     if not has_files and not fast:
         raise name_missing(directory, f"vocab.json with merges.txt and no {FAST_FILE}")
-    splitter = fast.get("pre_tokenizer") or {}
-    normalizer = (FAST_FILE, "normalizer", fast.get("normalizer"), (None,))
-    check_settings(directory, "RoBERTa", (*_list_settings(config, fast), normalizer))
+    splitter = {key: v for step in list_steps(fast.get("pre_tokenizer")) for key, v in step.items()}
+    special = read_special_tokens(config, _SPECIAL_TOKENS)
+    added = _check(
+        directory, "RoBERTa", config, fast, {**dict(_SPECIAL_TOKENS.values()), **special}, 2
+    )
     if has_files:
         arguments = {"vocabulary": str(files[0]), "merges": str(files[1])}
     else:
         arguments = _read_fast(fast, directory / FAST_FILE)
-    add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
-    if add_prefix_space:
+    if _read_prefix_space(directory, config, splitter):
         arguments["add_prefix_space"] = True
-    return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
+    return {**arguments, **special, **added}
 
 
 def read_modern_bert_tokenizer(directory):
@@ -86,44 +90,57 @@ def read_modern_bert_tokenizer(directory):
     path = directory / FAST_FILE
     if not fast:
         raise name_missing(directory, FAST_FILE)
-    splitter = fast.get("pre_tokenizer") or {}
-    normalizer = fast.get("normalizer") or {}
-    added = [token for token in fast.get("added_tokens") or () if not token.get("special")]
-    # An added token that is looked for before the text is composed may be found elsewhere.
-    normalized = (True,) if normalizer else (True, False)
-    settings = (
-        *_list_settings(config, fast),
-        (FAST_FILE, "normalizer", normalizer.get("type"), (None, "NFC")),
-        *(
-            (FAST_FILE, f"{name} of {token.get('content')!r}", token.get(name, False), values)
-            for token in added
-            for name, values in (
-                *((name, (False,)) for name in ("single_word", "lstrip", "rstrip")),
-                ("normalized", normalized),
-            )
-        ),
+    splitter = {key: v for step in list_steps(fast.get("pre_tokenizer")) for key, v in step.items()}
+    special = read_special_tokens(config, SPECIAL_TOKENS)
+    added = _check(
+        directory, "ModernBERT", config, fast, {**dict(SPECIAL_TOKENS.values()), **special}, 1
     )
-    check_settings(directory, "ModernBERT", settings)
-    add_prefix_space = splitter.get("add_prefix_space", False)
     return {
         **_read_fast(fast, path),
-        "normalization": normalizer.get("type"),
-        "added_tokens": [token["content"] for token in added],
-        "add_prefix_space": add_prefix_space,
-        **read_special_tokens(config, SPECIAL_TOKENS),
+        "normalization": next((s["type"] for s in list_steps(fast.get("normalizer"))), None),
+        # transformers reads this tokenizer from tokenizer.json alone.
+        "add_prefix_space": splitter.get("add_prefix_space", False),
+        **special,
+        **added,
     }
 
 
-def _list_settings(config, fast):
-    """The settings that both kinds share, for `check_settings`. `fast` may be empty."""
-    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
-    return (
+def _check(directory, owner, config, fast, tokens, num_separators):
+    """Checks the settings that both kinds share.
+
+    Returns:
+        dict of arguments: "added_tokens", list of dict, if there are some; "mask_takes_space",
+        False, if the files say so.
+    """
+    split = config.get("split_special_tokens")
+    settings = (
         (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
-        (FAST_FILE, "model type", model.get("type"), ("BPE",) if fast else (None,)),
-        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
-        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
-        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
+        (CONFIG_FILE, "split_special_tokens", split, (None, False)),
     )
+    check_settings(directory, owner, settings)
+    check_fast_settings(directory, owner, fast)
+    edges = tokens["start_token"], tokens["end_token"]
+    check_template(directory, owner, fast, edges, num_separators, False)
+    if config.get("tokenizer_class") in FAST_CLASSES and fast:
+        steps = [step["type"] for step in list_steps(fast.get("post_processor"))]
+        if not {*steps} - {"ByteLevel"}:
+            refuse(directory, owner, FAST_FILE, "post_processor", steps, "TemplateProcessing")
+    found = read_added_tokens(directory, config, fast)
+    mask = found.get(tokens["mask_token"], config.get("mask_token"))
+    takes_space = not isinstance(mask, dict) or mask.get("lstrip", False)
+    added = describe_added_tokens(found, tokens.values())
+    arguments = {"added_tokens": added} if added else {}
+    return arguments if takes_space else {**arguments, "mask_takes_space": False}
+
+
+def _read_prefix_space(directory, config, splitter):
+    """Whether a text that begins without a space gets one. `follows_fast` says who decides."""
+    got, own = config.get("add_prefix_space"), splitter.get("add_prefix_space", False)
+    if not follows_fast(directory, config, "add_prefix_space"):
+        return bool(got)
+    setting = (CONFIG_FILE, "add_prefix_space", got, (None, own))
+    check_settings(directory, "RoBERTa", (setting,))
+    return own
 
 
 def _read_fast(fast, path):

@@ -5,6 +5,9 @@ from keras_bert_suite.files.messages import reading, shorten
 
 CONFIG_FILE, FAST_FILE = "tokenizer_config.json", "tokenizer.json"
 
+#: Hugging Face's classes that split text as tokenizer.json says.
+FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
+
 
 def name_special_tokens(unknown, start, end, pad, mask):
     """dict of Hugging Face's name of a special token -> (our name, the usual token)."""
@@ -25,15 +28,18 @@ def name_missing(directory, wanted):
     )
 
 
-def read_ids(fast, path):
+def read_ids(fast, path, control=None):
     """dict of token -> id of a tokenizer.json at `path`, with the added tokens.
+
+    `control` has the tokens that are taken of the added ones, None for all of them.
 
     Raises:
         ValueError: if the file is damaged.
     """
     with reading(path):
         ids = dict(fast["model"]["vocab"])
-        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+        added = {token["content"]: token["id"] for token in fast.get("added_tokens") or ()}
+        ids.update({t: i for t, i in added.items() if control is None or t in control})
         return ids
 
 
@@ -45,10 +51,32 @@ def read_settings(directory):
 
     Returns:
         (dict of tokenizer_config.json, dict of tokenizer.json). An absent file is an empty dict.
+        The class of the tokenizer may be in config.json.
     """
     files = directory / CONFIG_FILE, directory / FAST_FILE
     config, fast = (read_json(file) if file.is_file() else {} for file in files)
+    model = directory / "config.json"
+    named = read_json(model).get("tokenizer_class") if model.is_file() else None
+    if named is not None:
+        config.setdefault("tokenizer_class", named)
     return config, fast
+
+
+def follows_fast(directory, config, setting):
+    """Whether transformers takes a setting from tokenizer.json alone.
+
+    A class that is named for a model asks tokenizer_config.json, and has defaults of its own. The
+    class is that of the model in config.json, if no file names one. A tokenizer.json that nothing
+    stands beside is all there is.
+
+    Args:
+        directory: `pathlib.Path` of the checkpoint.
+        config: dict of tokenizer_config.json.
+        setting: str, a field of tokenizer_config.json.
+    """
+    cls = config.get("tokenizer_class")
+    alone = config.get(setting) is None and not (directory / "config.json").is_file()
+    return cls in FAST_CLASSES or (cls is None and alone)
 
 
 def check_settings(directory, owner, settings):
@@ -65,11 +93,16 @@ def check_settings(directory, owner, settings):
     """
     for file, name, got, wanted in settings:
         if got not in wanted:
-            raise ValueError(
-                f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
-                f"{name} in {file} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
-                "tokenizer of your own."
-            )
+            refuse(directory, owner, file, name, got, wanted[-1])
+
+
+def refuse(directory, owner, file, name, got, wanted):
+    """Raises a ValueError that names a setting; arguments as for `check_settings`."""
+    raise ValueError(
+        f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
+        f"{name} in {file} is {shorten(repr(got))}, wanted {wanted!r}. Pass a "
+        "tokenizer of your own."
+    )
 
 
 def read_special_tokens(config, table):

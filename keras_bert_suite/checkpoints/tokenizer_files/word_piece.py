@@ -1,27 +1,45 @@
 """Reads the WordPiece tokenizer of a checkpoint from its files, and writes tokenizers."""
 
+import warnings
+
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import (
+    describe_added_tokens,
+    describe_for_transformers,
+    read_added_tokens,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import (
+    check_fast_settings,
+    check_template,
+    list_steps,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
+    FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    follows_fast,
     name_missing,
     name_special_tokens,
     read_ids,
     read_settings,
     read_special_tokens,
+    refuse,
 )
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.messages import list_names, reading, shorten
 
 #: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
 #: transformers 4 has a class for each kind of model, also for those that have BERT's tokenizer.
 BERT_CLASSES = (
-    *("TokenizersBackend", "PreTrainedTokenizerFast"),
+    *FAST_CLASSES,
     *("DistilBertTokenizerFast", "DistilBertTokenizer"),
     *("ElectraTokenizerFast", "ElectraTokenizer"),
     *("BertTokenizerFast", "BertTokenizer"),
 )
+
+#: The characters above which a word is unknown, in transformers' classes for BERT.
+MAX_WORD_LENGTH = 100
 
 #: BERT's special tokens.
 SPECIAL_TOKENS = name_special_tokens("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
@@ -55,9 +73,11 @@ def read_google_tokenizer(directory, name="vocab.txt"):
 def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     """The tokenizer of a Hugging Face checkpoint.
 
-    `do_lower_case` of tokenizer_config.json decides whether text is lowercased, as in transformers.
-    If it is absent, the normalizer of tokenizer.json decides, and else the vocabulary. (In the last
-    case transformers lowercases, and turns every capitalised word of a cased model into [UNK].)
+    The files may contradict each other. As in transformers, a class that is named for BERT follows
+    tokenizer_config.json, with its own defaults for what is not there. Other classes follow
+    tokenizer.json. In one case we do not follow transformers: if no file says whether text is
+    lowercased, the vocabulary decides. (transformers lowercases, and turns every capitalised word
+    of a cased model into [UNK].)
 
     Args:
         directory: `pathlib.Path`.
@@ -66,44 +86,138 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     Returns:
         dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt, str, or if
         it is absent the tokens of tokenizer.json, a list of str; "lowercase", bool;
-        "strip_accents", bool, and special tokens, str, if they differ from BERT's.
+        "max_word_length", int; "strip_accents", bool, "added_tokens", list of dict, and special
+        tokens, str, if they differ from BERT's.
 
     Raises:
         FileNotFoundError: if there is neither a vocab.txt nor a tokenizer.json.
-        ValueError: if the tokenizer does not split text as BERT's does.
+        ValueError: if the tokenizer does not split text as BERT's does, or if the files contradict
+            each other in a way that versions of transformers resolve differently.
     """
     vocabulary_path = directory / "vocab.txt"
     config, fast = read_settings(directory)
     if not vocabulary_path.is_file() and not fast:
         raise name_missing(directory, "vocab.txt or tokenizer.json")
-
-    model, normalizer = fast.get("model") or {}, fast.get("normalizer") or {}
-    cleans_cjk = normalizer.get("handle_chinese_chars", True)
-    splits_cjk = config.get("tokenize_chinese_chars", cleans_cjk)
+    cls = config.get("tokenizer_class")
     settings = (
-        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *classes)),
-        (CONFIG_FILE, "tokenize_chinese_chars", splits_cjk, (True,)),
+        (CONFIG_FILE, "tokenizer_class", cls, (None, *classes)),
         (CONFIG_FILE, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
         (CONFIG_FILE, "never_split", config.get("never_split") or None, (None,)),
         (CONFIG_FILE, "wordpieces_prefix", config.get("wordpieces_prefix", "##"), ("##",)),
-        (FAST_FILE, "model type", model.get("type"), (None, "WordPiece")),
-        (FAST_FILE, "normalizer", normalizer.get("type"), ("BertNormalizer",) if fast else (None,)),
+        (CONFIG_FILE, "word_tokenizer_type", config.get("word_tokenizer_type"), (None, "basic")),
+        (CONFIG_FILE, "split_special_tokens", config.get("split_special_tokens"), (None, False)),
     )
     check_settings(directory, "BERT", settings)
-
+    check_fast_settings(directory, "BERT", fast)
+    special = read_special_tokens(config, SPECIAL_TOKENS)
+    tokens = {**dict(SPECIAL_TOKENS.values()), **special}
+    if fast:
+        _check_fast(directory, fast, tokens, cls in FAST_CLASSES)
+    added = read_added_tokens(directory, config, fast)
     if vocabulary_path.is_file():
         vocabulary, pieces = str(vocabulary_path), read_lines(vocabulary_path)
+        _check_same_pieces(directory, pieces, fast)
     else:
-        vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE)
-    lowercase = config.get("do_lower_case", normalizer.get("lowercase"))
-    lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
-    strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
-    if lowercase is False and _is_lowercased_before(directory):
-        lowercase, strip_accents = True, strip_accents or False
-    arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
-    if strip_accents not in (None, lowercase):
-        arguments["strip_accents"] = strip_accents
-    return {**arguments, **read_special_tokens(config, SPECIAL_TOKENS)}
+        vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE, tokens.values())
+    if fast and follows_fast(directory, config, "do_lower_case"):
+        rules = _read_fast_rules(directory, fast)
+    else:
+        rules = _read_class_rules(directory, config, fast, pieces)
+    if rules["lowercase"] is False and _is_lowercased_before(directory):
+        rules = {**rules, "lowercase": True, "strip_accents": rules["strip_accents"] or False}
+    if rules["strip_accents"] in (None, rules["lowercase"]):
+        del rules["strip_accents"]
+    if rules["lowercase"]:
+        _warn_of_upper_case(directory, {*pieces} - {*added})
+    added = describe_added_tokens(added, tokens.values())
+    arguments = {"vocabulary": vocabulary, **rules, **special}
+    return {**arguments, "added_tokens": added} if added else arguments
+
+
+def _check_fast(directory, fast, tokens, is_named):
+    """Checks the special tokens of a tokenizer.json. `is_named`: whether its class follows it."""
+    unknown = tokens["unknown_token"]
+    got = fast["model"].get("unk_token", unknown)
+    check_settings(directory, "BERT", ((FAST_FILE, "unk_token", got, (unknown,)),))
+    if is_named and not fast.get("post_processor"):
+        refuse(directory, "BERT", FAST_FILE, "post_processor", None, "TemplateProcessing")
+    edges = tokens["start_token"], tokens["end_token"]
+    check_template(directory, "BERT", fast, edges, 1, True)
+
+
+def _read_fast_rules(directory, fast):
+    """The rules of a tokenizer.json, which its class follows."""
+    normalizer = _read_normalizer(fast)
+    splits_cjk = normalizer.get("handle_chinese_chars", True)
+    check_settings(directory, "BERT", ((FAST_FILE, "handle_chinese_chars", splits_cjk, (True,)),))
+    return {
+        "lowercase": normalizer.get("lowercase", True),
+        "strip_accents": normalizer.get("strip_accents"),
+        "max_word_length": fast["model"].get("max_input_chars_per_word", MAX_WORD_LENGTH),
+    }
+
+
+def _read_normalizer(fast):
+    """The settings of all steps of a normalizer, dict; empty if there are none."""
+    return {
+        key: value for step in list_steps(fast.get("normalizer")) for key, value in step.items()
+    }
+
+
+def _read_class_rules(directory, config, fast, pieces):
+    """The rules of transformers' BertTokenizer, which follows tokenizer_config.json."""
+    length = config.get("max_input_chars_per_word", MAX_WORD_LENGTH)
+    wanted = fast.get("model", {}).get("max_input_chars_per_word", length)
+    splits_cjk = config.get("tokenize_chinese_chars", True)
+    settings = (
+        (CONFIG_FILE, "tokenize_chinese_chars", splits_cjk, (True,)),
+        # Version 4 of transformers takes it from the file, version 5 does not.
+        (FAST_FILE, "max_input_chars_per_word", wanted, (length,)),
+    )
+    check_settings(directory, "BERT", settings)
+    lowercase = config.get("do_lower_case")
+    if lowercase is None:
+        lowercase = _read_normalizer(fast).get("lowercase")
+        if lowercase is False:
+            raise ValueError(
+                f"The files in {directory} contradict each other: {FAST_FILE} keeps upper case, "
+                f"{CONFIG_FILE} has no do_lower_case, and transformers' BertTokenizer then "
+                f'lowercases text. Set "do_lower_case" in {CONFIG_FILE} to what the model was '
+                "trained with."
+            )
+        lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
+    return {
+        "lowercase": lowercase,
+        "strip_accents": config.get("strip_accents"),
+        "max_word_length": length,
+    }
+
+
+def _warn_of_upper_case(directory, pieces):
+    """Warns of pieces that lowercased text never becomes."""
+    lost = sorted(filter(_has_upper_case, pieces))
+    if lost:
+        warnings.warn(
+            f"The tokenizer in {directory} lowercases text, but {len(lost)} pieces of its "
+            f"vocabulary have upper case, such as {list_names(map(repr, lost[:3]))}. No text "
+            "becomes them.",
+            stacklevel=4,
+        )
+
+
+def _check_same_pieces(directory, pieces, fast):
+    """Checks that vocab.txt has the pieces of tokenizer.json, which is what transformers reads."""
+    ids = fast["model"].get("vocab") if fast else None
+    if not isinstance(ids, dict):
+        return
+    wrong = [piece for index, piece in enumerate(pieces) if ids.get(piece, index) != index]
+    wrong = wrong or sorted({*ids} - {*pieces})[:3]
+    if wrong:
+        raise ValueError(
+            f"vocab.txt and {FAST_FILE} in {directory} have different pieces, such as "
+            f"{shorten(repr(wrong[0]))}, and transformers reads {FAST_FILE} alone. Remove the one "
+            "that the model was not trained with."
+        )
 
 
 def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
@@ -140,8 +254,10 @@ def write_tokenizer(tokenizer, max_length, directory):
         max_length: int, the maximum sequence length.
         directory: `pathlib.Path`.
     """
+    added = describe_for_transformers(tokenizer)
     config = {
         **tokenizer.hugging_face_config(),
+        **({"added_tokens_decoder": added} if added else {}),
         "model_max_length": max_length,
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
@@ -165,13 +281,20 @@ def read_lines(path):
 
 def _is_lowercase(pieces):
     # isalpha is false for special tokens, also for <S> and <T> of the Chinese vocabulary.
-    words = (piece.removeprefix("##") for piece in pieces)
-    return not any(word.isalpha() and word != word.lower() for word in words)
+    return not any(map(_has_upper_case, pieces))
 
 
-def _pieces_of(fast, path):
-    """The tokens of a tokenizer.json in the order of their ids, with the added tokens."""
-    ids = read_ids(fast, path)
+def _has_upper_case(piece):
+    word = piece.removeprefix("##")
+    return word.isalpha() and word != word.lower()
+
+
+def _pieces_of(fast, path, control):
+    """The tokens of a tokenizer.json in the order of their ids, with the special ones.
+
+    The other added tokens follow these. They are no pieces of words.
+    """
+    ids = read_ids(fast, path, control)
     with reading(path):
         pieces = sorted(ids, key=ids.get)
     if not pieces or [ids[piece] for piece in pieces] != list(range(len(pieces))):

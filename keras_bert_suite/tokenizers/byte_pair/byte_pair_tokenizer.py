@@ -8,10 +8,10 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import RobertaBackbone
-from keras_bert_suite.tokenizers.byte_pair.added_tokens import check_added_tokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     BytePairVocabulary,
     byte_characters,
+    decode_bytes,
     read_first_character,
     read_last_character,
 )
@@ -56,8 +56,10 @@ class BytePairTokenizer(TextTokenizer):
         add_prefix_space: bool, whether a space is put before a text that begins without one. Its
             first word then has the same ids as in the middle of a text.
         normalization: None, or "NFC" for Unicode's canonical composition of the text.
-        added_tokens: list of str, tokens of the vocabulary that are found before the text is split
-            into words, such as runs of spaces. At each position the longest counts.
+        added_tokens: list of tokens that are found before the text is split into words, such as
+            runs of spaces; see `add_tokens`.
+        mask_takes_space: bool, whether the mask token takes the spaces before it, where `MaskedLM`
+            and `Pretrainer.fill_mask` look for it.
         unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
@@ -68,6 +70,7 @@ class BytePairTokenizer(TextTokenizer):
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False
+    keeps_spaces = True
     # The first of two spaces is a word.
     blank_words = f"[{BLANKS}]*"
     asset_names = (VOCABULARY_FILE, MERGES_FILE)
@@ -81,15 +84,16 @@ class BytePairTokenizer(TextTokenizer):
         merges: PathLike | Sequence[str] | None = None,
         add_prefix_space: bool = False,
         normalization: str | None = None,
-        added_tokens: Sequence[str] = (),
+        added_tokens: Sequence[str | dict[str, Any]] = (),
+        mask_takes_space: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(added_tokens=added_tokens, **kwargs)
         if normalization not in (None, "NFC"):
             raise ValueError(f"normalization must be None or 'NFC', got {normalization!r}.")
         self.add_prefix_space = bool(add_prefix_space)
         self.normalization = normalization
-        self.added_tokens = tuple(added_tokens)
+        self.mask_takes_space = bool(mask_takes_space)
         self.set_vocabulary(vocabulary, merges)
 
     def set_vocabulary(
@@ -104,14 +108,21 @@ class BytePairTokenizer(TextTokenizer):
                 f"A BytePairTokenizer needs vocabulary and merges, got no {lacking}. They lie "
                 "beside each other, as vocab.json and merges.txt."
             )
-        read = None if vocabulary is None else BytePairVocabulary.read(vocabulary, merges)
-        check_added_tokens(self.added_tokens, read, self.add_prefix_space)
-        self._use_vocabulary(read)
+        self._use_vocabulary(
+            None if vocabulary is None else BytePairVocabulary.read(vocabulary, merges)
+        )
 
     def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """As `tokenize_flat`, for words that are parts of a text: each has a space before it."""
         texts, _ = canonicalize_texts(words)
-        return self.tokenize_flat([f" {text}" for text in texts])
+        if not self.added_tokens:
+            return self.tokenize_flat([f" {text}" for text in texts])
+        # An added token at the beginning of a word has no space before it.
+        if "words" not in self._engines:
+            vocabulary, _, *rules = self._engine_arguments()
+            engine = self.eager_engine(vocabulary, True, *rules)
+            self._engines["words"] = self._with_added_tokens(engine)
+        return self._engines["words"].tokenize_flat(texts)
 
     def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of tokens that begin with no space, punctuation or CJK character.
@@ -120,31 +131,38 @@ class BytePairTokenizer(TextTokenizer):
         without spaces would then be one word, and the last word of a sentence would have its full
         stop.
         """
-        vocabulary = self._checked_vocabulary()
         begins = membership(SPACES) | find_lone()
-        first = map(read_first_character, vocabulary.piece_bytes(self.added_tokens))
+        first = map(read_first_character, self._piece_bytes())
         continues = np.array([not c or not begins[ord(c)] for c in first])
-        continues[[vocabulary.ids[token] for token in self.added_tokens]] = False
+        continues[self._find_added()] = False
         return continues
 
     def find_endings(self) -> np.ndarray:
-        contents, lone = self._checked_vocabulary().piece_bytes(self.added_tokens), find_lone()
-        return np.array([lone[ord(read_last_character(content))] for content in contents])
+        contents, lone = self._piece_bytes(), find_lone()
+        ends = np.array([lone[ord(read_last_character(content))] for content in contents])
+        ends[self._find_added()] = True
+        return ends
 
     def find_blanks(self) -> np.ndarray:
-        contents = self._checked_vocabulary().piece_bytes(self.added_tokens)
-        return np.array([not content.strip() for content in contents])
+        return np.array([not content.strip() for content in self._piece_bytes()])
+
+    def _piece_bytes(self):
+        """list of V bytes, what each token stands for. An added token stands for itself."""
+        added = {token.content for token in self.added_tokens}
+        return [t.encode() if t in added else decode_bytes(t) for t in self.get_vocabulary()]
 
     def find_ordinary(self) -> np.ndarray:
         # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked
         # names and the like.
         vocabulary = self._checked_vocabulary()
         made = {*byte_characters(), *map("".join, vocabulary.merges)}
-        return super().find_ordinary() & np.array([t in made for t in vocabulary.tokens])
+        return super().find_ordinary() & np.array([t in made for t in self._tokens])
 
     def split_at_masks(self, text: Any) -> Any:
-        """Parts of a text; the mask token takes the space before it, as in transformers."""
+        """Parts of a text; with `mask_takes_space` the mask token takes the spaces before it."""
         parts = super().split_at_masks(text)
+        if not self.mask_takes_space:
+            return parts
         if not is_tf_tensor(text):
             return [*(part.rstrip(BLANKS) for part in parts[:-1]), parts[-1]]
         import tensorflow as tf
@@ -154,7 +172,7 @@ class BytePairTokenizer(TextTokenizer):
         return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
     def _join(self, tokens):
-        pieces = self._checked_vocabulary().piece_bytes(self.added_tokens)
+        pieces = self._piece_bytes()
         ids = map(self.token_to_id, tokens)
         return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")
 
@@ -167,11 +185,10 @@ class BytePairTokenizer(TextTokenizer):
         }
 
     def hugging_face_files(self) -> dict[str, bytes]:
-        if self.normalization or self.added_tokens:
+        if self.normalization:
             raise ValueError(
-                "transformers' RobertaTokenizer neither composes text nor has added tokens, got "
-                f"normalization={self.normalization!r} and {len(self.added_tokens)} added_tokens. "
-                "Use a ModernBertTokenizer, or `model.save`."
+                "transformers' RobertaTokenizer does not compose text, got "
+                f"normalization={self.normalization!r}. Use a ModernBertTokenizer, or `model.save`."
             )
         return super().hugging_face_files()
 
@@ -180,9 +197,14 @@ class BytePairTokenizer(TextTokenizer):
             **super().get_config(),
             "add_prefix_space": self.add_prefix_space,
             "normalization": self.normalization,
-            "added_tokens": list(self.added_tokens),
+            "added_tokens": self._describe_added_tokens(),
+            **({} if self.mask_takes_space else {"mask_takes_space": False}),
         }
 
+    def _make_normalizer(self):
+        from tokenizers.normalizers import NFC
+
+        return None if self.normalization is None else NFC()
+
     def _engine_arguments(self):
-        composed = self.normalization is not None
-        return self._checked_vocabulary(), self.add_prefix_space, composed, self.added_tokens
+        return self._checked_vocabulary(), self.add_prefix_space, self.normalization is not None

@@ -98,10 +98,9 @@ class BytePairVocabulary:
             merges = _read_merges(merges)
         return cls(vocabulary, merges, source)
 
-    def piece_bytes(self, added_tokens=()):
-        """list of bytes, what each token stands for. An added token stands for itself."""
-        added = set(added_tokens)
-        return [t.encode() if t in added else decode_bytes(t) for t in self.tokens]
+    def piece_bytes(self):
+        """list of bytes, what each token stands for."""
+        return [decode_bytes(token) for token in self.tokens]
 
     def _warn_of_unmade(self):
         """Warns if no merge makes some of the tokens, as when a merges.txt was cut off."""

@@ -4,7 +4,6 @@ import functools
 import re
 from array import array
 
-from keras_bert_suite.tokenizers.byte_pair.added_tokens import added_pattern
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     byte_characters,
     encode_bytes,
@@ -39,18 +38,15 @@ class CachedBytePair(CachedEngine):
         vocabulary: `BytePairVocabulary`.
         add_prefix_space: bool, whether a text that begins without a space gets one.
         composed: bool, whether the text is composed first, see `canonical_composition`.
-        added_tokens: tuple of str, tokens that are found before words are.
     """
 
-    def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
+    def __init__(self, vocabulary, add_prefix_space, composed=False):
         from tokenizers.models import BPE
 
         self._model = BPE(vocabulary.ids, list(vocabulary.merges))
         self._add_prefix_space = add_prefix_space
         self._composed = composed
-        self._added = re.compile(added_pattern(added_tokens)) if added_tokens else None
-        self._added_ids = {t: array("i", [vocabulary.ids[t]]).tobytes() for t in added_tokens}
-        self._bytes = vocabulary.piece_bytes(added_tokens)
+        self._bytes = vocabulary.piece_bytes()
         # A byte without a token is dropped, as in transformers. A trained vocabulary has all bytes.
         self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
         self._word_ids = SegmentCache(self._merge)
@@ -58,24 +54,12 @@ class CachedBytePair(CachedEngine):
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
         text = drop_surrogates(text)
-        parts = self._split(self._begin(compose(text) if self._composed else text))
-        return b"".join(ids for part in parts for ids in self._tokenize_part(*part))
+        text = self._begin(compose(text) if self._composed else text)
+        return b"".join(map(self._word_ids.__getitem__, word_pattern().findall(text)))
 
     def _begin(self, text):
         needs_space = self._add_prefix_space and text and not text.startswith(" ")
         return " " + text if needs_space else text
-
-    def _split(self, text):
-        """str -> pairs (part of the text, whether it is an added token)."""
-        if self._added is None:
-            return [(text, False)]
-        return [(part, i % 2 == 1) for i, part in enumerate(self._added.split(text))]
-
-    def _tokenize_part(self, part, is_added):
-        """A part of a text -> for each word bytes, int32 ids."""
-        if is_added:
-            return [self._added_ids[part]]
-        return map(self._word_ids.__getitem__, word_pattern().findall(part))
 
     def _merge(self, word):
         tokens = self._model.tokenize(encode_bytes(word.encode()))
@@ -84,27 +68,19 @@ class CachedBytePair(CachedEngine):
     def tokenize_with_offsets(self, text):
         """str -> (ids, offsets, word_starts), as `TextTokenizer.tokenize_with_offsets`."""
         begun, starts, ends = self._prepare(text)
-        ids, offsets, word_starts, first = [], [], [], 0
-        for part, is_added in self._split(begun):
-            # For each byte that has a token the index of its character.
-            indices = [
-                i
-                for i, c in enumerate(part, first)
-                for byte in c.encode()
-                if is_added or byte in self._known_bytes
-            ]
-            first += len(part)
-            place = 0
-            for word_ids in self._tokenize_part(part, is_added):
-                for number, id in enumerate(array("i", word_ids)):
-                    piece = self._bytes[id]
-                    start, end = indices[place], indices[place + len(piece) - 1] + 1
-                    start = min(start + len(piece) - len(piece.lstrip(b" ")), end)
-                    end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
-                    ids.append(id)
-                    word_starts.append(number == 0)
-                    offsets.append((starts[start], ends[end - 1] if end > start else starts[start]))
-                    place += len(piece)
+        # For each byte that has a token the index of its character.
+        indices = [i for i, c in enumerate(begun) for b in c.encode() if b in self._known_bytes]
+        ids, offsets, word_starts, place = [], [], [], 0
+        for word in word_pattern().findall(begun):
+            for number, id in enumerate(array("i", self._word_ids[word])):
+                piece = self._bytes[id]
+                start, end = indices[place], indices[place + len(piece) - 1] + 1
+                start = min(start + len(piece) - len(piece.lstrip(b" ")), end)
+                end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
+                ids.append(id)
+                word_starts.append(number == 0)
+                offsets.append((starts[start], ends[end - 1] if end > start else starts[start]))
+                place += len(piece)
         return ids, offsets, word_starts
 
     def _prepare(self, text):

@@ -5,11 +5,11 @@ It needs no table and no state, only constants, so that any SavedModel can hold 
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.byte_pair.added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     byte_characters,
     decode_bytes,
 )
+from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_composition import GraphComposition
 from keras_bert_suite.tokenizers.engines import GraphEngine
@@ -31,17 +31,16 @@ class GraphBytePair(GraphEngine):
     Args: as for `CachedBytePair`.
     """
 
-    def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
+    def __init__(self, vocabulary, add_prefix_space, composed=False):
         import tensorflow as tf
 
         self._add_prefix_space = add_prefix_space
         self._composition = GraphComposition() if composed else None
-        self._added = GraphAddedTokens(added_tokens, vocabulary.ids) if added_tokens else None
         self._num_pieces = len(vocabulary.tokens)
         keys, ranks, products = _sort_merges(vocabulary)
         self._num_merges = len(keys)
         self._merges_in_order = _are_in_order(vocabulary)
-        pieces = vocabulary.piece_bytes(added_tokens)
+        pieces = vocabulary.piece_bytes()
         with tf.init_scope():
             self._classes = tf.constant(_classify_characters())
             self._byte_ids = tf.constant(
@@ -59,42 +58,13 @@ class GraphBytePair(GraphEngine):
         import tensorflow as tf
 
         nrows = tf.shape(texts, tf.int64)[0]
-        characters, starts, ends, rows = self._read_characters(texts)
-        if self._composition is not None:
-            characters, starts, ends, rows = self._composition.compose(
-                characters, starts, ends, rows
-            )
-        if self._added is None:
-            tokens = self._tokenize_parts(characters, starts, ends, rows)
-        else:
-            tokens = self._tokenize_around(characters, starts, ends, rows, nrows)
-        row, *columns = tokens
+        row, *columns = self._tokenize_characters(*self._read_characters(texts))
         return tuple(
             tf.RaggedTensor.from_value_rowids(values, row, nrows, validate=False)
             for values in columns
         )
 
-    def _tokenize_around(self, characters, starts, ends, rows, nrows):
-        """As `_tokenize_parts`, for rows with added tokens."""
-        import tensorflow as tf
-
-        lengths, part_ids, part_rows = self._added.split(characters, rows, nrows)
-        is_token = part_ids >= 0
-        parts = tf.repeat(tf.range(tf.size(part_ids, tf.int64)), lengths)
-        is_text = ~tf.gather(is_token, parts)
-        texts = (tf.boolean_mask(x, is_text) for x in (characters, starts, ends, parts))
-        of_texts = self._tokenize_parts(*texts)
-        first = tf.boolean_mask(tf.cumsum(lengths) - lengths, is_token)
-        last = first + tf.boolean_mask(lengths, is_token) - 1
-        ids = tf.boolean_mask(part_ids, is_token)
-        start, end = self._trim(ids, tf.gather(starts, first), tf.gather(ends, last))
-        of_tokens = (tf.gather(parts, first), ids, start, end, tf.ones_like(ids, tf.bool))
-        part, *columns = (tf.concat(pair, axis=0) for pair in zip(of_texts, of_tokens, strict=True))
-        order = tf.argsort(part, stable=True)
-        part, *columns = (tf.gather(values, order) for values in (part, *columns))
-        return tf.gather(part_rows, part), *columns
-
-    def _tokenize_parts(self, characters, starts, ends, rows):
+    def _tokenize_characters(self, characters, starts, ends, rows):
         """Characters (N,) to pieces: (row, id, start, end, whether it begins a word), each (M,)."""
         import tensorflow as tf
 
@@ -107,35 +77,36 @@ class GraphBytePair(GraphEngine):
         word = tf.gather(words, tf.gather(owner, first))
 
         first_owner, last_owner = tf.gather(owner, first), tf.gather(owner, last)
-        start, end = self._trim(ids, tf.gather(starts, first_owner), tf.gather(ends, last_owner))
+        start, end = tf.gather(starts, first_owner), tf.gather(ends, last_owner)
+        # Without the spaces at the ends of a token.
+        start = tf.minimum(start + tf.gather(self._leading, ids), end)
+        end = tf.maximum(end - tf.gather(self._trailing, ids), start)
         row = tf.gather(rows, first_owner)
         return row, ids, start, end, word != _neighbour(word, row, -1, -1)
 
-    def _trim(self, ids, start, end):
-        """The positions of tokens without the spaces at their ends."""
+    def normalize_with_places(self, texts):
         import tensorflow as tf
 
-        start = tf.minimum(start + tf.gather(self._leading, ids), end)
-        return start, tf.maximum(end - tf.gather(self._trailing, ids), start)
+        if self._composition is None:
+            return super().normalize_with_places(texts)
+        characters, *places, rows = self._composition.compose(*_decode(texts))
+        count = tf.size(texts, tf.int64)
+
+        def list_rows(values, rows):
+            return tf.RaggedTensor.from_value_rowids(values, rows, count, validate=False)
+
+        composed = tf.strings.unicode_encode(list_rows(characters, rows), "UTF-8")
+        _, owner = _encode(characters)
+        rows = tf.gather(rows, owner)
+        return composed, *(list_rows(tf.gather(place, owner), rows) for place in places)
+
+    def normalize_token(self, content):
+        return content if self._composition is None else compose(content)
 
     def _read_characters(self, texts):
-        """(code point, first byte, byte after the last, row) of each character of all rows.
-
-        Bytes that are not UTF-8 are left out. They belong to the character before them.
-        """
-        import tensorflow as tf
-
-        ragged, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
-        if self._add_prefix_space:
-            needs_space = tf.not_equal(ragged[:, :1], ord(" "))
-            space = tf.ragged.boolean_mask(tf.zeros_like(ragged[:, :1]), needs_space)
-            ragged = tf.concat([space + ord(" "), ragged], axis=1)
-            # The added space begins one byte before the text, so its end is where the text begins.
-            starts = tf.concat([tf.cast(space, tf.int64) - 1, starts], axis=1)
-        rows, starts = ragged.value_rowids(), starts.values
-        lengths = tf.gather(tf.strings.length(texts, unit="BYTE"), rows)
-        ends = _neighbour(starts, rows, 1, tf.cast(lengths, tf.int64))
-        return ragged.values, starts, ends, rows
+        """(code point, first byte, byte after the last, row) of each character of all rows."""
+        characters = _decode(texts, self._add_prefix_space)
+        return characters if self._composition is None else self._composition.compose(*characters)
 
     def _number_words(self, characters, rows):
         """int64 (N,), the number of the word that each character is in."""
@@ -224,6 +195,26 @@ class GraphBytePair(GraphEngine):
         )
         kept = tf.pad(~chosen, [[1, 0]], constant_values=True) & (lowest < tf.int64.max)
         return pieces, tf.boolean_mask(first, kept), tf.boolean_mask(part, kept)
+
+
+def _decode(texts, add_prefix_space=False):
+    """(code point, first byte, byte after the last, row) of each character of all rows.
+
+    Bytes that are not UTF-8 are left out. They belong to the character before them.
+    """
+    import tensorflow as tf
+
+    ragged, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
+    if add_prefix_space:
+        needs_space = tf.not_equal(ragged[:, :1], ord(" "))
+        space = tf.ragged.boolean_mask(tf.zeros_like(ragged[:, :1]), needs_space)
+        ragged = tf.concat([space + ord(" "), ragged], axis=1)
+        # The added space begins one byte before the text, so its end is where the text begins.
+        starts = tf.concat([tf.cast(space, tf.int64) - 1, starts], axis=1)
+    rows, starts = ragged.value_rowids(), starts.values
+    lengths = tf.gather(tf.strings.length(texts, unit="BYTE"), rows)
+    ends = _neighbour(starts, rows, 1, tf.cast(lengths, tf.int64))
+    return ragged.values, starts, ends, rows
 
 
 def _neighbour(values, rows, by, outside):

@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import ModernBertBackbone
+from keras_bert_suite.tokenizers.added_tokens import AddedToken
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
@@ -41,7 +42,7 @@ class ModernBertTokenizer(BytePairTokenizer):
         merges: PathLike | Sequence[str] | None = None,
         add_prefix_space: bool = False,
         normalization: str | None = "NFC",
-        added_tokens: Sequence[str] = (),
+        added_tokens: Sequence[str | dict[str, Any]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -62,9 +63,16 @@ class ModernBertTokenizer(BytePairTokenizer):
     def _describe(self):
         """dict of a tokenizer.json."""
         vocabulary = self._checked_vocabulary()
-        ids = vocabulary.ids
-        special = [token for token in self.special_tokens if token in ids]
-        added = sorted({*special, *self.added_tokens}, key=ids.get)
+        ids = self._ids
+        # No text may hold these.
+        control = [
+            AddedToken(
+                token, special=True, lstrip=token == self.mask_token and self.mask_takes_space
+            )
+            for token in self.special_tokens
+            if token in ids
+        ]
+        added = sorted([*control, *self.added_tokens], key=lambda token: ids[token.content])
         byte_level = {
             "type": "ByteLevel",
             "add_prefix_space": self.add_prefix_space,
@@ -80,19 +88,7 @@ class ModernBertTokenizer(BytePairTokenizer):
             "version": "1.0",
             "truncation": None,
             "padding": None,
-            "added_tokens": [
-                {
-                    "id": ids[token],
-                    "content": token,
-                    "single_word": False,
-                    # The mask token takes the space before it.
-                    "lstrip": token == self.mask_token,
-                    "rstrip": False,
-                    "normalized": token not in special,
-                    "special": token in special,
-                }
-                for token in added
-            ],
+            "added_tokens": [{"id": ids[token.content], **token.flags()} for token in added],
             "normalizer": self.normalization and {"type": self.normalization},
             "pre_tokenizer": byte_level,
             "post_processor": {

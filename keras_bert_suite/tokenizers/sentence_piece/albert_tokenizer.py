@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import AlbertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
+    QUOTES,
     AlbertCharacters,
     compose_rules,
     make_final_sigma,
@@ -46,6 +47,7 @@ class AlbertTokenizer(SentencePieceTokenizer):
             with both.
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        added_tokens: list, see `add_tokens`.
         dtype: "int32", as every Keras layer has one.
     """
 
@@ -70,6 +72,17 @@ class AlbertTokenizer(SentencePieceTokenizer):
             "keep_accents": not self.strip_accents,
             "tokenizer_class": "AlbertTokenizer",
         }
+
+    def _make_normalizer(self):
+        from tokenizers import normalizers
+
+        steps = [normalizers.Replace(marks, mark) for marks, mark in QUOTES.items()]
+        if self.strip_accents:
+            steps += [normalizers.NFKD(), normalizers.StripAccents()]
+        if self.lowercase:
+            steps.append(normalizers.Lowercase())
+        own = super()._make_normalizer()
+        return normalizers.Sequence([*steps, *([] if own is None else [own])])
 
     def _make_engine_model(self):
         from sentencepiece import SentencePieceProcessor

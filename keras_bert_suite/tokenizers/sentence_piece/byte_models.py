@@ -9,6 +9,8 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import
 _UNKNOWN_PENALTY = 10
 #: A byte that is never a part of UTF-8.
 HIDDEN = b"\xff"
+#: The number of the piece that stands for the byte 0 in the model of single bytes.
+FIRST_BYTE = 2
 
 
 def find_hidden(content):

@@ -8,8 +8,9 @@ in the text. So unknown characters become pieces of one byte here, which are joi
 older op, with a model of single bytes, tells from where each normalized byte came.
 """
 
-from keras_bert_suite.tokenizers.engines import GraphEngine
+from keras_bert_suite.tokenizers.engines import GraphEngine, drop_invalid, list_ends, place_in
 from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
+    FIRST_BYTE,
     HIDDEN,
     find_hidden,
     keeps_space_symbol,
@@ -26,11 +27,13 @@ class GraphSentencePiece(GraphEngine):
     def __init__(self, model):
         import tensorflow as tf
         import tensorflow_text
+        from sentencepiece import SentencePieceProcessor
 
         # The op is made anew in each graph: who saves a graph would have to track its state, and
         # TensorFlow may throw the state of an eager op away.
         byte_model = make_byte_model(model.content)
         self._make_byte_origins = lambda: tensorflow_text.SentencepieceTokenizer(byte_model)
+        self._processor = SentencePieceProcessor(model_proto=model.content)
         self._case_rule = model.case_rule
         self._num_pieces = len(model.pieces)
         self._unknown = model.unknown
@@ -44,6 +47,7 @@ class GraphSentencePiece(GraphEngine):
                 make_byte_pieces(model.content)
             )
             self._piece_ids = tf.constant(model.piece_ids)
+            self._bytes = tf.constant([bytes([byte]) for byte in range(256)])
             self._sizes, self._spaces = tf.constant(sizes, tf.int64), tf.constant(spaces, tf.int64)
             self._begins, self._ends = map(tf.constant, find_edges(model.pieces, model.unknown))
             if self._has_splits:
@@ -52,8 +56,21 @@ class GraphSentencePiece(GraphEngine):
     def _tokenize_rows(self, texts):
         import tensorflow as tf
 
-        numbers, _ = self._segment(self._prepare(_drop_invalid(texts)))
+        numbers, _ = self._segment(self._prepare(drop_invalid(texts)))
         return numbers.with_values(tf.gather(self._piece_ids, numbers.values))
+
+    def normalize_with_places(self, texts):
+        """As the model does: spaces are joined, and one is before each text."""
+        import tensorflow as tf
+
+        ids, starts, ends = self._make_byte_origins().tokenize_with_offsets(self._prepare(texts))
+        characters = tf.gather(self._bytes, ids.values - FIRST_BYTE)
+        normalized = tf.strings.reduce_join(ids.with_values(characters), axis=-1)
+        starts, ends = (x.with_values(tf.cast(x.values, tf.int64)) for x in (starts, ends))
+        return normalized, starts, ends
+
+    def normalize_token(self, content):
+        return self._processor.normalize(content).removeprefix(SPACE)
 
     def _prepare(self, texts):
         return texts if self._case_rule is None else self._case_rule.apply_in_graph(texts)
@@ -100,17 +117,13 @@ class GraphSentencePiece(GraphEngine):
     def _tokenize_rows_with_offsets(self, texts):
         import tensorflow as tf
 
-        clean = _drop_invalid(texts)
+        clean = drop_invalid(texts)
         prepared = self._prepare(clean)
         numbers, sizes = self._segment(prepared)
         _, byte_starts, byte_ends = self._make_byte_origins().tokenize_with_offsets(prepared)
         # Where each normalized byte came from, and where the last one ends.
         origins = tf.cast(tf.concat([byte_starts, byte_ends[:, -1:]], axis=1), tf.int64)
-        origin, rows = origins.values, origins.value_rowids()
-        is_new = (origin[1:] != origin[:-1]) | (rows[1:] != rows[:-1])
-        is_new = tf.concat([[True], is_new], axis=0)[: tf.size(origin)]
-        rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
-        distinct = tf.boolean_mask(origin, is_new)
+        origin, ends_at = origins.values, list_ends(origins)
 
         values, row = numbers.values, numbers.value_rowids()
         before = tf.concat([[0], tf.cumsum(sizes.values)], axis=0)
@@ -118,8 +131,7 @@ class GraphSentencePiece(GraphEngine):
         first = before[:-1] + tf.gather(shift, row)
         spaces = tf.gather(self._spaces, values)
         start = tf.gather(origin, first + spaces)
-        # All bytes of a changed character have one origin, so a piece ends at the next other one.
-        end = tf.gather(distinct, tf.gather(rank, first + sizes.values - 1) + 1)
+        end = tf.gather(ends_at, first + sizes.values - 1)
         end = tf.where(spaces == sizes.values, start, end)
         after_end = tf.concat([[True], tf.gather(self._ends, values)[:-1]], axis=0)
         is_first = tf.concat([[True], row[1:] != row[:-1]], axis=0)
@@ -130,39 +142,10 @@ class GraphSentencePiece(GraphEngine):
         )
         starts, ends = tf.cond(
             tf.reduce_any(clean != texts),
-            lambda: (_place_in(texts, clean, starts), _place_in(texts, clean, ends)),
+            lambda: (place_in(texts, clean, starts), place_in(texts, clean, ends)),
             lambda: (starts, ends),
         )
         return ids, starts, ends, begins
-
-
-def _drop_invalid(texts):
-    """Texts without the bytes that are not UTF-8."""
-    import tensorflow as tf
-
-    return tf.strings.unicode_transcode(
-        texts, "UTF-8", "UTF-8", errors="ignore", replace_control_characters=False
-    )
-
-
-def _place_in(texts, clean, offsets):
-    """Offsets into texts without invalid bytes -> into the texts with them, ragged (B, None)."""
-    import tensorflow as tf
-
-    def list_places(strings):
-        """Ragged (B, None): where each character begins, and where the text ends."""
-        _, places = tf.strings.unicode_decode_with_offsets(strings, "UTF-8", errors="ignore")
-        length = tf.cast(tf.strings.length(strings), tf.int64)
-        return tf.concat([places, length[:, None]], axis=1)
-
-    # The positions of the rows one after the other, ascending.
-    length = tf.cast(tf.strings.length(clean), tf.int64)
-    base = tf.cumsum(length + 1, exclusive=True)
-    known = list_places(clean)
-    known = known.values + tf.gather(base, known.value_rowids())
-    wanted = offsets.values + tf.gather(base, offsets.value_rowids())
-    places = tf.gather(list_places(texts).values, tf.searchsorted(known, wanted))
-    return offsets.with_values(places)
 
 
 def _list_parts(model):

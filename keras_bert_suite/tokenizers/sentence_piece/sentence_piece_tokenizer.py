@@ -48,6 +48,7 @@ class SentencePieceTokenizer(TextTokenizer):
             `set_vocabulary` or `load_assets`.
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        added_tokens: list, see `add_tokens`.
         dtype: "int32", as every Keras layer has one.
     """
 
@@ -77,10 +78,12 @@ class SentencePieceTokenizer(TextTokenizer):
         XLM-RoBERTa looks at spaces alone. A Chinese text without spaces would then be one word.
         """
         begins, _ = find_edges(self.get_vocabulary(), self.unknown_token_id)
+        begins[self._find_added()] = True
         return ~begins
 
     def find_endings(self) -> np.ndarray:
         _, ends = find_edges(self.get_vocabulary(), self.unknown_token_id)
+        ends[self._find_added()] = True
         return ends
 
     def find_blanks(self) -> np.ndarray:
@@ -95,6 +98,12 @@ class SentencePieceTokenizer(TextTokenizer):
             "eos_token": self.end_token,
             "tokenizer_class": "PreTrainedTokenizerFast",
         }
+
+    def _make_normalizer(self):
+        from tokenizers.normalizers import Precompiled
+
+        charsmap = self._checked_vocabulary().read_rules()
+        return Precompiled(charsmap) if charsmap else None
 
     def _engine_arguments(self):
         return (self._make_engine_model(),)

@@ -55,6 +55,10 @@ class SentencePieceVocabulary:
     def _number_pieces(self):
         return self.pieces, np.arange(len(self.pieces), dtype="int32")
 
+    def read_rules(self):
+        """The rules for characters of the model, bytes; empty if there are none."""
+        return read_model(self.content, self.source).normalizer_spec.precompiled_charsmap
+
     def files(self, names):
         """dict of the one name in `names` -> the bytes of the file, as it was read."""
         (name,) = names

@@ -22,9 +22,17 @@ class CachedWordPiece(CachedEngine):
         vocabulary: `Vocabulary`.
         unknown_token: str, the token for words that cannot be split.
         lowercase, strip_accents: bool.
+        max_word_length: int, the characters above which a word is unknown.
     """
 
-    def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
+    def __init__(
+        self,
+        vocabulary,
+        unknown_token,
+        lowercase,
+        strip_accents,
+        max_word_length=MAX_CHARACTERS_PER_WORD,
+    ):
         from tokenizers.models import WordPiece
 
         self._splitter = WordSplitter(lowercase, strip_accents)
@@ -32,8 +40,9 @@ class CachedWordPiece(CachedEngine):
         self._model = WordPiece(
             vocabulary.ids,
             unk_token=unknown_token,
-            max_input_chars_per_word=MAX_CHARACTERS_PER_WORD,
+            max_input_chars_per_word=max_word_length,
         )
+        self._max_word_length = max_word_length
         self._run_ids = SegmentCache(self._tokenize_run)
         self._segment_ids = SegmentCache(self._analyse_ids)
         self._segment_pieces = SegmentCache(self._analyse)
@@ -67,7 +76,7 @@ class CachedWordPiece(CachedEngine):
         ids = array("i")
         for word in self._splitter.split_segment(segment):
             whole = self._whole_words.get(word)
-            if whole is not None and len(word) <= MAX_CHARACTERS_PER_WORD:
+            if whole is not None and len(word) <= self._max_word_length:
                 ids.append(whole)
             else:
                 ids.extend(token.id for token in self._model.tokenize(word))

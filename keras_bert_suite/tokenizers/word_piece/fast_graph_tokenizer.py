@@ -9,8 +9,8 @@ import struct
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.engines import GraphEngine
-from keras_bert_suite.tokenizers.unicode_rules import FINAL_SIGMA
+from keras_bert_suite.tokenizers.engines import GraphEngine, list_ends
+from keras_bert_suite.tokenizers.unicode_rules import CJK, FINAL_SIGMA, CharacterMap
 from keras_bert_suite.tokenizers.word_piece.graph_corrections import (
     find_unknown_words,
     merge_unknown_words,
@@ -38,7 +38,16 @@ class FastGraphTokenizer(GraphEngine):
     Args: as for `CachedWordPiece`.
     """
 
-    def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
+    spaced = CJK
+
+    def __init__(
+        self,
+        vocabulary,
+        unknown_token,
+        lowercase,
+        strip_accents,
+        max_word_length=MAX_CHARACTERS_PER_WORD,
+    ):
         import tensorflow as tf
         import tensorflow_text
 
@@ -50,13 +59,15 @@ class FastGraphTokenizer(GraphEngine):
         )
         word_piece_model = tensorflow_text.build_fast_wordpiece_model(
             hide_spaces(pieces),
-            MAX_CHARACTERS_PER_WORD,
+            max_word_length,
             CONTINUATION_PREFIX,
             unknown_token,
             False,  # no_pretokenization
             False,  # support_detokenization
         )
         self._lowercase = lowercase
+        self._characters = CharacterMap(lowercase, strip_accents)
+        self._max_word_length = max_word_length
         self._unknown_id = vocabulary.ids[unknown_token]
         self._length_limit_at = find_length_limit(word_piece_model)
         # Made outside of any graph that is being traced, so that other graphs may use them too.
@@ -78,29 +89,32 @@ class FastGraphTokenizer(GraphEngine):
 
         normalized, origins = self._normalizer.normalize_with_offsets(texts)
         ids, starts, ends = self._split_words(self._lower(normalized))
-        # `origin` has for each byte of the normalized rows the index of the byte it came from, and
-        # at the end of each row the row's length. All bytes of a changed character have the index
-        # of its first byte, so a token ends at the next different index.
-        origin = origins.flat_values
-        row_starts = origins.row_starts()
-        is_new = tf.concat([[True], origin[1:] != origin[:-1]], axis=0)[: tf.size(origin)]
-        is_new = tf.tensor_scatter_nd_update(
-            is_new, row_starts[:, tf.newaxis], tf.fill(tf.shape(row_starts), True)
-        )
-        distinct = tf.boolean_mask(origin, is_new)
-        rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
-        row = tf.gather(row_starts, ids.value_rowids())
+        origins = tf.cast(origins, tf.int64)
+        row = tf.gather(origins.row_starts(), ids.value_rowids())
         first_byte = row + tf.cast(starts.flat_values, tf.int64)
         last_byte = row + tf.cast(ends.flat_values, tf.int64) - 1
-        start = tf.gather(origin, first_byte)
-        end = tf.gather(distinct, tf.gather(rank, last_byte) + 1)
+        start = tf.gather(origins.values, first_byte)
+        end = tf.gather(list_ends(origins), last_byte)
         word_start = tf.logical_not(tf.gather(self._continues_word, ids.flat_values))
         return (
             ids,
-            ids.with_flat_values(tf.cast(start, tf.int64)),
-            ids.with_flat_values(tf.cast(end, tf.int64)),
+            ids.with_flat_values(start),
+            ids.with_flat_values(end),
             ids.with_flat_values(word_start),
         )
+
+    def normalize_with_places(self, texts):
+        import tensorflow as tf
+
+        normalized, origins = self._normalizer.normalize_with_offsets(texts)
+        origins = tf.cast(origins, tf.int64)
+        ends = origins.with_values(list_ends(origins))
+        # The library lowers a sigma wherever it is.
+        return tf.strings.regex_replace(normalized, "Σ", "σ"), origins, ends
+
+    def normalize_token(self, content):
+        """As `normalize_with_places`, but for characters that no token of a public model has."""
+        return content.translate(self._characters).replace("Σ", "σ")
 
     def _lower(self, normalized):
         # The normalizer's model lowers all other characters.
@@ -112,25 +126,25 @@ class FastGraphTokenizer(GraphEngine):
 
         ids, starts, ends = _word_piece_op(self._word_piece_model, texts)
         # The op takes words of more than 200 bytes for unknown. Google's limit is 200 characters.
-        is_long = ends.flat_values - starts.flat_values > MAX_CHARACTERS_PER_WORD
+        is_long = ends.flat_values - starts.flat_values > self._max_word_length
 
         def split_long_words():
             pieces = _word_piece_op(self._unlimited_word_piece_model(), texts)
             mask = ids.with_flat_values(is_long)
             long_words = (tf.ragged.boolean_mask(offsets, mask) for offsets in (starts, ends))
-            unknown = find_unknown_words(texts, *long_words, MAX_CHARACTERS_PER_WORD)
+            unknown = find_unknown_words(texts, *long_words, self._max_word_length)
             return merge_unknown_words(texts, pieces, unknown, self._unknown_id)
 
         return tf.cond(tf.reduce_any(is_long), split_long_words, lambda: (ids, starts, ends))
 
     def _unlimited_word_piece_model(self):
-        """The model with a limit that no word of 200 characters reaches.
+        """The model with a limit that no word of as many characters as are allowed reaches.
 
         It is made in the graph, so that a SavedModel carries one model and not two.
         """
         import tensorflow as tf
 
-        limit = struct.pack("<i", MAX_BYTES_PER_CHARACTER * MAX_CHARACTERS_PER_WORD)
+        limit = struct.pack("<i", MAX_BYTES_PER_CHARACTER * self._max_word_length)
         model, at = self._word_piece_model, self._length_limit_at
         return tf.concat([model[:at], _byte_tensor(limit), model[at + len(limit) :]], axis=0)
 

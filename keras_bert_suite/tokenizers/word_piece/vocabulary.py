@@ -4,13 +4,15 @@ import os
 
 # Begins each token of a word but the first: "playing" -> "play", "##ing".
 CONTINUATION_PREFIX = "##"
+#: What pieces of SentencePiece begin with.
+SPACE = "▁"
 
 
 class Vocabulary:
     """An immutable list of WordPieces, one id each, in file order.
 
     Attributes:
-        tokens: tuple of str; `tokens[id]` is the token.
+        tokens: tuple of str; `tokens[id]` is the token. "" is an id that no text becomes.
         ids: dict, token -> id.
         source: str, the name of the vocabulary in error messages, such as "vocabulary vocab.txt".
     """
@@ -19,13 +21,14 @@ class Vocabulary:
         self.tokens = tuple(tokens)
         self.source = source
         _check_tokens(self.tokens, source)
-        self.ids = {token: index for index, token in enumerate(self.tokens)}
+        self.ids = {token: index for index, token in enumerate(self.tokens) if token}
 
     @classmethod
     def read(cls, path):
         """Reads `vocab.txt`: UTF-8, one token in each line, lines ended by LF or CRLF.
 
-        Blank lines at the end are ignored. Spaces around a token are dropped, as BERT's original
+        Blank lines at the end are ignored. Other blank lines have ids, which no text becomes:
+        SimBERT's file has such a line. Spaces around a token are dropped, as BERT's original
         loader drops them.
         """
         path = os.fspath(path)
@@ -58,20 +61,27 @@ class Vocabulary:
 
 
 def _check_tokens(tokens, source):
-    if not tokens:
+    if not any(tokens):
         raise ValueError(f"The {source} is empty. It must hold one WordPiece a line.")
+    foreign = [t for t in tokens if isinstance(t, str) and t.startswith(SPACE) and t != SPACE]
+    if len(foreign) > len(tokens) // 10:
+        raise ValueError(
+            f"{len(foreign)} of the {len(tokens)} pieces of the {source} begin with {SPACE!r}, "
+            f"such as {foreign[0]!r}: they are pieces of SentencePiece. Use the .model file that "
+            "came with them."
+        )
     first_line = {}
     for line, token in enumerate(tokens, start=1):
         if not isinstance(token, str):
             raise ValueError(
                 f"The {source} holds {token!r} of type {type(token).__name__} at line {line}."
             )
-        if not token or "\n" in token or "\r" in token:
+        if "\n" in token or "\r" in token:
             raise ValueError(
-                f"The {source} holds {token!r} at line {line}: a piece is one non-empty line. "
-                "Restore the lost piece (removing the line would shift every id after it)."
+                f"The {source} holds {token!r} at line {line}: a piece is one line. Remove the "
+                "line end in it."
             )
-        if token in first_line:
+        if token and token in first_line:
             raise ValueError(
                 f"The {source} holds pieces twice: {token!r} at lines {first_line[token]} and "
                 f"{line}. Rename the later one (removing it would shift every id after it)."

@@ -39,13 +39,13 @@ def encode_unassigned(tokens):
 
 
 def hide_spaces(tokens):
-    """Replaces tokens that have a space in them.
+    """Replaces empty tokens, and tokens that have a space in them.
 
     Such a token matches no word, but the op would match it with two words.
     """
     space = membership(SPACE)
     return [
-        f"[unmatchable {index}]" if any(space[ord(character)] for character in token) else token
+        token if token and not any(space[ord(c)] for c in token) else f"[unmatchable {index}]"
         for index, token in enumerate(tokens)
     ]
 

@@ -8,12 +8,14 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
 from keras_bert_suite.tokenizers.word_piece.fast_graph_tokenizer import FastGraphTokenizer
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX, Vocabulary
+from keras_bert_suite.tokenizers.word_piece.word_splitting import MAX_CHARACTERS_PER_WORD
 
 VOCABULARY_FILE = "vocab.txt"
 
@@ -40,7 +42,7 @@ class WordPieceTokenizer(TextTokenizer):
     3. With `lowercase=True` text is lowered and accents are stripped.
     4. Each punctuation character and ASCII symbol is a word.
     5. Each word is split greedily into the longest tokens. A word that cannot be split, or has more
-       than 200 characters, is the unknown token.
+       than `max_word_length` characters, is the unknown token.
 
     Private-use and unassigned characters are letters. "[SEP]" in a text is a bracket, a word and a
     bracket, not the special token. Bytes that are not UTF-8 are dropped from `bytes` and string
@@ -52,8 +54,11 @@ class WordPieceTokenizer(TextTokenizer):
         lowercase: bool, as the checkpoint was trained; True for "uncased" checkpoints.
         strip_accents: bool, or None to follow `lowercase`, as Google's code does. Stripping also
             decomposes the other characters (NFD).
+        max_word_length: int, in characters. 200 is Google's, and most files of Hugging Face have
+            100.
         unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        added_tokens: list, see `add_tokens`.
         dtype: "int32", as every Keras layer has one.
     """
 
@@ -68,11 +73,14 @@ class WordPieceTokenizer(TextTokenizer):
         vocabulary: PathLike | Sequence[str] | None = None,
         lowercase: bool = True,
         strip_accents: bool | None = None,
+        max_word_length: int = MAX_CHARACTERS_PER_WORD,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.lowercase = bool(lowercase)
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
+        check_integer("max_word_length", max_word_length, at_least=1)
+        self.max_word_length = max_word_length
         self.set_vocabulary(vocabulary)
 
     def set_vocabulary(self, vocabulary: PathLike | Sequence[str] | None) -> None:
@@ -89,7 +97,9 @@ class WordPieceTokenizer(TextTokenizer):
         return super().find_ordinary() & ~self._table(re.compile(r"\[unused\d+\]").fullmatch)
 
     def _table(self, predicate):
-        return np.array([bool(predicate(token)) for token in self._checked_vocabulary().tokens])
+        added = {token.content for token in self.added_tokens}
+        tokens = self.get_vocabulary()
+        return np.array([bool(predicate(token)) and token not in added for token in tokens])
 
     def _join(self, tokens):
         """Joins tokens to words, and words with a space between them."""
@@ -101,14 +111,31 @@ class WordPieceTokenizer(TextTokenizer):
                 words.append(token)
         return " ".join(words)
 
+    def get_config(self) -> Config:
+        config = super().get_config()
+        if self.max_word_length != MAX_CHARACTERS_PER_WORD:
+            config["max_word_length"] = self.max_word_length
+        return config
+
     def hugging_face_config(self) -> dict[str, Any]:
         return {
             "do_lower_case": self.lowercase,
+            # transformers does not read it, and has 100. This package does.
+            "max_input_chars_per_word": self.max_word_length,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": True,
             "tokenizer_class": "BertTokenizer",
         }
 
     def _engine_arguments(self):
-        strip_accents = self.lowercase if self.strip_accents is None else self.strip_accents
-        return self._checked_vocabulary(), self.unknown_token, self.lowercase, strip_accents
+        rules = self.lowercase, self._strips_accents
+        return self._checked_vocabulary(), self.unknown_token, *rules, self.max_word_length
+
+    @property
+    def _strips_accents(self):
+        return self.lowercase if self.strip_accents is None else self.strip_accents
+
+    def _make_normalizer(self):
+        from tokenizers.normalizers import BertNormalizer
+
+        return BertNormalizer(lowercase=self.lowercase, strip_accents=self._strips_accents)
