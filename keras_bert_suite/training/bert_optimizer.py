@@ -88,6 +88,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
+        self._num_before_build = len(self.variables)
         super().build(variables)
         if keras.config.backend() == "tensorflow":
             # Under a strategy, Keras' own models too must clip and judge what all replicas have.
@@ -103,6 +104,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
         patterns = [pattern for pattern, _ in self.rate_multipliers]
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the state. An optimizer that was saved before its first step has no moments yet."""
+        if not self.built or len(store.keys()) != self._num_before_build:
+            super().load_own_variables(store)
+            return
+        for number, variable in enumerate(self.variables[: self._num_before_build]):
+            variable.assign(store[str(number)])
 
     def drop_idle_patterns(
         self, before: Sequence[keras.Variable], after: Sequence[keras.Variable]
