@@ -30,6 +30,7 @@ from keras_bert_suite.masking.unit_weights import (
     PieceWeights,
     weigh_keys,
 )
+from keras_bert_suite.masking.word_segmenters import find_segmenter
 
 
 class RowMasker:
@@ -57,7 +58,7 @@ class RowMasker:
         phrases, self._weights, self._similar_words = (
             None if argument is None else make(tokenizer, argument) for make, argument in makers
         )
-        self._units = UnitFinder(self._vocabulary, settings.word_segmenter, phrases)
+        self._units = UnitFinder(self._vocabulary, find_segmenter(settings.word_segmenter), phrases)
 
     def mask(self, token_ids, padding_mask, row_ids, epoch):
         """Masks a batch.
