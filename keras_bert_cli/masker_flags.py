@@ -6,10 +6,13 @@ from .command_flags import UsageError
 
 MASKER_FLAGS = (
     *("masking_rate", "max_predictions", "mask_token_rate", "random_token_rate"),
-    *("unit", "ngram_shares", "lexicon", "rarity", "similar_words"),
+    *("unit", "ngram_shares", "word_segmenter", "lexicon", "rarity", "similar_words"),
 )
 
 UNITS = ("token", "word", "span", "ngram")
+
+#: The value of --word_segmenter that leaves characters apart.
+NO_SEGMENTER = "none"
 
 
 def define_masker_flags(flags):
@@ -27,6 +30,11 @@ def define_masker_flags(flags):
     flags.choice("unit", "token", UNITS, "The tokens that are masked together.")
     explanation = "Shares of the n-grams of one word, of two words and so on, with --unit=ngram."
     flags.list("ngram_shares", None, explanation, float)
+    explanation = (
+        "What joins single Chinese characters to words: jieba (pip install jieba), or none, which "
+        "leaves each character a word."
+    )
+    flags.choice("word_segmenter", None, ("jieba", NO_SEGMENTER), explanation)
     explanation = "File of words and phrases, one a line, that are each masked as one word."
     flags.path("lexicon", None, explanation)
     explanation = (
@@ -58,11 +66,15 @@ def make_masker(values, corpus, tokenizer):
         further["ngram_shares"] = values.ngram_shares
     if values.lexicon:
         further["phrases"] = read_lexicon(values.lexicon)
+    if values.word_segmenter not in (None, NO_SEGMENTER):
+        further["word_segmenter"] = values.word_segmenter
     if values.similar_words:
         further["similar_words"] = read_similar_words(values.similar_words)
     if values.rarity is not None:
         counts = corpus.count_tokens(tokenizer.vocabulary_size())
         further["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
+    if values.unit == "word" and not (values.lexicon or values.word_segmenter):
+        check_words(corpus, tokenizer)
     return kbs.TokenMasker(
         tokenizer,
         rate=values.masking_rate,
@@ -73,6 +85,31 @@ def make_masker(values, corpus, tokenizer):
         seed=values.seed,
         **further,
     )
+
+
+def check_words(corpus, tokenizer):
+    """Checks that words are more than single characters, for --unit=word.
+
+    Args:
+        corpus, tokenizer: as for `make_masker`. The first documents of the corpus are read.
+
+    Raises:
+        UsageError: if most tokens are Chinese characters, which the tokenizer takes for words.
+    """
+    import numpy as np
+
+    from keras_bert_suite.masking.maskable_units import MaskVocabulary
+
+    if not tokenizer.has_cjk_pieces:
+        return
+    documents = [corpus.tokens(number) for number in range(min(corpus.num_documents, 100))]
+    is_character = MaskVocabulary(tokenizer, ordinary_only=False).cjk[np.concatenate(documents)]
+    if is_character.mean() > 0.5:
+        raise UsageError(
+            f"{is_character.mean():.0%} of the tokens at the beginning of the corpus are Chinese "
+            "characters, and --unit=word would mask each character alone. Name --word_segmenter="
+            "jieba, or a --lexicon of words; --word_segmenter=none masks characters"
+        )
 
 
 def read_lexicon(path):

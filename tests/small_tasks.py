@@ -208,7 +208,8 @@ def to_pretraining_batch(masker, packed):
 def compile_model(model, technique=None):
     # A schedule of open length would have each `fit` compiled again.
     losses = {"loss": CosineRegression()} if isinstance(model, TextEmbedder) else {}
-    model.compile(AdamW(1e-3), technique=technique, **losses)
+    rates = {"crf/": 1.0} if isinstance(model, CrfTokenClassifier) else {}
+    model.compile(AdamW(1e-3, rate_multipliers=rates), technique=technique, **losses)
 
 
 def predicted_columns(model, x):

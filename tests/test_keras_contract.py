@@ -74,6 +74,7 @@ ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
     "_accumulated_gradients": "Several processes resume half a step wrongly.",
     "_trainable_variables": "A task that is quantized after weights were frozen does not load.",
+    "_dtype_policy": "A quantized task that was loaded cannot be saved again.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",

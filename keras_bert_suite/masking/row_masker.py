@@ -31,6 +31,7 @@ from keras_bert_suite.masking.unit_weights import (
     TokenWeights,
     weigh_keys,
 )
+from keras_bert_suite.masking.word_segmenters import find_segmenter
 
 
 class RowMasker:
@@ -58,7 +59,7 @@ class RowMasker:
         phrases, self._weights, self._similar_words = (
             None if argument is None else make(tokenizer, argument) for make, argument in makers
         )
-        self._units = UnitFinder(self._vocabulary, settings.word_segmenter, phrases)
+        self._units = UnitFinder(self._vocabulary, find_segmenter(settings.word_segmenter), phrases)
 
     def mask(self, token_ids, padding_mask, row_ids, epoch):
         """Masks a batch.

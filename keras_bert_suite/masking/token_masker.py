@@ -16,6 +16,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.masking.row_masker import RowMasker
 from keras_bert_suite.masking.token_replacement import count_predictions
+from keras_bert_suite.masking.word_segmenters import name_segmenter
 
 UNITS = ("token", "word", "span", "ngram")
 RANDOM_TOKENS = ("ordinary", "vocabulary")
@@ -77,13 +78,12 @@ class TokenMasker(MaskingLayer):
         max_predictions: int, P. None sets P to the budget of a row of the padded length.
         random_tokens: "ordinary" draws random tokens from the vocabulary without special tokens
             and unused tokens, "vocabulary" from the whole vocabulary, as Google's code does.
-        word_segmenter: function from a str to the list of its words, such as
-            `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
-            segmenter gets each sequence of such characters. For "word", "span" and "ngram", the
-            words of the segmenter are then the words. A segmenter that is saved with the layer, or
-            sent to other processes, must be a function at the top of a module, registered with
-            `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in such
-            a function.
+        word_segmenter: "jieba", or a function from a str to the list of its words, for a
+            `WordPieceTokenizer`. BERT reads each CJK character as a word. The segmenter gets each
+            sequence of such characters. For "word", "span" and "ngram", the words of the segmenter
+            are then the words. `jieba.lcut` is kept by its name. Another function that is saved
+            with the layer, or sent to other processes, must be at the top of a module, registered
+            with `keras.saving.register_keras_serializable`.
         span_probability: float above 0, at most 1, the parameter of the geometric distribution: the
             probability that a span ends at each of its words.
         max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
@@ -124,7 +124,7 @@ class TokenMasker(MaskingLayer):
         random_token_rate: float = 0.1,
         max_predictions: int | None = None,
         random_tokens: str = "ordinary",
-        word_segmenter: Callable[[str], list[str]] | None = None,
+        word_segmenter: str | Callable[[str], list[str]] | None = None,
         span_probability: float = 0.2,
         max_span_length: int = 10,
         ngram_shares: Sequence[float] = (6 / 11, 3 / 11, 2 / 11),
@@ -178,7 +178,7 @@ class TokenMasker(MaskingLayer):
         self.random_token_rate = random_token_rate
         self.max_predictions = max_predictions
         self.random_tokens = random_tokens
-        self.word_segmenter = word_segmenter
+        self.word_segmenter = name_segmenter(word_segmenter)
         if phrases is not None and not callable(phrases):
             phrases = tuple(sorted(set(phrases)))  # A set has no order.
         self.phrases = phrases

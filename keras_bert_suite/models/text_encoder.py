@@ -15,6 +15,7 @@ from keras_bert_suite.layers import (
     PackedSequences,
 )
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -142,6 +143,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         config = dict(config)
         trainability = config.pop("trainability", {})
         backbone = super().from_config(config)
+        separate_policies(backbone)
         restore_trainability(backbone, trainability)
         return backbone
 

@@ -120,8 +120,8 @@ class RowBatches(grain.MapDataset):
     def __init__(self, rows, batch_size, order, trains=True):
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
-        self._rows = rows
-        self._batch_size = batch_size
+        self.rows = rows
+        self.batch_size = batch_size
         self._order = order
         self._trains = trains
         self._num_batches = -(-len(order(0)) // batch_size)
@@ -138,8 +138,8 @@ class RowBatches(grain.MapDataset):
         if isinstance(index, slice):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
-        rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
-        return self._rows.take(rows, epoch if self._trains else 0)
+        rows = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
+        return self.rows.take(rows, epoch if self._trains else 0)
 
 
 def read(model, x, y=None, sample_weight=None, labelled=False, **given):

@@ -1,6 +1,7 @@
 """The progress of a run."""
 
 import dataclasses
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,12 +13,15 @@ class Progress:
         seed: int, the seed of the order of rows in memory.
         batches: int, batches trained on since the run began.
         steps_per_epoch: int, or None before the run has begun.
+        training: dict, what tells the run from other runs, see `describe_training`; None before the
+            run has begun, and of checkpoints of earlier versions.
     """
 
     first_step: int
     seed: int
     batches: int = 0
     steps_per_epoch: int | None = None
+    training: dict[str, Any] | None = None
 
     @property
     def epoch(self) -> int:

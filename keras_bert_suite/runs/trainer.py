@@ -7,6 +7,7 @@ from keras_bert_suite.replicas import find_group
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
 from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
+from keras_bert_suite.runs.training_facts import describe_training
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
 from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.training import set_schedule_length
@@ -76,6 +77,12 @@ def fit(
     run = TrainingRun(
         training, held_out, progress, epochs, initial_epoch, steps_per_epoch, validation_steps
     )
+    if checkpoint is not None:
+        checkpoint.recognize(describe_training(model, training, shuffle))
+        if run.is_finished and verbose:
+            keras.utils.io_utils.print_msg(
+                f"The training in {checkpoint.directory} is finished, so `fit` trains no more."
+            )
     set_schedule_length(model, progress.first_step, run.total)
     build_optimizer(model)
     start_jointly(model, run)
@@ -102,6 +109,22 @@ def build_optimizer(model):
 
     If a step made them, TensorFlow would trace it twice, and name those of an inner optimizer in
     another way than a checkpoint does.
+
+    Raises:
+        ValueError: if they were made for other weights: layers were frozen or thawed since.
     """
-    if model.optimizer is not None and not model.optimizer.built:
+    if model.optimizer is None:
+        return
+    if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
+        return
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    before = {id(variable): variable for variable in optimizer._trainable_variables}
+    now = {id(variable): variable for variable in model.trainable_variables}
+    changed = [{**before, **now}[key].path for key in before.keys() ^ now.keys()]
+    if changed:
+        raise ValueError(
+            f"{len(changed)} weights, such as {min(changed)}, were frozen or thawed after the "
+            "optimizer was made for the trained weights. Call `compile` again: a new optimizer "
+            "begins without moments."
+        )

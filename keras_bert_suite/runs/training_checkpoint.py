@@ -29,6 +29,7 @@ from keras_bert_suite.runs.run_checkpoints import find_checkpoint
 from keras_bert_suite.runs.sigterm import SigtermFlag
 from keras_bert_suite.runs.step_watchdog import StepWatchdog
 from keras_bert_suite.runs.torch_generators import copy_generators, restore_generators
+from keras_bert_suite.runs.training_facts import check_same_training
 from keras_bert_suite.training.gradient_sums import summed_accumulators
 
 
@@ -39,7 +40,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     reads the newest valid checkpoint and restores the weights, the optimizer, the schedule, the
     random states, the metrics and the position in the data. On a CPU, and with the same backend,
     every following batch, loss and weight is the same as in an uninterrupted run. If the run has
-    finished, `fit` returns at once.
+    finished, `fit` says so and returns at once. The folder is for one training: a `fit` on other
+    data, or with another batch size, loss or kind of optimizer, is an error.
 
     SIGTERM ends the training: `fit` saves after the current batch and returns. An epoch that
     SIGTERM cuts short is neither validated nor logged. A validation that SIGTERM cuts short is not
@@ -80,8 +82,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             finite.
         OSError: at the end of `fit`, if the last checkpoint cannot be written.
         ValueError: at the beginning of `fit`, if no checkpoint in the folder is valid, or the
-            newest checkpoint belongs to another model, or reading cannot begin in the middle of the
-            data.
+            newest checkpoint belongs to another training or model, or reading cannot begin in the
+            middle of the data.
 
     Example:
     ```python
@@ -126,6 +128,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             lambda: find_checkpoint(self.directory) or (None, new)
         )
         return self.progress
+
+    def recognize(self, facts: dict[str, Any]) -> None:
+        """Raises a ValueError if the checkpoint is of another training, see `describe_training`."""
+        check_same_training(self.directory, self.progress.training, facts)
+        self.progress = dataclasses.replace(self.progress, training=facts)
 
     @contextlib.contextmanager
     def resume(

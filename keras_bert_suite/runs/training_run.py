@@ -57,6 +57,11 @@ class TrainingRun:
         """int, the batches of all epochs; None if their number is unknown."""
         return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
 
+    @property
+    def is_finished(self):
+        """bool, whether earlier starts have done all batches."""
+        return self.total is not None and 0 < self.total <= self.progress.batches
+
     def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
         """Trains a compiled task, whose optimizer is built, on the batches that are left."""
         batches = self.training.packed(self.total, self.progress.batches, shuffle)

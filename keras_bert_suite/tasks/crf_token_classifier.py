@@ -1,5 +1,6 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from keras_bert_suite.tasks.answers.words import ChainAnswers
 from keras_bert_suite.tasks.data.labels import ChainTags
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
+from keras_bert_suite.training.bert_optimizer import is_found
+
+RATE_ADVICE = "The weights of the CRF learn at the same rate"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -120,6 +124,39 @@ class CrfTokenClassifier(TokenClassifier):
         """The weights of the CRF learn 100 times as fast as the encoder."""
         schedule = LinearWarmupDecay(self.default_rate)
         return AdamW(schedule, rate_multipliers=[("(^|/)crf/", 100.0)])
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Configures training; see `Task.compile`.
+
+        Warns:
+            UserWarning: if `optimizer` has no rate for the weights of the CRF. At the rate of the
+                encoder they hardly move.
+        """
+        super().compile(optimizer, loss, **kwargs)
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        patterns = [pattern for pattern, _ in getattr(optimizer, "rate_multipliers", ())]
+        paths = [variable.path for variable in self.crf.trainable_variables]
+        if (
+            optimizer is not None
+            and paths
+            and not any(is_found(pattern, path) for pattern in patterns for path in paths)
+        ):
+            warnings.warn(
+                f"{RATE_ADVICE} as the encoder, which is too slow for them. Pass "
+                'AdamW(..., rate_multipliers={"(^|/)crf/": 100.0}), as the default optimizer has, '
+                "or a factor of 1.0 if you mean it.",
+                stacklevel=2,
+            )
+
+    def compile_from_config(self, config: Config) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", RATE_ADVICE)  # Who saved the task has read it.
+            super().compile_from_config(config)
 
     def make_loss(self) -> keras.losses.Loss:
         """`CrfLoss`. No other loss is accepted."""

@@ -10,6 +10,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.base.keras_presets import holds_task
 from keras_bert_suite.tasks.base.part_checks import find_direction
@@ -47,7 +48,8 @@ class MaskedLM(Task, keras_hub.models.Task):
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
         preprocessor: `SegmentPacker`, or None for packed arrays only.
         masking: dict of the arguments of `TokenMasker` other than the tokenizer, such as
-            `{"unit": "word", "rate": 0.15}`.
+            `{"unit": "word", "rate": 0.15}`. Files keep "jieba" as `word_segmenter`, and
+            registered functions; others are refused.
         input_names: the names of the texts of a row; see `TextClassifier`.
         top_k: int, how many guesses `predict` and an export return for each mask.
 
@@ -96,6 +98,9 @@ class MaskedLM(Task, keras_hub.models.Task):
             name: sorted(value) if isinstance(value, set | frozenset) else value
             for name, value in (masking or {}).items()
         }
+        if "word_segmenter" in masking:
+            masking["word_segmenter"] = name_segmenter(masking["word_segmenter"])
+        check_saved_functions(masking)
         self.data = MaskedTextData(
             preprocessor,
             EncoderInputs.of(backbone),
@@ -165,11 +170,11 @@ class MaskedLM(Task, keras_hub.models.Task):
         Returns:
             a list for each text. It has, for each mask of the text, a list of `top_k` pairs
             (token, probability), the most probable first. For a single str, the list of this text.
-            For packed arrays, the logits, float (N, P, V).
+            For packed arrays, the logits, float (N, P, V). Masks beyond the packer's
+            `sequence_length` are left out, with a warning, as an export leaves them out.
 
         Raises:
-            ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
-                packer's `sequence_length`.
+            ValueError: if there is no preprocessor, or a text has no mask.
         """
         if isinstance(x, str):
             return self.predict(

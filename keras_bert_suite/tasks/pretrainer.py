@@ -281,11 +281,11 @@ class Pretrainer(Task, keras_hub.models.Task):
 
         Returns:
             a list for each text. It has, for each mask of the text, a list of `top_k` pairs
-            (token, probability), the most probable first.
+            (token, probability), the most probable first. Masks beyond the packer's
+            `sequence_length` are left out, with a warning.
 
         Raises:
-            ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
-                packer's `sequence_length`.
+            ValueError: if there is no preprocessor, or a text has no mask.
         """
         data = MaskedTextData(
             self.preprocessor, self.data.encoder, direction=find_direction(self.backbone)
@@ -294,7 +294,7 @@ class Pretrainer(Task, keras_hub.models.Task):
             return []
         packed, _, _ = data.pack(data.read(texts))
         logits = self.predict(packed, verbose=0)["mlm"]
-        return name_guesses(self.preprocessor.tokenizer, rank_tokens(logits, top_k), (texts,))
+        return name_guesses(self.preprocessor, rank_tokens(logits, top_k), (texts,))
 
     def get_config(self) -> Config:
         return {

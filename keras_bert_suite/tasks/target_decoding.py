@@ -26,7 +26,13 @@ def find_decoder(backbone: keras_hub.models.Backbone, head: keras.layers.Layer) 
 
 
 def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
-    """The sampler of a name, a configuration or a sampler."""
+    """The sampler of a name, a configuration or a sampler.
+
+    "top_p" is nucleus sampling with p = 0.9. KerasHub's default, 0.1, nearly always draws the most
+    probable token.
+    """
+    if sampler == "top_p":
+        return keras_hub.samplers.TopPSampler(p=0.9)
     found = keras_hub.samplers.get(sampler)
     if not isinstance(found, keras_hub.samplers.Sampler):
         raise ValueError(

@@ -34,9 +34,12 @@ class AdamW(BertOptimizer):
             expression is found in its path. Defaults to biases and norms.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
-        rate_multipliers: pairs (regular expression, factor). The learning rate of a variable is
-            multiplied by the factor of the first expression that is found in `variable.path`. So
-            the transitions of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
+        rate_multipliers: dict of regular expression -> factor, or pairs. The learning rate of a
+            variable is multiplied by the factor of the first expression that is found in
+            `variable.path`. So the transitions of a CRF may learn faster than the encoder:
+            `{"crf/": 100.0}`. Numbers are found whole: "layer_1" does not find `layer_10`.
+            `[v.path for v in task.trainable_variables]` lists the paths, such as
+            `transformer_layer_1/self_attention/query/kernel`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
         momentum_dtype: dtype of m, as optax's `mu_dtype`: "bfloat16", or None for the dtype of each

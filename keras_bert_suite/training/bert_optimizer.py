@@ -1,7 +1,7 @@
 """The common base of the optimizers of BERT."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -49,7 +49,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         bias_correction: bool = False,
         no_decay: Sequence[str] = NO_DECAY,
         no_decay_names: Sequence[str] = (),
-        rate_multipliers: Sequence[tuple[str, float]] = (),
+        rate_multipliers: Mapping[str, float] | Sequence[tuple[str, float]] = (),
         gradient_accumulation_steps: int | None = None,
         momentum_dtype: str | None = None,
         **kwargs: Any,
@@ -82,12 +82,15 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
+        if isinstance(rate_multipliers, Mapping):
+            rate_multipliers = rate_multipliers.items()
         # A configuration holds lists.
         self.rate_multipliers = tuple((text, float(factor)) for text, factor in rate_multipliers)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
+        self._num_before_build = len(self.variables)
         super().build(variables)
         if keras.config.backend() == "tensorflow":
             # Under a strategy, Keras' own models too must clip and judge what all replicas have.
@@ -104,6 +107,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the state. An optimizer that was saved before its first step has no moments yet."""
+        if not self.built or len(store.keys()) != self._num_before_build:
+            super().load_own_variables(store)
+            return
+        for number, variable in enumerate(self.variables[: self._num_before_build]):
+            variable.assign(store[str(number)])
+
     def drop_idle_patterns(
         self, before: Sequence[keras.Variable], after: Sequence[keras.Variable]
     ) -> None:
@@ -119,7 +130,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
         def is_kept(pattern: str, attribute: str) -> bool:
             finds = [
-                any(re.search(pattern, getattr(v, attribute)) for v in variables)
+                any(is_found(pattern, getattr(v, attribute)) for v in variables)
                 for variables in (before, after)
             ]
             return finds != [True, False]
@@ -193,7 +204,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return self._multipliers[self._get_variable_index(variable)]
 
     def _find_multiplier(self, path: str) -> float:
-        found = (factor for pattern, factor in self.rate_multipliers if re.search(pattern, path))
+        found = (factor for pattern, factor in self.rate_multipliers if is_found(pattern, path))
         return next(found, 1.0)
 
     @property
@@ -296,6 +307,16 @@ class BertOptimizer(keras.optimizers.Optimizer):
         }
 
 
+def is_found(pattern: str, text: str) -> bool:
+    """Whether a regular expression is found in a path or name. Numbers are found whole.
+
+    >>> is_found("layer_1", "transformer_layer_1/query"), is_found("layer_1", "layer_10/query")
+    (True, False)
+    """
+    # What follows the expression must not go on with the number that ends it.
+    return re.search(f"(?:{pattern})(?!(?<=[0-9])[0-9])", text) is not None
+
+
 def _find_all(
     argument: str, patterns: Sequence[str], texts: Sequence[str], kind: str
 ) -> list[bool]:
@@ -305,9 +326,9 @@ def _find_all(
         ValueError: if an expression is found in no text and is not one of `NO_DECAY`.
     """
     for pattern in patterns:
-        if pattern not in NO_DECAY and not any(re.search(pattern, text) for text in texts):
+        if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):
             raise ValueError(
                 f"{argument}={pattern!r} finds none of the {len(texts)} variables. It is "
                 f"searched in {kind} such as {texts[0]!r}."
             )
-    return [any(re.search(pattern, text) for pattern in patterns) for text in texts]
+    return [any(is_found(pattern, text) for pattern in patterns) for text in texts]

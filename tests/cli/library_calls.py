@@ -253,7 +253,9 @@ def replace_library(monkeypatch, calls):
     monkeypatch.setattr(
         kbs.SegmentPacker, "from_preset", lambda path: Task(None, calls).preprocessor
     )
-    shards = SimpleNamespace(num_documents=1, count_tokens=lambda size: np.ones(size))
+    shards = SimpleNamespace(
+        num_documents=1, count_tokens=np.ones, tokens=lambda document: np.array([5, 6])
+    )
     replace(corpus, "open_corpus", lambda path: shards)
     replace(corpus, "read_tokenizer", lambda *paths: kbs.WordPieceTokenizer(VOCABULARY))
     replace(corpus, "hold_out", lambda corpus, *args: (corpus, corpus))

@@ -17,6 +17,7 @@ from keras_bert_cli.new_models import MODELS, find_backbone, make_backbone
 from keras_bert_cli.objectives import OBJECTIVES
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
+from keras_bert_suite.corpus import TokenCorpus
 
 BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
 PRETRAIN = ("pretrain", "--corpus=shards", "--output=run", "--size=tiny", "--evaluation_batches=1")
@@ -164,6 +165,32 @@ def test_bad_flags_of_masks(workshop, flags, message):
     values = Flags("pretrain", pretrain).parse([*PRETRAIN[1:], *flags])
     with pytest.raises((UsageError, ValueError, FileNotFoundError), match=re.escape(message)):
         make_masker(values, None, kbs.WordPieceTokenizer(VOCABULARY))
+
+
+CHINESE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"这部电影很好看不！", "a", "good"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "flags", "segmenter"),
+    [
+        (["这部电影很好看"], [], "error"),
+        (["这部电影很好看", "good a good"], [], "error"),
+        (["这部电影", "good a good a good a"], [], None),
+        (["这部电影很好看"], ["--unit=token"], None),
+        (["这部电影很好看"], ["--unit=span"], None),
+        (["这部电影很好看"], ["--word_segmenter=none"], None),
+        (["这部电影很好看"], ["--word_segmenter=jieba"], "jieba"),
+    ],
+)
+def test_words_of_a_chinese_corpus(texts, flags, segmenter):
+    tokenizer = kbs.WordPieceTokenizer(CHINESE)
+    corpus = TokenCorpus.from_documents([[tokenizer.tokenize(text)] for text in texts])
+    values = parse_flags("pretrain", pretrain, [*PRETRAIN[1:], "--unit=word", *flags])
+    if segmenter == "error":
+        with pytest.raises(UsageError, match="would mask each character alone"):
+            make_masker(values, corpus, tokenizer)
+    else:
+        assert make_masker(values, corpus, tokenizer).word_segmenter == segmenter
 
 
 @pytest.mark.parametrize("name", ["broken.model", "thesis.png"])

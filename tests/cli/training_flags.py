@@ -97,6 +97,7 @@ PRETRAIN = [
     ("--random_token_rate=0.2", {"PretrainingBatches.masker.random_token_rate": 0.2}),
     ("--unit=word", {"PretrainingBatches.masker.unit": "word"}),
     ("--ngram_shares=0.7,0.3", {"TokenMasker.ngram_shares": [0.7, 0.3]}, "--unit=ngram"),
+    ("--word_segmenter=jieba", {"TokenMasker.word_segmenter": "jieba"}, "--unit=word"),
     ("--lexicon=phrases.txt", {"TokenMasker.phrases": ["good film"]}, "--unit=word"),
     ("--rarity=0.25", {"rarity_weights.power": 0.25}),
     (

@@ -1,13 +1,14 @@
-"""What `compile` was given is what a file says, and not what it means under this backend."""
+"""What `compile` was given is what a file says and what a training does, on every backend."""
 
 import json
 import zipfile
 
 import keras
+import numpy as np
 import pytest
 from small_texts import ONE_LAYER
 
-from keras_bert_suite import BertBackbone, TextClassifier
+from keras_bert_suite import AdamW, BertBackbone, TextClassifier
 
 
 @pytest.fixture
@@ -41,3 +42,34 @@ def test_a_chosen_compilation_is_kept(classifier, given, tmp_path):
     assert loaded.jit_compile is given
     loaded.save(tmp_path / "again.keras")
     assert read_compile_config(tmp_path / "again.keras")["jit_compile"] is given
+
+
+def make_rows():
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, ONE_LAYER["vocabulary_size"], (8, 8)).astype("int32")
+    mask = np.ones_like(ids)
+    return {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}, ids[:, 0] % 2
+
+
+def fit_and_find_changes(task):
+    """The paths of the weights that a `fit` has changed."""
+    before = {weight.path: keras.ops.convert_to_numpy(weight).copy() for weight in task.weights}
+    task.fit(*make_rows(), batch_size=4, verbose=0)
+    after = {weight.path: keras.ops.convert_to_numpy(weight) for weight in task.weights}
+    return {path for path, value in after.items() if (value != before[path]).any()}
+
+
+@pytest.mark.every_backend
+def test_freezing_after_compile(classifier):
+    """It counts until the first step. Then it needs another `compile`, as Keras says."""
+    classifier.compile(AdamW(1e-2))
+    classifier.backbone.trainable = False
+    assert {path.split("/")[0] for path in fit_and_find_changes(classifier)} == {"classifier"}
+    classifier.backbone.trainable = True
+    with pytest.raises(ValueError, match="weights, such as .*, were frozen or thawed after"):
+        classifier.fit(*make_rows(), verbose=0)
+    inputs, labels = make_rows()
+    with pytest.raises(ValueError, match="Call `compile` again"):
+        classifier.train_on_batch(inputs, labels)
+    classifier.compile(AdamW(1e-2))
+    assert "embeddings/token_embedding/embeddings" in fit_and_find_changes(classifier)

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -71,6 +73,28 @@ def test_it_learns(tagger):
     assert [len(row) for row in probabilities] == [len(row) for row in ROWS]
     np.testing.assert_allclose(np.concatenate(probabilities).sum(axis=-1), 1, atol=1e-5)
     assert tagger.predict_tags(ROWS[3:4], verbose=0)[0][2::5] == ["O"] * 12
+
+
+@pytest.mark.parametrize(
+    ("make_optimizer", "is_advised"),
+    [
+        (lambda: "auto", False),
+        (lambda: AdamW(1e-3, rate_multipliers={"crf/": 1.0}), False),
+        (lambda: AdamW(1e-3, rate_multipliers={"transitions": 10.0}), False),
+        (lambda: AdamW(1e-3), True),
+        (lambda: AdamW(1e-3, rate_multipliers={"classifier": 10.0}), True),
+        (lambda: keras.optimizers.Adam(1e-3), True),
+    ],
+)
+def test_a_lost_rate_of_the_crf_is_named(make_optimizer, is_advised, tmp_path):
+    tagger = make_tagger()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tagger.compile(make_optimizer())
+        tagger.save(tmp_path / "tagger.keras")
+        keras.saving.load_model(tmp_path / "tagger.keras")
+    found = [str(w.message) for w in caught if "weights of the CRF learn" in str(w.message)]
+    assert len(found) == is_advised
 
 
 def without_context(tagger):
@@ -230,7 +254,7 @@ def test_chinese_characters_in_entities_out(tmp_path):
         packer = SegmentPacker(WordPieceTokenizer(vocabulary), 16, padding_lengths=(16,))
         tagger = CrfTokenClassifier(backbone, label_names=train.label_names, preprocessor=packer)
         assert tagger.scheme == scheme
-        tagger.compile(AdamW(LinearWarmupDecay(1e-2)))
+        tagger.compile(AdamW(LinearWarmupDecay(1e-2), rate_multipliers={"crf/": 1.0}))
         tagger.fit(train.x, train.y, epochs=12, verbose=0)
         (found,) = tagger.predict(["高勇男北京大学教授"], verbose=0)
         assert [(e.label, e.text) for e in found] == [

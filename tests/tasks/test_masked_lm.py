@@ -205,12 +205,22 @@ def test_the_head_of_a_pretrainer(tmp_path):
     assert [token for token, _ in got[0][0]] == [token for token, _ in wanted[0][0]]
 
 
+def test_masks_beyond_the_length_get_no_guesses():
+    """The other texts of a batch are answered as without them, and so does a SavedModel."""
+    model = make_model()
+    long, longer = "film [MASK] " + "film " * 30 + "[MASK]", "film " * 30 + "[MASK]"
+    with pytest.warns(UserWarning, match="beyond sequence_length=16 get no guesses: 2 .* 3 texts"):
+        both, short, none = model.predict([long, "a [MASK]", longer], verbose=0)
+    assert none == [] and len(both) == 1 and len(both[0]) == model.top_k
+    assert [t for t, _ in short[0]] == [t for t, _ in model.predict("a [MASK]", verbose=0)[0]]
+    with pytest.warns(UserWarning, match="1 .* of 1 texts"):
+        assert model.predict(longer, verbose=0) == []
+
+
 def test_bad_input():
     model = make_model()
     with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):
         model.predict(["a film"], verbose=0)
-    with pytest.raises(ValueError, match="is token 31, beyond sequence_length=16"):
-        model.predict("film " * 30 + "[MASK]", verbose=0)
     with pytest.raises(ValueError, match="takes no labels"):
         model.fit(TEXTS, [1] * len(TEXTS))
     with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):

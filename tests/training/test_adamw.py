@@ -106,6 +106,34 @@ def test_a_rate_multiplier_is_another_learning_rate(model, optimizer_cls):
         np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("layer_1", {1}),
+        ("layer_1/", {1}),
+        ("layer_11", {11}),
+        (r"layer_\d+", {1, 2, 10, 11}),
+        (r"layer_\d", {1, 2}),
+        (r"layer_1\d", {10, 11}),
+        ("layer_(1|2)", {1, 2}),
+        ("layer_(1|10)", {1, 10}),
+        ("_1", {1}),
+        ("kernel", {1, 2, 10, 11}),
+    ],
+)
+def test_numbers_are_found_whole(pattern, wanted):
+    variables = {}
+    for number in (1, 2, 10, 11):
+        layer = keras.layers.Dense(2, use_bias=False, name=f"layer_{number}")
+        layer.build((None, 2))
+        variables[number] = layer.kernel
+    optimizer = AdamW(1e-3, rate_multipliers={pattern: 3.0})
+    optimizer = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    optimizer.build([*variables.values()])
+    rates = {number: optimizer.rate_multiplier_of(v) for number, v in variables.items()}
+    assert rates == {number: 3.0 if number in wanted else 1.0 for number in variables}
+
+
 def test_wrong_rate_multipliers(model):
     with pytest.raises(ValueError, match="rate_multipliers='crf/' finds none of the 5 variables"):
         AdamW(rate_multipliers=[("crf/", 10.0)]).build(model.trainable_variables)

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.data.masked_texts import count_guessed
 
 
 class GuessAnswers(RowAnswers):
@@ -20,7 +21,7 @@ class GuessAnswers(RowAnswers):
         """The guesses for texts, from `rank_tokens`; the logits themselves for packed arrays."""
         if rows.is_packed:
             return outputs
-        return name_guesses(self.data.packer.tokenizer, outputs, rows.inputs)
+        return name_guesses(self.data.packer, outputs, rows.inputs)
 
     def serve(self, ops, outputs, packed):
         """The answers for masks: `probabilities` float32 (B, P, V)."""
@@ -41,12 +42,14 @@ def rank_tokens(logits, top_k, allowed=None):
     return np.stack([best, np.take_along_axis(probabilities, best, axis=-1)], axis=-1)
 
 
-def name_guesses(tokenizer, ranked, segments):
+def name_guesses(packer, ranked, segments):
     """The guesses for each text: for each mask a list of pairs (token, probability).
 
-    `ranked` has an array (P, K, 2) for each text, from `rank_tokens`.
+    `ranked` has an array (P, K, 2) for each text, from `rank_tokens`. Masks beyond the packer's
+    `sequence_length` are left out.
     """
-    counts = [len(tokenizer.split_at_masks(text)) - 1 for text in segments[0]]
+    tokenizer = packer.tokenizer
+    counts = [count_guessed(packer, text) for text in segments[0]]
     return [
         [
             [(tokenizer.id_to_token(int(token)), float(probability)) for token, probability in slot]

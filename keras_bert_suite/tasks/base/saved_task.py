@@ -9,6 +9,7 @@ import keras
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.models import TextEncoder
+from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
@@ -125,6 +126,7 @@ class SavedTask(SealedPreset):
         if cls.has_new_head(config):  # The new head does not take over the state of the old head.
             trainable, heads = True, {}
         task = super().from_config(config)
+        separate_policies(task.backbone)
         if trainability is not None:
             restore_trainability(task.backbone, trainability)
         if heads or not trainable:

@@ -1,6 +1,7 @@
 """Texts whose tokens are masked, or that have masks already."""
 
 import dataclasses
+import warnings
 import zlib
 
 import numpy as np
@@ -9,7 +10,7 @@ from keras_bert_suite.masking import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.data.labels import NoLabels
 from keras_bert_suite.tasks.data.texts import TextData
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text
 
 
 class MaskedTextData(TextData):
@@ -103,8 +104,10 @@ def pack_masked_texts(packer, encoder, segments):
         after the last mask of a text.
 
     Raises:
-        ValueError: if there are several columns, a text has no mask, or a mask is beyond
-            `sequence_length`.
+        ValueError: if there are several columns, or a text has no mask.
+
+    Warns:
+        UserWarning: if masks are beyond `sequence_length`. They are left out, as in a SavedModel.
     """
     if len(segments) != 1:
         raise ValueError(
@@ -114,17 +117,20 @@ def pack_masked_texts(packer, encoder, segments):
     tokenizer = packer.tokenizer
     texts = list(segments[0])
     rows = [_tokenize(tokenizer, text) for text in texts]
+    num_beyond = 0
     for text, row in zip(texts, rows, strict=True):
-        masks = np.flatnonzero(row == tokenizer.mask_token_id)
-        if not len(masks):
+        is_mask = row == tokenizer.mask_token_id
+        if not is_mask.any():
             raise ValueError(
                 f"{text!r} has no {tokenizer.mask_token}. Put one where a token is to be guessed."
             )
-        if masks[-1] >= packer.count_places():
-            raise ValueError(
-                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {masks[-1] + 1}, "
-                f"beyond sequence_length={packer.sequence_length}. Shorten the text."
-            )
+        num_beyond += np.count_nonzero(is_mask[packer.count_places() :])
+    if num_beyond:
+        warnings.warn(
+            f"Masks beyond sequence_length={packer.sequence_length} get no guesses: {num_beyond} "
+            f"{tokenizer.mask_token} of {len(texts)} texts. Shorten the texts.",
+            stacklevel=2,
+        )
     lengths = np.array([len(row) for row in rows])
     packed = pack_segments(
         NUMPY,
@@ -134,10 +140,20 @@ def pack_masked_texts(packer, encoder, segments):
         allowed_lengths=packer.allowed_lengths(),
     )
     masked = packed["token_ids"] == tokenizer.mask_token_id
-    slots = np.arange(masked.sum(axis=1).max()) < masked.sum(axis=1)[:, None]
+    # Keras cannot gather nothing from an empty batch, so there is always a slot.
+    slots = np.arange(max(masked.sum(axis=1).max(), 1)) < masked.sum(axis=1)[:, None]
     positions = np.zeros(slots.shape, "int32")
     positions[slots] = np.nonzero(masked)[1]
     return {**encoder.select(packed), "mask_positions": positions}
+
+
+def count_guessed(packer, text):
+    """int, how many masks of a text a row has room for."""
+    tokenizer, places = packer.tokenizer, packer.count_places()
+    text = decode_text(text)
+    if len(text.encode("utf-8", "ignore")) <= places:  # No token is shorter than a byte.
+        return len(tokenizer.split_at_masks(text)) - 1
+    return np.count_nonzero(_tokenize(tokenizer, text)[:places] == tokenizer.mask_token_id)
 
 
 def _check_no_labels(rows):

@@ -1,0 +1,100 @@
+"""Tells two trainings apart that would share a folder of checkpoints."""
+
+import hashlib
+from typing import Any
+
+import grain
+import keras
+import numpy as np
+
+from keras_bert_suite.runs.batches import Batches, RowBatches
+
+#: How many batches of a user's dataset are compared.
+COMPARED_BATCHES = 4
+
+
+def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> dict[str, Any]:
+    """What must be the same when a training resumes: dict of name -> value that JSON can hold.
+
+    Learning rates and the number of epochs may change. Weights differ from start to start.
+    """
+    dataset = training.dataset
+    facts = {
+        "task": type(model).__name__,
+        "loss": str(keras.tree.map_structure(_name, model.loss)),
+        "optimizer": _name(getattr(model.optimizer, "inner_optimizer", model.optimizer)),
+        "technique": _name(getattr(model, "technique", None)),
+        "shuffle": shuffle,
+        "backend": keras.config.backend(),
+    }
+    if isinstance(dataset, RowBatches):
+        rows = dataset.rows
+        digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights)))
+        return {
+            **facts,
+            "batch size": dataset.batch_size,
+            "data": f"{len(rows)} rows with the digest {digest}",
+        }
+    return {**facts, "data": _describe_dataset(dataset, training.num_batches)}
+
+
+def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
+    """Checks that a folder holds checkpoints of this training.
+
+    Args:
+        directory: the folder.
+        before: from the checkpoint; None if it says nothing, as those of earlier versions.
+        now: from `describe_training`.
+
+    Raises:
+        ValueError: naming the folder, and what differs in both trainings.
+    """
+    # Under another backend, arrays that a user has packed may have another padding.
+    if before is None or before["backend"] != now["backend"]:
+        return
+    differences = [
+        f"the {name} was {before[name]} and is {now[name]}"
+        for name in now
+        if name in before and before[name] != now[name]
+    ]
+    if differences:
+        raise ValueError(
+            f"{directory} holds the checkpoints of another training: {'; '.join(differences)}. "
+            "Give each training a folder of its own, such as one for each fold, or resume with "
+            "the same data and arguments."
+        )
+
+
+def _describe_dataset(dataset, num_batches):
+    """A text about the batches of a user's dataset; None for one that is not read at random."""
+    if not isinstance(dataset, grain.MapDataset):
+        return None
+    places = range(COMPARED_BATCHES)
+    if num_batches is not None:
+        places = range(0, num_batches, -(-num_batches // COMPARED_BATCHES))
+    columns = keras.tree.flatten([dataset[place] for place in places])
+    arrays = [column for column in map(np.asarray, columns) if column.dtype != object]
+    return f"a dataset of batches with the digest {_digest(arrays)}"
+
+
+def _digest(columns):
+    """A short text that differs if a value of a column does."""
+    digest = hashlib.blake2b(digest_size=6)
+    for column in columns:
+        if column is None:
+            continue
+        column = np.asarray(column)
+        digest.update(f"{column.shape}".encode())
+        if column.dtype != object:
+            digest.update(f"{column.dtype}".encode() + np.ascontiguousarray(column).tobytes())
+            continue
+        for value in column.ravel():
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            digest.update(f"{value!r}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _name(value):
+    if value is None or isinstance(value, str):
+        return value
+    return getattr(value, "__name__", type(value).__name__)
