@@ -185,7 +185,7 @@ CHINESE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"这部电影很好看
 def test_words_of_a_chinese_corpus(texts, flags, segmenter):
     tokenizer = kbs.WordPieceTokenizer(CHINESE)
     corpus = TokenCorpus.from_documents([[tokenizer.tokenize(text)] for text in texts])
-    values = parse_flags("pretrain", pretrain, [*PRETRAIN[1:], "--unit=word", *flags])
+    values = Flags("pretrain", pretrain).parse([*PRETRAIN[1:], "--unit=word", *flags])
     if segmenter == "error":
         with pytest.raises(UsageError, match="would mask each character alone"):
             make_masker(values, corpus, tokenizer)
