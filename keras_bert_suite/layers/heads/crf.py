@@ -176,7 +176,10 @@ class ConditionalRandomField(ShapeKeepingLayer):
         ]
 
     def _count(self, labels: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The labels of a path as `marginals` and `pairs` of `sum_paths`."""
+        """Counts the labels of a path: (B, L, C) each label at its token, and (B, C, C) each pair.
+
+        `sum_paths` has the same two arrays, as means over all paths.
+        """
         inside = ops.arange(ops.shape(labels)[1], dtype="int32")[None, :] < lengths[:, None]
         marginals = ops.one_hot(labels, self.num_classes, dtype="float32")
         marginals = ops.where(inside[:, :, None], marginals, 0.0)
