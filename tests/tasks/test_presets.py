@@ -181,6 +181,8 @@ def test_a_model_of_pairs_remembers(preset, tmp_path):
     assert keras.saving.load_model(tmp_path / "single.keras").input_names == ("text",)
     with pytest.warns(UserWarning, match="left out"):
         assert TextClassifier.from_preset(preset, num_classes=3).input_names is None
+    with pytest.raises(ValueError, match="num_classes=3, but label_names="):
+        TextClassifier.from_preset(preset, num_classes=3, label_names=["a", "b"])
 
 
 def test_kerashub_opens_our_presets(preset):

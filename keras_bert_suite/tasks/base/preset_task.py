@@ -97,7 +97,10 @@ class PresetTask(SavedTask):
                 tensor that the model does not have, or a tensor of another shape; or if it must
                 have a classification layer and has none.
         """
-        if label_names is not None and num_classes is None:
+        if label_names is not None:
+            # `from_config` would take names of another number for those of the old head.
+            if num_classes not in (None, len(label_names)):
+                raise ValueError(f"num_classes={num_classes}, but label_names={label_names}.")
             num_classes = len(label_names)
         if num_classes is not None:
             kwargs.update(num_classes=num_classes, label_names=label_names)
