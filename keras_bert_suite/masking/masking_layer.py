@@ -55,15 +55,16 @@ class MaskingLayer(keras.layers.Layer):
         import tensorflow as tf
 
         inputs = {name: tf.convert_to_tensor(x) for name, x in inputs.items()}
-        shape = inputs["token_ids"].shape
-        # A trial says which arrays the layer makes. Those that it passes on stay as they are.
-        length = shape[-1] or 8
+        batch = inputs["token_ids"].shape[:-1]
+        sizes = {name: list(x.shape[len(batch) :]) for name, x in inputs.items()}
+        # A trial says which arrays the layer makes. It has 8 tokens if their number is not known.
         trial = {
-            name: np.ones([1, *[length] * (x.shape.rank - len(shape) + 1)], x.dtype.as_numpy_dtype)
+            name: np.ones([1, *(size or 8 for size in sizes[name])], x.dtype.as_numpy_dtype)
             for name, x in inputs.items()
         }
         outputs = self.call(trial, None if row_ids is None else np.zeros(1, "int64"), 0)
-        made = {name: x for name, x in outputs.items() if x is not trial.get(name)}
+        made = {name: x for name, x in outputs.items() if x.dtype != object}  # Texts pass on.
+        are_known = all(None not in of_array for of_array in sizes.values())
 
         def call(epoch, *arrays):
             given = dict(zip(inputs, arrays, strict=False))
@@ -74,8 +75,7 @@ class MaskingLayer(keras.layers.Layer):
         types = [x.dtype for x in made.values()]
         tensors = tf.numpy_function(call, arguments, types, stateful=False)
         for tensor, x in zip(tensors, made.values(), strict=True):
-            sizes = x.shape[1:] if shape[-1] else [None] * (x.ndim - 1)
-            tensor.set_shape([*shape[:-1], *sizes])
+            tensor.set_shape([*batch, *(x.shape[1:] if are_known else [None] * (x.ndim - 1))])
         return {**inputs, **dict(zip(made, tensors, strict=True))}
 
     def _list_arguments(self) -> dict[str, Any]:

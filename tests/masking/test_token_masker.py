@@ -11,6 +11,7 @@ from scipy import stats
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import SegmentPacker, TokenMasker, WordPieceTokenizer
+from keras_bert_suite.masking.masking_layer import MaskerWrapper
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 UNITS = ["token", "word", "span", "ngram"]
@@ -360,6 +361,35 @@ def test_texts_of_a_tensorflow_dataset(tokenizer):
     dataset = tf.data.Dataset.from_tensor_slices(texts).enumerate().batch(8).map(mask)
     assert dataset.element_spec["mask_ids"].shape.as_list() == [None, None]
     assert_same_rows(masker(packer(texts), range(8), epoch=1), next(dataset.as_numpy_iterator()))
+
+
+class Marker(MaskerWrapper):
+    """Adds an array, and changes another for some rows only."""
+
+    def call(self, inputs, row_ids, epoch=0):
+        masked = self.masker(inputs, row_ids, epoch)
+        is_odd = row_ids[:, None] % 2 == 1
+        if is_odd.any():
+            masked["segment_ids"] = inputs["segment_ids"] + is_odd.astype("int32")
+        return {**masked, "ranks": masked["token_ids"] * 2}
+
+
+def test_the_arrays_of_any_masker_go_by_name_in_a_graph(tokenizer):
+    tf = pytest.importorskip("tensorflow")
+    marker, batch = Marker(TokenMasker(tokenizer)), pack_reviews(6)
+    wanted = marker(batch, np.arange(6))
+    batch["source"] = np.array([b"a film"] * 6)
+    rows = tf.data.Dataset.from_tensor_slices(batch).enumerate()
+
+    def mark(row_ids, row):
+        return marker(row, row_ids)
+
+    for dataset in (rows.batch(6).map(mark), rows.map(mark).batch(6)):
+        marked = next(dataset.as_numpy_iterator())
+        assert set(marked.pop("source")) == {b"a film"} and marked.keys() == wanted.keys()
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(marked[name], array, name)
+            assert dataset.element_spec[name].shape.as_list() == [None, *array.shape[1:]]
 
 
 @pytest.mark.every_backend
