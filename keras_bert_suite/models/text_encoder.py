@@ -7,7 +7,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
@@ -137,6 +137,43 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)
         return backbone
+
+    def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
+        """Makes a copy of this encoder with embeddings for more tokens.
+
+        The new rows are drawn as those of a new model. All other weights are copied.
+
+        ```python
+        tokenizer.add_tokens(["[E1]", "[/E1]"], special=True)
+        backbone = backbone.resize_vocabulary(tokenizer.vocabulary_size(), seed=0)
+        classifier = TextClassifier(backbone, SegmentPacker(tokenizer, 128), num_classes=5)
+        ```
+
+        Args:
+            vocabulary_size: int, at least that of this encoder.
+            seed: int, for the new rows. None draws others each time.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if there would be fewer rows, or if the encoder is quantized.
+        """
+        check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
+        if any(layer.quantization_mode for layer in self._flatten_layers()):
+            raise ValueError("A quantized encoder has no place for new rows. Resize it before.")
+        config = {**self.get_config(), "vocabulary_size": vocabulary_size}
+        resized = type(self).from_config(config)
+        old, new = (encoder.token_embedding.embeddings for encoder in (self, resized))
+        values = {weight.path: weight for weight in self.weights}
+        for weight in resized.weights:
+            if weight is not new:
+                weight.assign(values[weight.path])
+        shape = (vocabulary_size - old.shape[0], *old.shape[1:])
+        draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
+        rows = keras.ops.cast(draw(shape), new.dtype)
+        new.assign(keras.ops.concatenate([keras.ops.convert_to_tensor(old), rows]))
+        return resized
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -70,9 +70,9 @@ class ServedMasks(ServedTask):
         positions = in_order[:, : tf.shape(is_slot)[1]]
         logits = task({**packed, "mask_positions": positions}, training=False)
         vocabulary = tokenizer.get_vocabulary()
-        probabilities, best = tf.math.top_k(
-            tf.nn.softmax(tf.cast(logits, tf.float32)), min(task.top_k, len(vocabulary))
-        )
+        # There may be more logits than tokens.
+        probabilities = tf.nn.softmax(tf.cast(logits, tf.float32))[..., : len(vocabulary)]
+        probabilities, best = tf.math.top_k(probabilities, min(task.top_k, len(vocabulary)))
         return {
             "tokens": tf.where(is_slot[:, :, None], tf.gather(tf.constant(vocabulary), best), ""),
             "probabilities": tf.where(is_slot[:, :, None], probabilities, 0.0),

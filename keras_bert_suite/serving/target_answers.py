@@ -63,7 +63,11 @@ class ServedTargets(ServedTask):
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
         texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
         is_first = tf.range(task.max_target_length) == 0
-        pieces = tf.where(is_first, tf.gather(texts, ids), tf.gather(later_texts, ids))
+        pieces = tf.gather(later_texts, ids)
+        is_close = tf.gather(tf.constant(tokenizer.find_openings()), ids)[:, :-1]
+        is_close = tf.pad(is_close, [[0, 0], [1, 0]])
+        pieces = tf.where(is_close, tf.strings.regex_replace(pieces, "^ ", ""), pieces)
+        pieces = tf.where(is_first, tf.gather(texts, ids), pieces)
         return {
             "texts": tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1),
             "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),

@@ -182,12 +182,17 @@ class MaskedLM(Task, keras_hub.models.Task):
             )[0]
         top_k = self.top_k if top_k is None else top_k
         check_integer("top_k", top_k, at_least=1)
-        allowed = None
-        if whole_words and self.preprocessor is not None:
-            allowed = ~self.preprocessor.tokenizer.find_continuations()
 
         def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
-            return logits if rows.is_packed else rank_tokens(logits, top_k, allowed)
+            if rows.is_packed:
+                return logits
+            tokenizer = self.preprocessor.tokenizer
+            continues = (
+                tokenizer.find_continuations()
+                if whole_words
+                else np.zeros(tokenizer.vocabulary_size(), bool)
+            )
+            return rank_tokens(logits, top_k, ~continues)
 
         return self.predict_with(self.answers.decode, x, batch_size, steps, rank, **kwargs)
 

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
@@ -294,7 +295,9 @@ class Pretrainer(Task, keras_hub.models.Task):
             return []
         packed, _, _ = data.pack(data.read(texts))
         logits = self.predict(packed, verbose=0)["mlm"]
-        return name_guesses(self.preprocessor, rank_tokens(logits, top_k), (texts,))
+        tokenizer = self.preprocessor.tokenizer
+        allowed = np.ones(tokenizer.vocabulary_size(), bool)
+        return name_guesses(self.preprocessor, rank_tokens(logits, top_k, allowed), (texts,))
 
     def get_config(self) -> Config:
         return {

@@ -103,12 +103,16 @@ def write_targets(
     length = targets.shape[1] - 1
     state = task.decoder.start(source, length)
     is_first = ops.arange(1 + length) == 0
-    pad_token_id = task.preprocessor.tokenizer.pad_token_id
+    tokenizer = task.preprocessor.tokenizer
+    pad_token_id, num_tokens = tokenizer.pad_token_id, tokenizer.vocabulary_size()
 
     def score_next(targets, cache, index):
         newest = ops.take(targets, index - 1, axis=1)
         before = state._replace(cache=cache, num_read=index - 1)
         logits, after = task.decoder.step(newest, before)
+        if logits.shape[-1] > num_tokens:  # Some embeddings have more rows than there are tokens.
+            is_token = ops.arange(logits.shape[-1]) < num_tokens
+            logits = ops.where(is_token, ops.cast(logits, "float32"), -1e9)
         has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
         return force_padding(logits, has_ended, pad_token_id), None, after.cache
 

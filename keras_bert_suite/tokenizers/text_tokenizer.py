@@ -192,6 +192,10 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         """bool (V,), the ids of tokens that are spaces alone. They belong to the next word."""
         return np.zeros(self.vocabulary_size(), bool)
 
+    def find_openings(self) -> np.ndarray:
+        """bool (V,), the ids of tokens after which `detokenize` never writes a space."""
+        return np.zeros(self.vocabulary_size(), bool)
+
     @abstractmethod
     def hugging_face_config(self) -> dict[str, Any]:
         """dict of the entries of Hugging Face's tokenizer_config.json, less the special tokens."""

@@ -243,9 +243,15 @@ def test_vocabulary_that_fits(rows):
 
 
 @pytest.mark.parametrize(
-    "tokens, rows",
-    [(30523, 30522), (28996, 30522), (21128, 30522), (30522, 28996), (30000, 30522), (15, 24)],
+    "tokens, rows", [(17964, 18000), (31102, 32102), (30521, 50000), (21128, 21130), (15, 24)]
 )
+def test_more_rows_than_tokens(tokens, rows):
+    """As in public checkpoints, which transformers loads."""
+    with pytest.warns(UserWarning, match=f"{tokens} tokens.* for {rows}.* last {rows - tokens}"):
+        check_vocabulary(tokens, rows)
+
+
+@pytest.mark.parametrize("tokens, rows", [(30523, 30522), (30522, 28996)])
 def test_vocabulary_that_does_not_fit_names_both_sizes(tokens, rows):
     with pytest.raises(ValueError, match=f"{tokens} tokens.* for {rows}"):
         check_vocabulary(tokens, rows)

@@ -223,10 +223,9 @@ def _check_same_pieces(directory, pieces, fast):
 def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
     """Checks that a tokenizer and a backbone belong together, by size.
 
-    Every id must have a row. A smaller vocabulary belongs to another model: its ids would be in
-    range, but wrong. There may be more rows than tokens in one case. Some embeddings are padded for
-    the hardware, to a multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or
-    30,720).
+    Every id must have a row. There may be more rows than tokens: some embeddings are padded for the
+    hardware, to a multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or 30,720).
+    Other differences are warned of, because the vocabulary may be that of another model.
 
     Args:
         tokenizer_size: int, tokens in the vocabulary.
@@ -234,15 +233,27 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
         name: str, the tokenizer in the message.
 
     Raises:
-        ValueError: naming both sizes.
+        ValueError: if there are more tokens than rows, naming both numbers.
+
+    Warns:
+        UserWarning: if there are more rows than padding explains, naming both numbers.
     """
     multiples = [2**power for power in range(11) if power not in (1, 2)]
     if backbone_size in [-(-tokenizer_size // multiple) * multiple for multiple in multiples]:
         return
-    raise ValueError(
+    found = (
         f"{name} has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
-        f"for {backbone_size}. Use the vocabulary of the weights, or bring vocab.txt to "
-        f"{backbone_size} lines, e.g. with [unused1] and so on."
+        f"for {backbone_size}."
+    )
+    if tokenizer_size > backbone_size:
+        raise ValueError(
+            f"{found} Use the vocabulary of the weights, or make room for tokens that you have "
+            f"added: `backbone.resize_vocabulary({tokenizer_size}, seed=0)`."
+        )
+    warnings.warn(
+        f"{found} No text becomes the last {backbone_size - tokenizer_size}. Check that the "
+        "vocabulary is that of the weights.",
+        stacklevel=3,
     )
 
 

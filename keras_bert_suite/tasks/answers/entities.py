@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.tag_schemes import find_entities, parse_tags
-from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
+from keras_bert_suite.tokenizers.joining import join_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +15,8 @@ class Entity:
     Attributes:
         label: str, the type, such as "PER".
         text: str. If the row is a text, its part that is the entity. If the row is a list of words,
-            the words of the entity, with spaces between them except between Chinese characters.
+            the words of the entity, with spaces as a reader writes them; if it is a list of
+            characters, they have none.
         start, end: int, the position of the entity. In a text they count characters (code points,
             as Python counts), so that `text[start:end]` is the entity. In a list they count words,
             so that `words[start:end]` is the entity.
@@ -48,32 +49,14 @@ def read_entities(texts, tokenized, tags, scores, label_names):
     ]
 
 
-def join_words(words):
-    """Joins words to a text.
-
-    >>> join_words(["New", "York"]), join_words(["北", "京"])
-    ('New York', '北京')
-    """
-    text = words[0] if words else ""
-    for before, word in zip(words, words[1:], strict=False):
-        space = "" if _is_cjk(before[-1:]) and _is_cjk(word[:1]) else " "
-        text += space + word
-    return text
-
-
 def make_entity(text, words, spans, label, first, end, score):
     """Makes an `Entity` of the words from `first` up to, but not including, `end`.
 
     `spans` are the characters of each word in the text; None if the row is a list of words.
     """
     if spans is None:
-        return Entity(label, join_words(words[first:end]), first, end, score)
+        # A row of characters is a text without spaces.
+        join = "".join if all(len(word) <= 1 for word in words) else join_words
+        return Entity(label, join(words[first:end]), first, end, score)
     start, stop = spans[first][0], spans[end - 1][1]
     return Entity(label, text[start:stop], start, stop, score)
-
-
-_CJK = membership(CJK)
-
-
-def _is_cjk(character):
-    return bool(character) and bool(_CJK[ord(character)])

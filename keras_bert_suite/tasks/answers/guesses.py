@@ -28,16 +28,18 @@ class GuessAnswers(RowAnswers):
         return {"probabilities": ops.softmax(ops.cast(outputs, "float32"))}
 
 
-def rank_tokens(logits, top_k, allowed=None):
+def rank_tokens(logits, top_k, allowed):
     """float64 (..., top_k, 2): the ids of the best tokens, and their probabilities.
 
     Args:
         logits: float (..., V).
         top_k: int.
-        allowed: bool (V,), the tokens that may be guessed, or None for all tokens.
+        allowed: bool (V,), the tokens that may be guessed. It may be shorter, because there may be
+            more logits than tokens.
     """
     probabilities = softmax(np.asarray(logits, "float32"))
-    scores = probabilities if allowed is None else np.where(allowed, probabilities, -1)
+    allowed = np.pad(allowed, (0, probabilities.shape[-1] - len(allowed)))
+    scores = np.where(allowed, probabilities, -1)
     best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]
     return np.stack([best, np.take_along_axis(probabilities, best, axis=-1)], axis=-1)
 

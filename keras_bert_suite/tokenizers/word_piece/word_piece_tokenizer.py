@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tokenizers.joining import follows_closely, precedes_closely
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
 from keras_bert_suite.tokenizers.word_piece.fast_graph_tokenizer import FastGraphTokenizer
@@ -32,7 +33,7 @@ class WordPieceTokenizer(TextTokenizer):
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##able", "!"])
     tokenizer.tokenize("Unable !")               # [4, 5, 6]
     tokenizer.tokenize(["unable", "Zürich"])     # [[4, 5], [1]]
-    tokenizer.detokenize([4, 5, 6])              # "unable !"
+    tokenizer.detokenize([4, 5, 6])              # "unable!"
     ```
 
     The rules, in order:
@@ -102,14 +103,24 @@ class WordPieceTokenizer(TextTokenizer):
         return np.array([bool(predicate(token)) and token not in added for token in tokens])
 
     def _join(self, tokens):
-        """Joins tokens to words, and words with a space between them."""
-        words = []
+        """Joins tokens to words, and words to a text, see `joining`."""
+        text, is_close = "", True
         for token in tokens:
-            if words and token.startswith(CONTINUATION_PREFIX):
-                words[-1] += token[len(CONTINUATION_PREFIX) :]
+            continues = self._continues(token)
+            piece = token[len(CONTINUATION_PREFIX) :] if continues else token
+            if text and continues:
+                text += piece
             else:
-                words.append(token)
-        return " ".join(words)
+                text += ("" if is_close or follows_closely(token) else " ") + token
+            is_close = precedes_closely(piece)
+        return text
+
+    def _continues(self, token):
+        return token.startswith(CONTINUATION_PREFIX) and token in self._checked_vocabulary().ids
+
+    def find_openings(self) -> np.ndarray:
+        pieces = [token.removeprefix(CONTINUATION_PREFIX) for token in self.get_vocabulary()]
+        return np.array([precedes_closely(piece) for piece in pieces])
 
     def get_config(self) -> Config:
         config = super().get_config()
