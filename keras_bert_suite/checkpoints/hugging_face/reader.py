@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.hugging_face.wrapped_names import unwrap_names
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import DIALS, read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
@@ -45,10 +46,10 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.has_modules = (path / "modules.json").is_file()
         config = ConfigValues(find_config(path))
         self.decoder_start_token_id = config.get("decoder_start_token_id")
-        self._tensors = _open_weights(path)
-        shapes = self._tensors.shapes
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)
+        self._tensors = unwrap_names(_open_weights(path), kind.names)
+        shapes = self._tensors.shapes
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
