@@ -4,6 +4,8 @@ import argparse
 import inspect
 import os
 
+from absl.flags import argparse_flags
+
 from .backend import BACKENDS
 
 #: Values of flags of several commands: sizes of `BertBackbone.from_size`, and precisions.
@@ -18,8 +20,8 @@ class UsageError(Exception):
     """An error in the command line itself. The exit status is 2."""
 
 
-class Flags(argparse.ArgumentParser):
-    """The flags of a command, and those of every command.
+class Flags(argparse_flags.ArgumentParser):
+    """The flags of a command, and those of every command, among them absl's, such as --verbosity.
 
     A method adds a flag. `default` may be `REQUIRED`. `explanation` is for the help, which adds the
     default.

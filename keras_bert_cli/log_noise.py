@@ -1,10 +1,11 @@
 """Hides most of the frameworks' start-up messages."""
 
 import contextlib
-import logging
 import os
 import sys
 import warnings
+
+from absl import logging
 
 
 @contextlib.contextmanager
@@ -20,7 +21,7 @@ def hide_log_noise(enabled=True):
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    logging.getLogger("absl").setLevel(logging.ERROR)
+    logging.set_verbosity(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
