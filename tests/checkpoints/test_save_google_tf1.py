@@ -127,7 +127,7 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path):
     [
         ([*PIECES, "##a"], {}, "25 tokens.*for 24"),
         (PIECES, {"strip_accents": False}, "cannot hold strip_accents=False .*=True. Use"),
-        (PIECES, {"pad_token": "a", "mask_token": "b"}, "for pad_token='a', mask_token='b' of"),
+        (PIECES, {"pad_token": "a", "mask_token": "b"}, "hold pad_token='a', mask_token='b' of"),
         (PIECES, {"strip_accents": True}, None),
         (PIECES, {"lowercase": False, "strip_accents": False}, None),
     ],
