@@ -155,7 +155,8 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         Returns:
             dict, see `score_spans`.
         """
-        return self.score_with(self.answers.score, rows, spans, batch_size)
+        score = self.answers.score
+        return self.score_with(score, rows, spans, batch_size, may_be_empty=True)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}

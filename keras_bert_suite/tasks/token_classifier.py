@@ -175,4 +175,5 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         Returns:
             dict, see `score_entities`.
         """
-        return self.score_with(self.answers.score, rows, labels, batch_size)
+        score = self.answers.score
+        return self.score_with(score, rows, labels, batch_size, may_be_empty=True)

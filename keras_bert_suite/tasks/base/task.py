@@ -300,6 +300,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         x: Inputs,
         y: Labels,
         batch_size: int | None = None,
+        *,
+        may_be_empty: bool = False,
     ) -> Any:
         """Scores the outputs for labelled rows in memory.
 
@@ -308,9 +310,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 as for `predict_with`, and `labels` are those of all rows, encoded.
             x, y: as for `fit`, in memory.
             batch_size: int, 32 by default.
+            may_be_empty: bool, whether there may be no rows, of which `score` then counts nothing.
         """
         check_in_memory(x)
-        labels = read(self, x, y, labelled=True).labels
+        labels = read(self, x, y, labelled=not may_be_empty).labels
         decode = functools.partial(score, labels=labels)
         condense = self.answers.condense
         return self.predict_with(decode, x, batch_size, condense=condense, verbose=0)
