@@ -246,7 +246,7 @@ def build_pretrainer(values, objective, tokenizer):
 def check_tokenizer(values, tokenizer, other):
     """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
     is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
-    # A vocab.txt does not say from which length on a word is unknown. A folder of Hugging Face does.
+    # A vocab.txt does not say from which length on a word is unknown, and files of Hugging Face do.
     # Words of 100 characters are no reason to prepare a corpus again.
     own, wanted = (
         {name: value for name, value in each.settings.items() if name != "max_word_length"}
