@@ -192,7 +192,13 @@ def build_pretrainer(values, objective, tokenizer):
 def check_tokenizer(values, tokenizer, other):
     """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
     is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
-    if not is_same or tokenizer.settings != other.settings:
+    # A vocab.txt does not say from which length on a word is unknown, and files of Hugging Face do.
+    # Words of 100 characters are no reason to prepare a corpus again.
+    own, wanted = (
+        {name: value for name, value in each.settings.items() if name != "max_word_length"}
+        for each in (tokenizer, other)
+    )
+    if not is_same or own != wanted:
         raise ValueError(
             f"The corpus and {values.checkpoint} have tokenizers of different "
             f"{'settings' if is_same else 'vocabulary'}. Prepare the corpus with the tokenizer of "

@@ -61,18 +61,34 @@ class ServedTargets(ServedTask):
         inputs = {"source": packed, "targets": targets}
         ids = task.generate_step(inputs, (tokenizer.end_token_id,))[:, 1:]
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
-        texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
-        is_first = tf.range(task.max_target_length) == 0
-        pieces = tf.gather(later_texts, ids)
-        is_close = tf.gather(tf.constant(tokenizer.find_openings()), ids)[:, :-1]
-        is_close = tf.pad(is_close, [[0, 0], [1, 0]])
-        pieces = tf.where(is_close, tf.strings.regex_replace(pieces, "^ ", ""), pieces)
-        pieces = tf.where(is_first, tf.gather(texts, ids), pieces)
         return {
-            "texts": tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1),
+            "texts": join_tokens(tokenizer, ids, is_kept),
             "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),
             "num_tokens": tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
         }
+
+
+def join_tokens(tokenizer, ids, is_kept):
+    """`tokenizer.detokenize` in a graph.
+
+    Args:
+        tokenizer: `TextTokenizer`.
+        ids: int32 (B, T).
+        is_kept: bool (B, T), which tokens are written: the first ones of each row.
+
+    Returns:
+        string (B,).
+    """
+    import tensorflow as tf
+
+    texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
+    pieces = tf.gather(later_texts, ids)
+    is_close = tf.gather(tf.constant(tokenizer.find_openings()), ids)[:, :-1]
+    is_close = tf.pad(is_close, [[0, 0], [1, 0]])
+    pieces = tf.where(is_close, tf.strings.regex_replace(pieces, "^ ", ""), pieces)
+    is_first = tf.range(tf.shape(ids)[1]) == 0
+    pieces = tf.where(is_first, tf.gather(texts, ids), pieces)
+    return tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1)
 
 
 def _tokenize(tokenizer, texts):

@@ -6,6 +6,7 @@ normalized (lowered, for example). At each position the longest token counts.
 """
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -140,7 +141,11 @@ class EagerAddedTokens:
 
         self._engine = engine
         self._finder = Tokenizer(WordLevel({_TEXT: 0}, unk_token=_TEXT))
-        if normalizer is not None:
+        # Most texts have no marker, which is found out much faster than by the library.
+        self._verbatim = None
+        if not any(token.normalized for token in tokens):
+            self._verbatim = re.compile("|".join(re.escape(token.content) for token in tokens))
+        elif normalizer is not None:
             self._finder.normalizer = normalizer
         for token in tokens:
             add = self._finder.add_special_tokens if token.special else self._finder.add_tokens
@@ -188,6 +193,8 @@ class EagerAddedTokens:
 
         Spaces that a token takes are left out.
         """
+        if self._verbatim is not None and not self._verbatim.search(text):
+            return [(0, len(text), None)]
         encoding = self._finder.encode(text, add_special_tokens=False)
         found = list(zip(encoding.ids, encoding.offsets, strict=True))
         # The library may leave out the marks of the last character of a part.

@@ -10,6 +10,8 @@ from keras_bert_suite.tokenizers.unicode_rules import re2_class
 #: What Rust's `\\w` matches.
 _WORD = r"[\pL\pM\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f189}]"
 _SPACES = f"[{WHITE_SPACE}]+"
+#: A token whose characters are all deleted is nowhere.
+_NOTHING = r"[^\x00-\x{10ffff}]"
 
 #: No text has this byte, because it is no part of UTF-8.
 _MARK = b"\xff"
@@ -129,7 +131,7 @@ class TokenFinder:
         self.tokens = tokens
         self._normalize = normalize
         longest_first = sorted(filter(None, contents), key=len, reverse=True)
-        self._pattern = f"({'|'.join(map(re.escape, longest_first))})"
+        self._pattern = f"({'|'.join(map(re.escape, longest_first)) or _NOTHING})"
         self._lone = lone and f"[{re2_class(lone)}]"
         self._has_single_words = any(token.single_word for token in tokens)
         self._strips = any(token.lstrip or token.rstrip for token in tokens)

@@ -35,8 +35,9 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     Other modules do not know how tokenizers differ. They ask the tokenizer: `row_template`
     (where the special tokens of a row stand), `find_continuations` (the ids that continue
     a word), `find_endings` and `find_blanks` (the ids after which a word begins, or does not),
-    `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
-    files), `settings` and `hugging_face_config`.
+    `find_ordinary` (the ids that text may become), `find_openings` (the ids after which no space is
+    written), `split_at_masks`, `asset_contents` (its files), `settings` and `hugging_face_config`.
+    Added tokens are found around both engines, see `added_tokens`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
     calls `_use_vocabulary` with a vocabulary that has `tokens`, `ids`, `source`

@@ -1,5 +1,6 @@
 """Texts of tokens and of words are written as a reader writes them."""
 
+import numpy as np
 import pytest
 
 from keras_bert_suite.tasks.answers.entities import make_entity
@@ -30,6 +31,41 @@ def test_a_text_is_given_back(text):
     assert tokenizer.unknown_token_id not in ids
     # The case of letters is lost.
     assert tokenizer.detokenize(ids).lower() == text.lower()
+
+
+def test_a_graph_joins_as_python_does():
+    tf = pytest.importorskip("tensorflow")
+    from keras_bert_suite.serving.target_answers import join_tokens
+
+    words = [
+        "new",
+        "IBM",
+        "怎",
+        "么",
+        "か",
+        "저는",
+        "3",
+        ".",
+        "(",
+        ")",
+        "'",
+        "’",
+        "？",
+        "...",
+        "[",
+        "”",
+    ]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, "##s", "##好", "##)", "##("]
+    tokenizer = WordPieceTokenizer(pieces, added_tokens=["[E1]", "##x-y"])
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, tokenizer.vocabulary_size(), (500, 9)).astype("int32")
+    counts = rng.integers(0, 10, 500)
+    is_kept = np.arange(9) < counts[:, None]
+    got = join_tokens(tokenizer, tf.constant(ids), tf.constant(is_kept)).numpy()
+    wanted = [
+        tokenizer.detokenize(row[:count].tolist()) for row, count in zip(ids, counts, strict=True)
+    ]
+    assert [text.decode() for text in got] == wanted
 
 
 def test_rows_of_words_and_of_characters():

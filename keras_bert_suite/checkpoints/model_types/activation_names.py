@@ -9,7 +9,7 @@
 _ACTIVATIONS = {
     "gelu_tanh": (
         ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"),
-        ("gelu", "gelu_tanh"),
+        ("gelu", "gelu_tanh", "gelu_new"),
         ("gelu_tanh",),
     ),
     "gelu_erf": (("gelu", "gelu_python"), ("gelu_erf",), ("gelu_erf",)),

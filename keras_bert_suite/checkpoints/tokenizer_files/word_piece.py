@@ -13,6 +13,10 @@ from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import (
     check_template,
     list_steps,
 )
+from keras_bert_suite.checkpoints.tokenizer_files.letter_case import (
+    is_lowercase,
+    warn_of_upper_case,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_CLASSES,
@@ -27,7 +31,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     refuse,
 )
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.messages import reading, shorten
 
 #: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
 #: transformers 4 has a class for each kind of model, also for those that have BERT's tokenizer.
@@ -67,7 +71,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
     path = directory / name
     if not path.is_file():
         raise name_missing(directory, name)
-    return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
+    return {"vocabulary": str(path), "lowercase": is_lowercase(read_lines(path))}
 
 
 def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
@@ -128,7 +132,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     if rules["strip_accents"] in (None, rules["lowercase"]):
         del rules["strip_accents"]
     if rules["lowercase"]:
-        _warn_of_upper_case(directory, {*pieces} - {*added})
+        warn_of_upper_case(directory, {*pieces} - {*added})
     added = describe_added_tokens(added, tokens.values())
     arguments = {"vocabulary": vocabulary, **rules, **special}
     return {**arguments, "added_tokens": added} if added else arguments
@@ -185,24 +189,12 @@ def _read_class_rules(directory, config, fast, pieces):
                 f'lowercases text. Set "do_lower_case" in {CONFIG_FILE} to what the model was '
                 "trained with."
             )
-        lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
+        lowercase = is_lowercase(pieces) if lowercase is None else lowercase
     return {
         "lowercase": lowercase,
         "strip_accents": config.get("strip_accents"),
         "max_word_length": length,
     }
-
-
-def _warn_of_upper_case(directory, pieces):
-    """Warns of pieces that lowercased text never becomes."""
-    lost = sorted(filter(_has_upper_case, pieces))
-    if lost:
-        warnings.warn(
-            f"The tokenizer in {directory} lowercases text, but {len(lost)} pieces of its "
-            f"vocabulary have upper case, such as {list_names(map(repr, lost[:3]))}. No text "
-            "becomes them.",
-            stacklevel=4,
-        )
 
 
 def _check_same_pieces(directory, pieces, fast):
@@ -288,16 +280,6 @@ def read_lines(path):
     # The tokenizer reads the file again, and reports bytes that are not UTF-8.
     with open(path, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n") for line in file]
-
-
-def _is_lowercase(pieces):
-    # isalpha is false for special tokens, also for <S> and <T> of the Chinese vocabulary.
-    return not any(map(_has_upper_case, pieces))
-
-
-def _has_upper_case(piece):
-    word = piece.removeprefix("##")
-    return word.isalpha() and word != word.lower()
 
 
 def _pieces_of(fast, path, control):

@@ -70,6 +70,7 @@ class PresetTask(SavedTask):
         lowercase: bool | None = None,
         dtype: Dtype | None = None,
         skip: Patterns = (),
+        backbone_activation: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Builds the task from a checkpoint.
@@ -88,6 +89,9 @@ class PresetTask(SavedTask):
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             skip: regular expression, or several, for the paths of weights that are not loaded and
                 keep their values; see `checkpoints.load_weights`.
+            backbone_activation: str, replaces the activation function of a checkpoint of another
+                library, as `activation` of a backbone. bert4keras writes Google's format with
+                "gelu" and means "gelu_erf", where Google means "gelu_tanh".
             **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
                 vocabulary.
 
@@ -109,10 +113,20 @@ class PresetTask(SavedTask):
             f"{cls.__name__}.from_preset",
             kwargs,
             [*known, *FURTHER_ARGUMENTS],
-            similar=["sequence_length", "lowercase", "skip"],
+            similar=["sequence_length", "lowercase", "skip", "backbone_activation"],
         )
         preset = checkpoints.preset_name(preset)
         checkpoint = checkpoints.open_checkpoint(preset)
+        if backbone_activation is not None:
+            if checkpoint is None or "encoder_arguments" in checkpoint.backbone_config:
+                raise ValueError(
+                    f"backbone_activation={backbone_activation!r} is for an encoder of another "
+                    f"library, not {preset}. Leave it out."
+                )
+            checkpoint.backbone_config = {
+                **checkpoint.backbone_config,
+                "activation": backbone_activation,
+            }
         preprocessor = _take_preprocessor(kwargs, preset, checkpoint, sequence_length, lowercase)
         if cls.has_new_head(kwargs):
             kwargs = _replace_head(cls, preset, checkpoint, kwargs)

@@ -99,6 +99,16 @@ class SentencePieceTokenizer(TextTokenizer):
             "tokenizer_class": "PreTrainedTokenizerFast",
         }
 
+    def _read_added_tokens(self, tokens):
+        read = super()._read_added_tokens(tokens)
+        wrong = [token.content for token in read if token.normalized and " " in token.content]
+        if wrong:
+            raise ValueError(
+                f"Spaces of a normalized text are joined, got the added tokens {wrong} with "
+                'spaces. Pass {"content": ..., "normalized": False}, or leave them out.'
+            )
+        return read
+
     def _make_normalizer(self):
         from tokenizers.normalizers import Precompiled
 

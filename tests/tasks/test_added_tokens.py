@@ -1,0 +1,134 @@
+"""Tasks on tokenizers with added tokens: from transformers' files, trained here, saved, served."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import torch
+import transformers
+from peer_weights import randomize, to_numpy, transformers_peer
+from tokenizers import AddedToken
+
+from keras_bert_suite import (
+    BertBackbone,
+    MaskedLM,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+    export_saved_model,
+)
+from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh19-[]/", "##a", "ada", "in"]
+TEXTS = ["[E1] ada [/E1] in a", "covid-19 ada", "COVID-19[E1]b", "a b c"]
+SIZES = {
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "hidden_size": 8,
+    "intermediate_size": 16,
+    "max_position_embeddings": 16,
+}
+MARKERS = ["[E1]", "[/E1]"]
+
+
+def make_classifier():
+    tokenizer = WordPieceTokenizer(PIECES, max_word_length=100)
+    backbone = BertBackbone(len(PIECES), 1, 2, 8, 16, max_sequence_length=16, num_segments=2)
+    tokenizer.add_tokens(MARKERS, special=True)
+    tokenizer.add_tokens(["covid-19"])
+    backbone = backbone.resize_vocabulary(tokenizer.vocabulary_size(), seed=0)
+    task = TextClassifier(backbone, preprocessor=SegmentPacker(tokenizer, 16), num_classes=3)
+    randomize(task)
+    return task
+
+
+def run_peer(path):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
+    with torch.no_grad():
+        return model(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.numpy()
+
+
+def run_ours(task):
+    return to_numpy(task(task.preprocessor.pack(TEXTS)))
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_fine_tuned_model_of_transformers(tmp_path, version):
+    """Version 4 writes vocab.txt and added_tokens.json, version 5 tokenizer.json alone."""
+    tokenizer = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)})
+    tokenizer.add_tokens(MARKERS, special_tokens=True)
+    tokenizer.add_tokens([AddedToken("covid-19")])
+    config = transformers.BertConfig(vocab_size=len(tokenizer), num_labels=3, **SIZES)
+    model = transformers_peer(transformers.BertForSequenceClassification, config)
+    model.save_pretrained(tmp_path)
+    if version == 5:
+        tokenizer.save_pretrained(tmp_path)
+    else:
+        (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+        names = {**dict(zip(MARKERS, range(len(PIECES), len(tokenizer)), strict=False))}
+        names["covid-19"] = len(tokenizer) - 1
+        for name, content in (
+            ("added_tokens", names),
+            ("special_tokens_map", {"additional_special_tokens": MARKERS}),
+            ("tokenizer_config", {"do_lower_case": True}),
+        ):
+            (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    task = TextClassifier.from_preset(tmp_path)
+    np.testing.assert_allclose(run_ours(task), run_peer(tmp_path), atol=1e-5)
+
+
+def test_markers_of_our_own_are_saved_in_every_format(tmp_path):
+    task = make_classifier()
+    wanted = run_ours(task)
+    save_hugging_face(task, tmp_path / "theirs")
+    np.testing.assert_allclose(run_peer(tmp_path / "theirs"), wanted, atol=1e-5)
+    task.save(tmp_path / "task.keras")
+    task.save_to_preset(str(tmp_path / "preset"))
+    for again in (
+        keras.models.load_model(tmp_path / "task.keras"),
+        TextClassifier.from_preset(tmp_path / "preset"),
+        TextClassifier.from_preset(tmp_path / "theirs"),
+    ):
+        np.testing.assert_allclose(run_ours(again), wanted, atol=1e-5)
+    # Google's format has a vocabulary alone.
+    with pytest.raises(ValueError, match="has no place for added_tokens="):
+        save_google_tf1(task, tmp_path / "google")
+
+
+@pytest.mark.backend("tensorflow")
+def test_markers_are_found_in_a_saved_model(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    task = make_classifier()
+    export_saved_model(task, tmp_path / "1")
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    (name,) = served.structured_input_signature[1]
+    got = served(**{name: tf.constant(TEXTS)})["probabilities"].numpy()
+    wanted = keras.ops.softmax(run_ours(task))
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    assert np.abs(got[0] - got[3]).max() > 1e-4
+
+
+def test_new_rows_leave_the_others_alone():
+    backbone = BertBackbone(20, 1, 2, 8, 16, max_sequence_length=16)
+    arrays = {name: np.ones((1, 4), "int32") for name in backbone.input_names}
+    rows = []
+    for seed in (0, 0, 1):
+        resized = backbone.resize_vocabulary(23, seed=seed)
+        assert resized.vocabulary_size == 23
+        outputs = (to_numpy(model(arrays)["sequence_output"]) for model in (backbone, resized))
+        np.testing.assert_array_equal(*outputs)
+        rows.append(to_numpy(resized.token_embedding.embeddings)[20:])
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert (rows[0] != rows[2]).all() and 0 < np.abs(rows[0]).max() < 0.05
+    with pytest.raises(ValueError, match="vocabulary_size must be .* at least 20, got 19"):
+        backbone.resize_vocabulary(19)
+
+
+def test_no_guess_is_beyond_a_short_vocabulary():
+    tokenizer = WordPieceTokenizer(PIECES)
+    backbone = BertBackbone(len(PIECES) + 40, 1, 2, 8, 16, max_sequence_length=16)
+    task = MaskedLM(backbone, preprocessor=SegmentPacker(tokenizer, 16))
+    guesses = task.predict(["a [MASK]"], top_k=len(PIECES), verbose=0)
+    assert {token for token, _ in guesses[0][0]} == {*PIECES}
