@@ -18,6 +18,7 @@ from keras_bert_suite.tasks.base.token_states import (
     find_unused,
     list_missing_poolers,
 )
+from keras_bert_suite.tasks.data.entity_windows import trim_spans
 from keras_bert_suite.tasks.data.input_checks import (
     EncoderInputs,
     check_in_memory,
@@ -165,6 +166,8 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.
 
+        In a row of words, an entity ends at its first and last word that has a token.
+
         Args:
             rows, spans: as for `fit`, in memory, not packed.
             batch_size: int, 32 by default.
@@ -176,15 +179,14 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         read = self.data.read(rows, spans)
         if read.is_packed:
             raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
-        wanted = [
-            [(start, end, self.label_names[kind]) for start, end, kind in row]
-            for row in read.labels
-        ]
-        found = [
-            [(entity.start, entity.end, entity.label) for entity in row]
-            for row in self.predict(rows, batch_size, verbose=0)
-        ]
-        return score_spans(wanted, found)
+        answers, scored = self.answers, self.answers.decode_scored
+        found = self.predict_with(scored, rows, batch_size, condense=answers.condense, verbose=0)
+        wanted = []
+        for row, text, (_, has_token) in zip(read.labels, read.inputs[0], found, strict=True):
+            spans = trim_spans(row, has_token) if isinstance(text, list) else row
+            wanted.append([(start, end, self.label_names[kind]) for start, end, kind in spans])
+        spans = [[(entity.start, entity.end, entity.label) for entity in row] for row, _ in found]
+        return score_spans(wanted, spans)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}

@@ -181,6 +181,8 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
     def score(self, rows: Inputs, labels: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities, as seqeval counts them.
 
+        A word without a token does not count, as in run_ner of Hugging Face.
+
         Args:
             rows, labels: as for `fit`, in memory.
             batch_size: int, 32 by default.
@@ -198,6 +200,14 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
             chosen = self.answers.choose(logits[counts], lengths)
             tags = self.answers.name_labels(chosen, lengths)
         else:
-            tags = self.predict_tags(rows, batch_size, verbose=0)
+            scored = self.answers.decode_scored_tags
+            answers = self.predict_with(scored, rows, batch_size, verbose=0)
+            tags, labels = _take_words_with_tokens(answers, labels)
         true_tags = [[self.label_names[label] for label in row] for row in labels]
         return score_entities(true_tags, tags, self.label_names)
+
+
+def _take_words_with_tokens(answers, labels):
+    """(tags, labels) of the words that have a token."""
+    tags = [[tag for tag, has in zip(*row, strict=True) if has] for row in answers]
+    return tags, [row[has] for row, (_, has) in zip(labels, answers, strict=True)]

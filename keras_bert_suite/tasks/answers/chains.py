@@ -20,7 +20,7 @@ class ChainAnswers(WordAnswers):
         return find_best_paths(logits, lengths, *self.read_scores())
 
     def find_probabilities(self, logits, lengths):
-        """float32 (W, C), the marginal probabilities."""
+        """float32 (K, C), the marginal probabilities."""
         return find_marginals(logits, lengths, *self.read_scores())
 
     def join(self, outputs, rows):

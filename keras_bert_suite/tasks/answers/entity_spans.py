@@ -45,6 +45,10 @@ class EntitySpanAnswers(RowAnswers):
             for number, spans in enumerate(join_span_windows(found, rows))
         ]
 
+    def decode_scored(self, outputs, rows):
+        """For each row (list of `Entity`, bool (words,)): also the words that have a token."""
+        return list(zip(self.decode(outputs, rows), rows.tokenized.has_token, strict=True))
+
     def condense(self, outputs, rows):
         """list of B arrays, the spans of a batch of windows. All scores would take the memory."""
         if rows.is_packed:
