@@ -4,12 +4,16 @@ from absl import flags
 
 from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.records import JSON_LINES, PARQUET
 from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
 #: The flags that say what is where in a table, without its encoding.
 TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+
+#: The ends of the names of tables.
+TABLES = (".tsv", ".csv", *JSON_LINES, *PARQUET)
 
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -123,7 +127,7 @@ def find_delimiter(values):
 
 def is_table(values, flag):
     """Whether the file of a flag has columns."""
-    return values.delimiter is not None or values[flag].value.lower().endswith((".tsv", ".csv"))
+    return values.delimiter is not None or values[flag].value.lower().endswith(TABLES)
 
 
 def check_table_flags(values, flag):
@@ -132,8 +136,8 @@ def check_table_flags(values, flag):
         return
     if values.text_column or values.text_pair_column or not values.header:
         raise UsageError(
-            f"--text_column, --text_pair_column and --noheader need an --{flag} ending in .tsv or "
-            f".csv, or --delimiter, got {values[flag].value!r}"
+            f"--text_column, --text_pair_column and --noheader need an --{flag} ending in "
+            f"{', '.join(TABLES)}, or --delimiter, got {values[flag].value!r}"
         )
 
 
@@ -142,8 +146,8 @@ def read_text_columns(values, flag, input_names=None):
 
     Args:
         values: the flags, with those of `define_table_flags`.
-        flag: str, the name of the flag with the path: a `.tsv` or `.csv` file, a file with a text
-            in each line, or "-".
+        flag: str, the name of the flag with the path: a table, see `TABLES`, a file with a text in
+            each line, or "-".
         input_names: names of the model's texts, which are the columns if no flag names them.
 
     Returns:

@@ -98,7 +98,10 @@ def test_examples_are_command_lines():
         (["predict", "--backend=caffe"], "value should be one of <tensorflow|jax|torch>"),
         (["predict", "--model=a", "b.txt"], "predict takes flags only, got 'b.txt'"),
         (["pretrain", "--corpus=a", "--output=b"], "pretrain needs --steps"),
-        (["predict", "--model=a", "--text_column=t"], "need an --input ending in .tsv or .csv"),
+        (
+            ["predict", "--model=a", "--text_column=t"],
+            "need an --input ending in .tsv, .csv, .jsonl",
+        ),
     ],
 )
 def test_wrong_command_lines(run, arguments, message):
