@@ -67,7 +67,7 @@ def read_conll(
     check_widths(lines, word, tag)
     words = [[fields[word] for _, fields in sentence] for sentence in lines.sentences]
     tags = [[fields[tag] for _, fields in sentence] for sentence in lines.sentences]
-    located = {}
+    located: dict[str, tuple[int, str]] = {}
     for sentence in lines.sentences:
         for line, fields in sentence:
             located.setdefault(fields[tag], (line, fields[word]))

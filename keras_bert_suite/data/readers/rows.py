@@ -1,7 +1,7 @@
 """Reads rows in memory that name their texts and labels."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from keras_bert_suite.data.readers.examples import Examples
@@ -10,7 +10,7 @@ from keras_bert_suite.data.readers.tables import CLASSES, label_table
 
 
 def read_rows(
-    rows: Iterable[Any],
+    rows: Any,
     text_columns: str | Sequence[str],
     label_column: str | None = None,
     problem_type: str | None = CLASSES,
