@@ -46,8 +46,8 @@ def define_flags(values):
     )
     define_task_flag(values)
     explanation = (
-        "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
-        "format (.json), or - for standard input."
+        "File with a text in each line, a table (.tsv, .csv, .jsonl, .parquet or --delimiter), "
+        "questions in SQuAD's format (.json), or - for standard input."
     )
     define_path(values, "input", "-", explanation)
     explanation = (
