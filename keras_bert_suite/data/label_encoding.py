@@ -51,8 +51,8 @@ def encode_labels(labels, label_names):
 
     Raises:
         ValueError: if a label is not one of the names or not in [0, C), naming the label and its
-            row; or if a matrix has another width, or numbers out of [0, 1]. In a TensorFlow graph
-            the error is `tf.errors.InvalidArgumentError`.
+            row; if a number may be an id or a name; or if a matrix has another width, or numbers
+            out of [0, 1]. In a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         is_matrix = labels.shape.rank == 2 and labels.shape[1] != 1
@@ -69,6 +69,7 @@ def encode_labels(labels, label_names):
         return _check_soft_labels(labels, label_names)
     if labels.dtype.kind in "OUST":
         return _encode_names(labels, label_names)
+    check_one_reading(np.unique(labels), label_names)
     ids = np.nan_to_num(labels, nan=-1).astype("int32")
     wrong = np.flatnonzero((ids != labels) | (ids < 0) | (ids >= len(label_names)))
     if len(wrong):
@@ -100,10 +101,33 @@ def encode_tags(rows, label_names):
     return encoded
 
 
+def check_one_reading(labels, label_names):
+    """Raises a ValueError if a number may be the id of one class, and the name of another.
+
+    >>> check_one_reading([0, 1], ["0", "1"])
+
+    Args:
+        labels: iterable of numbers.
+        label_names: list of C names.
+    """
+    names = list(label_names)
+    for label in labels:
+        name = str(int(label)) if np.isfinite(label) and label == int(label) else None
+        if name not in names or names.index(name) == label:
+            continue
+        by_id = repr(names[int(label)]) if 0 <= label < len(names) else "no class"
+        raise ValueError(
+            f"The label {name} may be the class with the name {name!r}, or the class with the id "
+            f"{name}, which is {by_id}: the label_names are {list_names(names)}. Write names as "
+            "strings, list(map(str, labels)); or ids from 0 with num_classes, without label_names."
+        )
+
+
 def number_labels(label_names):
-    """dict of label name -> label id, and of label id -> label id."""
+    """dict of label name -> label id, and of label id -> label id, unless the id is also a name."""
     id_of = {name: i for i, name in enumerate(label_names)}
-    id_of.update({i: i for i in range(len(label_names))})
+    ids = range(len(label_names))
+    id_of.update({i: i for i in ids if id_of.get(str(i), i) == i})
     return id_of
 
 
@@ -116,6 +140,8 @@ def find_label(label, id_of, row, word=None):
     try:
         return id_of[label.decode("utf-8", "replace") if isinstance(label, bytes) else label]
     except (KeyError, TypeError):  # A list, for example, cannot be the key of a dict.
+        if isinstance(label, (int, np.integer)):
+            check_one_reading([label], [name for name in id_of if isinstance(name, str)])
         place = f"row {row}" if word is None else f"row {row}, word {word}"
         names = [name for name in id_of if isinstance(name, str)]
         raise ValueError(

@@ -55,3 +55,43 @@ def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
         return np.concatenate([rng.permutation(full).ravel(), rows[num_full:]])
 
     return order
+
+
+def shuffled_without_duplicates(columns, batch_size, seed):
+    """A new random order each epoch, in which no text is in two rows of a batch.
+
+    A row that shares a text with a row of its batch waits for a later batch. If in the end all
+    rows that are left share texts, they come in batches nevertheless.
+
+    Args:
+        columns: tuple of S columns of N texts.
+        batch_size: int.
+        seed: int.
+
+    Source: `NoDuplicatesBatchSampler` of sentence-transformers, which makes the last batches
+    smaller.
+    """
+    rows = [{*texts} for texts in zip(*columns, strict=True)]
+
+    @functools.lru_cache(maxsize=2)
+    def order(epoch):
+        waiting = dict.fromkeys(
+            np.random.default_rng([seed, epoch]).permutation(len(rows)).tolist()
+        )
+        visited = []
+        while waiting:
+            batch, texts = [], set()
+            for row in waiting:
+                if texts.isdisjoint(rows[row]):
+                    batch.append(row)
+                    texts |= rows[row]
+                    if len(batch) == batch_size:
+                        break
+            if len(batch) < batch_size:
+                batch = list(dict.fromkeys([*batch, *waiting]))[:batch_size]
+            for row in batch:
+                del waiting[row]
+            visited += batch
+        return np.array(visited, "int64")
+
+    return order

@@ -7,6 +7,13 @@ import numpy as np
 
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
+#: What to do with rows or batches that name their texts and labels.
+HOW_TO_COLLATE = (
+    'Rows in memory that are dicts: train = kbs.read_rows(rows, "text", "label"), and pass '
+    "train.x and train.y. Batches of a dataset: pairs (texts, labels), from a DataLoader with "
+    'collate_fn=lambda rows: ([row["text"] for row in rows], [row["label"] for row in rows]).'
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
@@ -130,6 +137,7 @@ def read_inputs(x):
         columns = {name: as_array(column) for name, column in x.items()}
         if not any(holds_texts(column) for column in columns.values()):
             return columns, None
+        check_text_columns(columns)
         return tuple(read_texts(column, name) for name, column in columns.items()), tuple(columns)
     if isinstance(x, tuple):
         if x and all(isinstance(text, (str, bytes)) for text in x):
@@ -187,6 +195,8 @@ def read_texts(column, name=None):
         )
     if not isinstance(column, list) and not hasattr(column, "__array__"):
         column = list(column)  # such as the keys of a dict
+    if isinstance(column, list) and column and isinstance(column[0], dict):
+        raise ValueError(f"A row is a dict, {str(column[0])[:80]}. {HOW_TO_COLLATE}")
     if isinstance(column, list) and column and isinstance(column[0], (list, tuple)):
         raise ValueError(
             "Pairs of texts must come as a tuple of two lists, (first_texts, second_texts), "
@@ -228,8 +238,10 @@ def read_batch(x):
     """
     x = name_columns(x)
     if isinstance(x, dict):
-        if any(holds_texts(column) for column in x.values()):
-            return tuple(map(_batch_column, x.values())), tuple(x)
+        if any(isinstance(column, (str, bytes)) or holds_texts(column) for column in x.values()):
+            columns = tuple(map(_batch_column, x.values()))
+            check_text_columns(x)
+            return columns, tuple(x)
         return map_arrays(to_array, x), None
     one_column = not isinstance(x, (list, tuple)) or not x or holds_texts(x)
     return tuple(map(_batch_column, [x] if one_column else x)), None
@@ -242,9 +254,27 @@ def _batch_column(column):
     ):
         raise ValueError(
             "The dataset has single texts, wanted batches of texts. Call "
-            "`dataset.batch(batch_size)` on it."
+            f"`dataset.batch(batch_size)` on it. {HOW_TO_COLLATE}"
         )
     return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def check_text_columns(columns):
+    """Raises a ValueError if a dict of text columns has a column of numbers, such as the labels."""
+    others = [name for name, column in columns.items() if _holds_numbers(column)]
+    if others:
+        texts = ", ".join(str(name) for name in columns if name not in others)
+        raise ValueError(
+            f"The dict has the texts {texts}, and also {', '.join(map(str, others))}, which are no "
+            f"texts. {HOW_TO_COLLATE}"
+        )
+
+
+def _holds_numbers(column):
+    if isinstance(column, (list, tuple)):
+        return bool(column) and all(map(_is_number, column))
+    dtype = str(getattr(column, "dtype", ""))
+    return any(kind in dtype for kind in ("int", "float", "bool"))
 
 
 def holds_texts(column):

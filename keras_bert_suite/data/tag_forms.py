@@ -29,6 +29,7 @@ _SPECIAL = {"[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>", "<PAD>"}
 #: a class.
 _PIECE = "X"
 
+_NO_FORM = re.compile("(?!)")
 _PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
 
 #: The other forms: a pattern, and what is outside of entities beside "O".
@@ -101,14 +102,15 @@ def _find_form(names):
     outside = {OUTSIDE, *_SPECIAL}
     tags = [name for name in names if name not in outside]
     first_form = [name for name in tags if _PREFIX.fullmatch(name)]
-    has_types = any("-" in name for name in first_form)
+    # Entities have a B, an I or an S, and E-mail is a type.
+    has_types = any("-" in name and name[0] in "BISU" for name in first_form)
     if has_types or (first_form and {*tags} <= {*first_form, _PIECE}):
         return _PREFIX, outside | {_PIECE}
     for form, lone in _OTHER_FORMS:
         inside = [name for name in tags if name not in (lone, _PIECE)]
         if len(inside) > 1 and all(map(form.fullmatch, inside)):
             return form, outside | {lone, _PIECE}
-    return _PREFIX, outside
+    return _NO_FORM, outside
 
 
 def _split(name, form, outside):

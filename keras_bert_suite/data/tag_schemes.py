@@ -68,6 +68,39 @@ def entity_tables(label_names):
     return starts, ends, [kind or "" for _, kind in parsed[:-1]]
 
 
+def find_middle_labels(label_names):
+    """Finds the label of a word that has no label of its own, by the labels beside it.
+
+    >>> find_middle_labels(["O", "B-PER", "I-PER"])[1]
+    [0, 0, 2, 0]
+
+    Args:
+        label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
+
+    Returns:
+        C + 1 lists of C + 1 label ids; `middle[a][b]` belongs between the labels a and b. If they
+        are of one entity, the label continues it. Otherwise it is outside of entities or, if no
+        label is, the label a, or b at the beginning.
+    """
+    names, parsed = list(label_names), _parse_labels(label_names)
+    border, outside = len(names), [tag[0] == OUTSIDE for tag in parsed[:-1]]
+    continuing = {tag[1]: label for label, tag in enumerate(parsed[:-1]) if tag[0] == "I"}
+    if OUTSIDE in names:
+        default = names.index(OUTSIDE)
+    else:
+        default = outside.index(True) if any(outside) else None
+
+    def choose(before, after):
+        is_inside = parsed[before][0] != OUTSIDE and not ends_entity(parsed[before], parsed[after])
+        if is_inside and parsed[before][1] in continuing:
+            return continuing[parsed[before][1]]
+        if default is not None:
+            return default
+        return before if before != border else after % border
+
+    return [[choose(before, after) for after in range(border + 1)] for before in range(border + 1)]
+
+
 def find_entities(tags, parsed=None):
     """The entities of a sentence, as `(type, first word, word after the last)`.
 

@@ -187,6 +187,8 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
     size = choose_size(batch_size)
     if not shuffle:
         order = in_order(len(windows))
+    elif (own_order := data.order_rows(windows, size, seed)) is not None:
+        order = own_order
     elif lay_out is not None or (lengths := data.lengths(windows)) is None:
         # Packed rows have no padding, so any rows may share a batch.
         order = shuffled(len(windows), seed)

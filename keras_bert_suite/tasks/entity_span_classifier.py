@@ -148,6 +148,8 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.
 
+        In a row of words, an entity ends at its first and last word that has a token.
+
         Args:
             rows, spans: as for `fit`, in memory, not packed.
             batch_size: int, 32 by default.

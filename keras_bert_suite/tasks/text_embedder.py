@@ -28,6 +28,7 @@ from keras_bert_suite.training import (
     encode_in_parts,
     is_loss_of_keras,
 )
+from keras_bert_suite.training.embedding_losses import normalize as scale_to_unit_length
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -103,12 +104,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.pooling = get_pooling(
             pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
         )
-        # Vectors are compared in float32 under every policy.
-        self.vectors = (
-            keras.layers.UnitNormalization(dtype="float32", name="vectors")
-            if normalize
-            else keras.layers.Activation(None, dtype="float32", name="vectors")
-        )
+        # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
+        # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.
+        scale = scale_to_unit_length if normalize else None
+        self.vectors = keras.layers.Activation(scale, dtype="float32", name="vectors")
 
         # === Functional Model ===
         inputs = backbone.input

@@ -35,7 +35,7 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
     label of the word. The other tokens of the word are ignored in the loss. A text that is longer
     than the packer's `sequence_length` goes through the model as overlapping windows. Each word
     gets its label from the window that sees the most context around it. A word without a token,
-    such as a control character, is "O", or the first label if there is no "O".
+    such as a space of no width, continues the entity around it, or is outside of entities.
 
     `predict` returns entities. It reads the tags of all the usual schemes (IOB1, BIO, BIOES, BMES)
     as seqeval does. It also takes rows that are texts. The tokenizer then finds the words.
@@ -167,6 +167,8 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
 
     def score(self, rows: Inputs, labels: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities, as seqeval counts them.
+
+        A word without a token does not count, as in run_ner of Hugging Face.
 
         Args:
             rows, labels: as for `fit`, in memory.

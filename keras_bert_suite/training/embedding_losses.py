@@ -79,11 +79,15 @@ class InBatchNegatives(EmbeddingLoss):
     A row of one text is its own positive. The encoder sees the text twice, with two dropout masks.
     This is SimCSE without labels; rows with hard negatives are SimCSE with labels.
 
-    A text of another row is no negative if it equals the row's own anchor or positive. If replicas
-    share a batch, the anchors of a replica look among the texts of all replicas.
+    A text of another row is no negative if it equals the row's own anchor or positive, and the
+    positive of another row is no negative if both rows have the same anchor. If replicas share a
+    batch, the anchors of a replica look among the texts of all replicas.
 
     Args:
         temperature: float above 0.
+        distinct_texts: bool, whether `fit` puts rows in memory that share a text into different
+            batches, as `NO_DUPLICATES` of sentence-transformers does. So each row keeps all
+            negatives of its batch. The rows of a batch are then not of similar length.
         name, dtype: as in Keras.
 
     Sources: van den Oord et al., 2018 (https://arxiv.org/abs/1807.03748), section 2.3; Gao et al.,
@@ -95,11 +99,13 @@ class InBatchNegatives(EmbeddingLoss):
     def __init__(
         self,
         temperature: float = 0.05,
+        distinct_texts: bool = False,
         name: str = "in_batch_negatives",
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__(name, dtype)
         self.temperature = temperature
+        self.distinct_texts = distinct_texts
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows of at least two texts."""
@@ -109,15 +115,20 @@ class InBatchNegatives(EmbeddingLoss):
         # The positives of all rows come first.
         own = ops.arange(ops.shape(anchors)[0], dtype="int32") + first
         is_own = own[:, None] == ops.arange(ops.shape(candidates)[0], dtype="int32")[None, :]
-        texts = _list_candidates(gather_rows(y_true)[0][:, :, None])[:, 0][None, :]
+        numbers = gather_rows(y_true)[0]
+        texts = _list_candidates(numbers[:, :, None])[:, 0][None, :]
         is_equal = ops.logical_or(texts == y_true[:, :1], texts == y_true[:, 1:2])
+        same_anchor = y_true[:, :1] == numbers[:, 0][None, :]
+        further = [ops.zeros_like(same_anchor)] * (y_pred.shape[1] - 2)
+        is_equal = ops.logical_or(is_equal, ops.concatenate([same_anchor, *further], axis=1))
         is_left_out = ops.logical_and(is_equal, ops.logical_not(is_own))
         logits = ops.where(is_left_out, -1e9, cosines / self.temperature)
         positives = ops.sum(ops.where(is_own, logits, 0.0), axis=1)
         return ops.logsumexp(logits, axis=1) - positives
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "temperature": self.temperature}
+        config = super().get_config()
+        return {**config, "temperature": self.temperature, "distinct_texts": self.distinct_texts}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

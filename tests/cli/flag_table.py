@@ -152,6 +152,7 @@ PREDICT = [
     ("--model=embed --format=jsonl", {"predict.cls": "TextEmbedder"}),
     ("--model=seq2seq", {"predict.cls": "Seq2Seq"}),
     ("--input=more.txt", {"predict.x": ["more"]}),
+    ("--input=more.jsonl", {"predict.x": ["line0", "line1"]}),
     ("--question=who? --model=qa", {"predict.x": [["who?"], ["a good film\na dull plot"]]}),
     (
         "--text_column=sentence",

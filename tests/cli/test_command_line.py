@@ -90,7 +90,10 @@ def test_examples_are_command_lines():
         (["predict", "--backend=caffe"], "argument --backend: invalid choice: 'caffe'"),
         (["predict", "--model=a", "b.txt"], "unrecognized arguments: b.txt"),
         (["pretrain", "--corpus=a", "--output=b"], "arguments are required: --steps"),
-        (["predict", "--model=a", "--text_column=t"], "needs an --input ending in .tsv or .csv"),
+        (
+            ["predict", "--model=a", "--text_column=t"],
+            "needs an --input ending in .tsv, .csv, .jsonl",
+        ),
     ],
 )
 def test_wrong_command_lines(run, arguments, message):

@@ -58,6 +58,7 @@ FILES = {
         for name in ("other", "dev", "test")
     },
     "sets.tsv": "text\tlabel\ntext0\tno;yes\ntext1\tyes\n",
+    "more.jsonl": '{"text": "line0"}\n{"text": "line1"}\n',
     "words.txt": "film B-Y O\nParis O B-X\n",
     "nested.txt": "film B-X O\nParis O B-X\n",
     "types.txt": "film no\nParis yes\n",

@@ -94,6 +94,9 @@ class NumberedRows:
     def window(self, rows):
         return rows
 
+    def order_rows(self, rows, batch_size, seed):
+        return None
+
     def lengths(self, rows):
         return self._lengths
 
@@ -148,3 +151,35 @@ def test_trainings_visit_rows_in_fresh_orders():
 )
 def test_parts_of_a_batch(batch, wanted):
     assert unpack_batch(batch) == wanted
+
+
+ROWS_BY_NAME = [
+    {"text": "good", "label": 1},
+    {"text": "bad", "label": 0},
+    {"text": "a", "label": 1},
+]
+
+
+def test_rows_that_name_their_texts_and_labels_say_how_to_collate():
+    import pandas
+    import torch
+
+    loader = torch.utils.data.DataLoader(ROWS_BY_NAME, batch_size=2)
+    (batch, *_), remedy = list(loader), "kbs.read_rows.* collate_fn=lambda rows"
+    with pytest.raises(ValueError, match=f"the texts text, and also label, .*{remedy}"):
+        Rows.read_batch(batch)
+    with pytest.raises(ValueError, match=f"A row is a dict, .*{remedy}"):
+        Rows.read(ROWS_BY_NAME)
+    for columns in (pandas.DataFrame(ROWS_BY_NAME), {"text": ["a"], "label": [1.5]}):
+        with pytest.raises(ValueError, match=f"the texts text, and also label, .*{remedy}"):
+            Rows.read(columns)
+    # A Dataset of `datasets` yields rows.
+    with pytest.raises(ValueError, match=f"has single texts, wanted batches.*{remedy}"):
+        Rows.read_batch(ROWS_BY_NAME[0])
+
+    def collate(rows):
+        return [row["text"] for row in rows], [row["label"] for row in rows]
+
+    loader = torch.utils.data.DataLoader(ROWS_BY_NAME, batch_size=2, collate_fn=collate)
+    read = Rows.read_batch(*next(iter(loader)))
+    assert (read.inputs, read.labels.tolist()) == ((["good", "bad"],), [1, 0])

@@ -2,6 +2,7 @@ import numpy as np
 import pandas
 import pytest
 
+from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.label_encoding import (
     check_token_labels,
     encode_labels,
@@ -9,6 +10,7 @@ from keras_bert_suite.data.label_encoding import (
     order_label_columns,
     weigh_token_labels,
 )
+from keras_bert_suite.data.label_sets import encode_label_sets
 
 NAMES = ["no", "yes", "maybe"]
 
@@ -130,3 +132,35 @@ def test_tokens_without_a_label_have_no_weight():
 def test_wrong_labels_of_tokens(labels):
     with pytest.raises(ValueError, match=r"integers \(N, L\), for each token a label id in \[0, 3"):
         check_token_labels(labels, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "readings"),
+    [
+        ([1, 2], ["1", "2", "3"], "The label 1 may be .* name '1', or .* the id 1, which is '2'"),
+        ([3], ["1", "2", "3"], "The label 3 may be .* id 3, which is no class"),
+        (np.array([0.0, 1.0]), ["1", "0"], "The label 0 may be .* id 0, which is '1'"),
+        ([2], ["10", "2", "a"], "The label 2 may be .* id 2, which is .a."),
+    ],
+)
+def test_numbers_that_may_be_ids_or_names(labels, names, readings):
+    with pytest.raises(ValueError, match=readings):
+        encode_labels(labels, names)
+    tags = np.empty(1, object)
+    tags[0] = [int(label) for label in labels]
+    with pytest.raises(ValueError, match="The label . may be the class with the name"):
+        encode_tags(tags, names)
+    with pytest.raises(ValueError, match="The label . may be the class with the name"):
+        encode_label_sets(tags, [*names, "another"])  # Lists of C numbers would be a matrix.
+    with pytest.raises(ValueError, match="The label . may be the class with the name"):
+        read_class_weights({int(labels[0]): 2.0}, names)
+    named = [str(int(label)) for label in labels]
+    assert encode_labels(named, names).tolist() == [names.index(name) for name in named]
+
+
+def test_numbers_with_one_reading():
+    """All names are their ids, or the numbers are no names."""
+    assert encode_labels([1, 0, 2], ["0", "1", "2"]).tolist() == [1, 0, 2]
+    assert encode_labels([0, 1], ["5", "7"]).tolist() == [0, 1]
+    assert encode_labels([0, 1], ["0", "1", "5"]).tolist() == [0, 1]
+    assert read_class_weights({1: 2.0}, ["0", "1"]).tolist() == [1, 2]

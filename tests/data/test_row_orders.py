@@ -6,9 +6,17 @@ from keras_bert_suite.data.row_orders import (
     longest_last,
     shuffled,
     shuffled_by_length,
+    shuffled_without_duplicates,
 )
 
 LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
+
+
+#: Anchors and positives; each text is in about five rows.
+COLUMNS = tuple(
+    [f"text {number}" for number in np.random.default_rng(seed).integers(0, 200, 1003)]
+    for seed in (1, 2)
+)
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 5])
@@ -20,6 +28,8 @@ LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
         longest_last(LENGTHS),
         shuffled_by_length(LENGTHS, batch_size=8, seed=1),
         shuffled_by_length(LENGTHS, batch_size=2000, seed=1),
+        shuffled_without_duplicates(COLUMNS, batch_size=8, seed=1),
+        shuffled_without_duplicates((["same"] * 1003,), batch_size=8, seed=1),
     ],
 )
 def test_every_row_once_an_epoch(order, epoch):
@@ -27,7 +37,12 @@ def test_every_row_once_an_epoch(order, epoch):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda s: shuffled(1003, s), lambda s: shuffled_by_length(LENGTHS, 8, s)]
+    "make",
+    [
+        lambda s: shuffled(1003, s),
+        lambda s: shuffled_by_length(LENGTHS, 8, s),
+        lambda s: shuffled_without_duplicates(COLUMNS, 8, s),
+    ],
 )
 def test_fresh_each_epoch_and_given_by_the_seed(make):
     assert not np.array_equal(make(1)(0), make(1)(1))
@@ -52,3 +67,14 @@ def test_batches_do_not_come_sorted():
 
 def test_longest_last():
     assert (np.diff(LENGTHS[longest_last(LENGTHS)(0)]) >= 0).all()
+
+
+def test_no_text_is_twice_in_a_batch():
+    rows = shuffled_without_duplicates(COLUMNS, 8, seed=1)(0)
+    for batch in rows[:1000].reshape(-1, 8):
+        texts = [text for row in batch for text in {column[row] for column in COLUMNS}]
+        assert len(set(texts)) == len(texts)
+    # A text in every fourth row lets batches of four be distinct, and no larger ones.
+    columns = (["a" if row % 4 == 0 else f"{row}" for row in range(40)],)
+    batches = shuffled_without_duplicates(columns, 4, seed=1)(0).reshape(-1, 4)
+    assert all(sum(row % 4 == 0 for row in batch) == 1 for batch in batches[:7])

@@ -77,7 +77,9 @@ def test_every_form_says_what_prefixes_say(write, outside, scheme, letters):
         # ICTCLAS's tags of parts of speech are letters.
         (["n", "b", "m", "e", "s", "o"], {"b": (None, "b"), "o": (None, "o")}),
         (["B-PER", "o"], {"o": (None, "o")}),
-        # Types that end as suffixes do.
+        (["NN", "VV", "M"], {"M": (None, "M")}),  # A tag of the Chinese Treebank.
+        # Types that begin or end as tags do.
+        (["O", "E-mail", "phone"], {"E-mail": (None, "E-mail"), "phone": (None, "phone")}),
         (["O", "VITAMIN-E"], {"VITAMIN-E": (None, "VITAMIN-E")}),
         (["O", "VITAMIN-E", "GENE"], {"VITAMIN-E": (None, "VITAMIN-E")}),
         (["O", "B-VITAMIN-E", "I-VITAMIN-E"], {"B-VITAMIN-E": ("B", "VITAMIN-E")}),
@@ -100,6 +102,7 @@ def test_tags_that_may_be_read_in_several_ways(names, split):
         (["O", "B-PER", "[CLS]"], {}),
         (["NOUN", "VERB"], {}),
         (["NOUN", "VERB-S"], {}),
+        (["NN", "VV", "M"], {}),
         (["O"], {}),
     ],
 )

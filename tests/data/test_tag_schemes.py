@@ -11,6 +11,7 @@ from keras_bert_suite.data.tag_schemes import (
     convert_tags,
     detect_scheme,
     find_entities,
+    find_middle_labels,
     infer_scheme,
     write_tags,
 )
@@ -112,3 +113,26 @@ def test_labels_without_a_scheme():
     assert infer_scheme(["O", "B-X"]) == "BIO"
     assert infer_scheme(["B", "M", "E", "S"]) == "BMES"
     assert infer_scheme(["O", "B-X", "I-X", "L-X", "U-X"]) == "BIOES"
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BIOES", "BMES"])
+def test_a_middle_label_keeps_the_entities_of_its_neighbours(scheme):
+    """All sentences of two words: the entities stay as they are, one word longer in the middle."""
+    entities = [[], [("X", 0, 1)], [("X", 0, 2)], [("X", 0, 1), ("X", 1, 2)], [("Y", 1, 2)]]
+    letters = {"BIO": "BI", "BIOES": "BIES", "BMES": "BMES"}[scheme]
+    names = ["O", *(f"{letter}-{kind}" for kind in "XY" for letter in letters)]
+    middle = find_middle_labels(names)
+    for wanted in entities:
+        first, last = (names.index(tag) for tag in write_tags(wanted, 2, scheme))
+        tags = [names[label] for label in (first, middle[first][last], last)]
+        stretched = {(0, 1): (0, 1), (1, 2): (2, 3), (0, 2): (0, 3)}
+        assert find_entities(tags) == [
+            (kind, *stretched[start, end]) for kind, start, end in wanted
+        ]
+
+
+def test_middle_labels_of_other_labels():
+    names = ["NOUN", "VERB"]  # There is no label outside of entities.
+    assert find_middle_labels(names) == [[0, 0, 0], [1, 1, 1], [0, 1, 0]]
+    assert find_middle_labels(["X", "O"]) == [[0, 1, 1], [1, 1, 1], [1, 1, 1]]
+    assert find_middle_labels(["o", "b-x", "i-x"])[1] == [0, 0, 2, 0]

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 from keras import ops
+from portable_runtimes import run_litert
+from small_embedder import make_embedder
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
@@ -78,6 +80,18 @@ def test_litert(classifier, probabilities, tmp_path):
     for texts in (TEXTS, TEXTS[:1]):
         answer = interpreter.get_signature_runner()(**packer(texts))
         np.testing.assert_allclose(answer["probabilities"], probabilities[: len(texts)], atol=1e-5)
+
+
+@pytest.mark.long("serving")
+def test_a_row_of_padding_has_a_finite_vector(tmp_path):
+    embedder = make_embedder()
+    packed = embedder.preprocessor(["a good film"])
+    inputs = {name: np.concatenate([array, 0 * array]) for name, array in packed.items()}
+    wanted = embedder.predict(inputs, verbose=0)
+    assert not wanted[1].any()
+    kbs.export_litert(embedder, tmp_path / "embedder")
+    (answer,) = run_litert(tmp_path / "embedder", inputs).values()
+    np.testing.assert_allclose(answer, wanted, atol=1e-5)
 
 
 @pytest.mark.backend("torch")

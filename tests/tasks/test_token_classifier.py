@@ -73,6 +73,49 @@ def test_each_word_is_answered_for_once(tagger):
         np.testing.assert_allclose(row.sum(axis=-1), 1, atol=1e-5)
 
 
+HOLLOW = "\u200b"  # A space of no width is no token.
+
+
+@pytest.mark.parametrize(
+    ("rows", "true", "decoded"),
+    [
+        ([f"good {HOLLOW} film".split()], ["BII"], ["BII"]),
+        ([f"good {HOLLOW} {HOLLOW} film a".split()], ["BIIIO"], ["BIIIO"]),
+        ([f"good {HOLLOW} film".split()], ["BOB"], ["BOB"]),
+        ([f"good {HOLLOW} a".split()], ["BIO"], ["BOO"]),
+        ([f"{HOLLOW} good a".split()], ["BIO"], ["OIO"]),
+        ([["good"], [HOLLOW, "film"], [HOLLOW], []], ["B", "OI", "B", ""], ["B", "OI", "O", ""]),
+        ([["a", *f"good {HOLLOW}".split() * 20, "film"]], ["OB" + "I" * 40], ["OB" + "I" * 40]),
+    ],
+)  # fmt: skip
+def test_words_without_a_token(tagger, monkeypatch, rows, true, decoded):
+    """If all words with a token are right, F1 is that of run_ner, which drops the other words."""
+    metrics = pytest.importorskip("seqeval.metrics")
+    names = {"O": "O", "B": "B-POS", "I": "I-POS"}
+    true, decoded = (
+        [[names[letter] for letter in row] for row in tags] for tags in (true, decoded)
+    )
+    windows = tagger.data.window(tagger.data.read(rows, true))
+    _, labels, _ = tagger.data.pack(windows)
+    outputs = [10 * row for row in np.eye(3, dtype="float32")[labels]]
+    assert tagger.answers.decode_tags(outputs, windows) == decoded
+    for row in tagger.answers.decode(outputs, windows):
+        assert all(entity.score == pytest.approx(1, abs=1e-3) for entity in row)
+    probabilities = tagger.answers.decode_probabilities(outputs, windows)
+    assert [[LABELS[i] for i in row.argmax(axis=-1)] for row in probabilities] == decoded
+
+    def predict_with(self, decode, *arguments, **kwargs):
+        return decode(outputs, windows)
+
+    monkeypatch.setattr(TokenClassifier, "predict_with", predict_with)
+    kept = [
+        [tag for tag, word in zip(tags, words, strict=True) if word != HOLLOW]
+        for tags, words in zip(true, rows, strict=True)
+    ]
+    wanted = metrics.f1_score(kept, kept)
+    assert wanted == 1 and tagger.score(rows, true)["f1"] == wanted
+
+
 def test_entities_of_words_and_of_texts(tagger):
     (of_words,) = tagger.predict([["a", "good", "plot", "."]], verbose=0)
     assert of_words == [Entity("POS", "good", 1, 2, of_words[0].score)]

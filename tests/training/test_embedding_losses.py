@@ -85,6 +85,20 @@ def test_equal_texts_are_no_negatives():
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("num_texts", [2, 3])
+def test_positives_of_an_equal_anchor_are_no_negatives(num_texts):
+    """Rows 0 and 2 have the same anchor. Their hard negatives stay negatives for both."""
+    numbers, vectors = NUMBERS[:, :num_texts].copy(), VECTORS[:, :num_texts].copy()
+    numbers[2, 0], vectors[2, 0] = numbers[0, 0], vectors[0, 0]
+    unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    logits = unit[:, 0] @ np.concatenate([unit[:, i] for i in range(1, num_texts)]).T
+    own = np.diag(logits).copy()
+    logits[0, 2] = logits[2, 0] = -np.inf
+    wanted = np.log(np.exp(logits).sum(axis=1)) - own
+    got = to_numpy(InBatchNegatives(1.0).call(numbers, vectors))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("loss", [CoSENT(), InBatchNegatives(), CosineRegression()])
 def test_a_weight_of_zero_leaves_a_row_out(loss):
     y = SCORES if loss.takes_scores else NUMBERS[:, :2]

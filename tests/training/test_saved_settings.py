@@ -40,7 +40,8 @@ SPANS = np.array([[[0, 1, 0], [-1, -1, -1]], [[1, 1, 1], [0, 2, 0]]], "int32")
 
 def see_loss(*columns):
     """function(loss) -> its value for labels, outputs and weights."""
-    return lambda loss: (to_numpy(loss(*columns)), loss.name)
+    # `fit` reads the last.
+    return lambda loss: (to_numpy(loss(*columns)), loss.name, getattr(loss, "distinct_texts", None))
 
 
 def see_metric(*columns):
@@ -125,7 +126,11 @@ TABLE = {
     ),
     AdamW: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": True}),
     Lamb: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": False}),
-    InBatchNegatives: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "temperature": 0.5}),
+    InBatchNegatives: (
+        see_loss(NUMBERS, VECTORS),
+        {},
+        {**NAMED, "temperature": 0.5, "distinct_texts": True},
+    ),
     CosineRegression: (see_loss(SCORES, PAIRS), {}, NAMED),
     CoSENT: (see_loss(SCORES, PAIRS), {}, {**NAMED, "scale": 3.0}),
     Triplet: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "margin": 1.5, "distance": "euclidean"}),

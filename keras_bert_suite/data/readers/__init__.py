@@ -7,8 +7,17 @@ command line reads a file before it imports Keras.
 from keras_bert_suite.data.readers.conll import read_conll
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.glue import read_glue
+from keras_bert_suite.data.readers.rows import read_rows
 from keras_bert_suite.data.readers.squad import read_squad
 from keras_bert_suite.data.readers.swag import read_swag
 from keras_bert_suite.data.readers.tables import read_table
 
-__all__ = ["Examples", "read_conll", "read_glue", "read_squad", "read_swag", "read_table"]
+__all__ = [
+    "Examples",
+    "read_conll",
+    "read_glue",
+    "read_rows",
+    "read_squad",
+    "read_swag",
+    "read_table",
+]

@@ -1,4 +1,4 @@
-"""Reads columns of TSV and CSV files."""
+"""Reads columns of tables."""
 
 import csv
 import functools
@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 
 from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.records import JSON_LINES, PARQUET, read_record_columns
 from keras_bert_suite.data.readers.text_files import read_text, split_lines
 
 #: Why a row is left out.
@@ -26,7 +27,9 @@ def read_columns(
     ['negative', 'positive']
 
     Args:
-        path: str or path. Without a `delimiter` it must end in `.tsv` or `.csv`.
+        path: str or path. Without a `delimiter` it must end in `.tsv` or `.csv`; in `.txt` or
+            `.tab` with a tab in the first line; or in `.jsonl`, `.ndjson` or `.parquet`, see
+            `read_record_columns`.
         columns: list of str, the columns to read: their names in the first line or, without a
             `header`, their numbers, "1" for the first.
         encoding: str, the encoding of the file. A byte order mark is dropped.
@@ -46,8 +49,15 @@ def read_columns(
             naming the line.
         OSError: if the file cannot be read.
     """
-    split_rows = _find_splitter(path, delimiter)
-    rows = split_rows(read_text(path, encoding), path)
+    if delimiter is None and Path(path).suffix.lower() in (*JSON_LINES, *PARQUET):
+        if not header:
+            raise ValueError(
+                f"The columns of {path} have names. Leave out header=False, --noheader."
+            )
+        return read_record_columns(path, columns, encoding)
+    text = None if delimiter is None and _has_no_table_name(path) else read_text(path, encoding)
+    split_rows = _find_splitter(path, delimiter, text)
+    rows = split_rows(text, path)
     first_line = next(rows, (1, [""]))
     names = first_line[1]
     if not any(names):
@@ -115,12 +125,25 @@ def _split_csv(text, path, delimiter=","):
 
 _SPLITTERS = {".tsv": _split_tsv, ".csv": _split_csv}
 
+#: Ends of names of files that are tables if they have tabs.
+_TEXT_FILES = (".txt", ".tab")
 
-def _find_splitter(path, delimiter):
+
+def _has_no_table_name(path):
+    return Path(path).suffix.lower() not in {*_SPLITTERS, *_TEXT_FILES}
+
+
+def _find_splitter(path, delimiter, text):
     if delimiter is None:
-        if splitter := _SPLITTERS.get(Path(path).suffix.lower()):
+        suffix = Path(path).suffix.lower()
+        if splitter := _SPLITTERS.get(suffix):
             return splitter
-        raise ValueError(f"{path} is neither a .tsv nor a .csv file. Name its delimiter.")
+        if suffix in _TEXT_FILES and "\t" in text.partition("\n")[0]:
+            return _split_tsv
+        raise ValueError(
+            f"{path} is neither a .tsv nor a .csv file, nor a .txt file with a tab in its first "
+            "line. Name its delimiter."
+        )
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f"The delimiter must be one character, no quote, got {delimiter!r}.")
     return _split_tsv if delimiter == "\t" else functools.partial(_split_csv, delimiter=delimiter)

@@ -151,7 +151,8 @@ def check_tags(path, located, max_tags):
             raise ValueError(
                 f"{path}, line {line}: {tag[:40]!r} is the tag of {word[:40]!r}, and looks like a "
                 "word or a comment: other tags begin with a letter such as B or I. Correct the "
-                f"line. {remedy} If the line has the names of the columns, pass these names."
+                f"line, with O outside of entities. {remedy} If the line has the names of the "
+                "columns, pass these names."
             )
 
 

@@ -1,4 +1,4 @@
-"""Reads tables of texts and their labels from TSV and CSV files."""
+"""Reads tables of texts and their labels."""
 
 import dataclasses
 import math
@@ -28,11 +28,13 @@ def read_table(
     >>> read_table("examples/data/sentences_test.tsv", "sentence", "label").y[:2]
     ['negative', 'positive']
 
-    A `.tsv` file has tabs between fields and no quoting. A `.csv` file has commas and quotes as in
-    RFC 4180.
+    A `.tsv` file has tabs between fields and no quoting, and so has a `.txt` file with a tab in its
+    first line. A `.csv` file has commas and quotes as in RFC 4180. A `.jsonl` file has a JSON
+    object in each line, whose keys are the columns. A `.parquet` file is read by pandas, with
+    pyarrow. In both, a number is a label as it is written, and a list is a set of labels.
 
     Args:
-        path: str or path. Without a `delimiter` it must end in `.tsv` or `.csv`.
+        path: str or path. Without a `delimiter` its end says how it is read.
         text_columns: str, the column of the texts, or a list of str for rows of several texts: a
             name in the first line or, without a `header`, a number, "1" for the first column.
         label_column: str, the column of the labels; None for a file without labels.
@@ -57,6 +59,27 @@ def read_table(
             value other than those above.
         OSError: if the file cannot be read.
     """
+    texts = [text_columns] if isinstance(text_columns, str) else list(text_columns)
+
+    def read(columns):
+        return read_columns(path, columns, encoding, delimiter, header)
+
+    examples = label_table(read, texts, label_column, problem_type, label_separator)
+    if problem_type == NUMBERS and label_column is not None and not header:
+        return dataclasses.replace(examples, label_names=["score"])
+    return examples
+
+
+def label_table(read, texts, label_column, problem_type, label_separator):
+    """Reads columns, and the labels among them.
+
+    Args:
+        read: function from a list of columns to `Examples`, whose `x` is a tuple of the columns.
+        texts: list of str, the columns of the texts.
+        label_column, problem_type, label_separator: as for `read_table`.
+
+    Returns, Raises: as `read_table`.
+    """
     if problem_type not in (CLASSES, SETS, NUMBERS, None):
         raise ValueError(
             f"problem_type must be {CLASSES!r}, {SETS!r}, {NUMBERS!r} or None, got "
@@ -64,11 +87,10 @@ def read_table(
         )
     if not label_separator:
         raise ValueError('label_separator must not be empty. The default is a comma, ",".')
-    texts = [text_columns] if isinstance(text_columns, str) else list(text_columns)
     columns = texts if label_column is None else [*texts, label_column]
     if len(set(columns)) != len(columns):
-        raise ValueError(f"Wanted different columns of {path}, got {', '.join(columns)}.")
-    table = read_columns(path, columns, encoding, delimiter, header)
+        raise ValueError(f"Wanted different columns, got {', '.join(columns)}.")
+    table = read(columns)
     for number, column in enumerate(columns if problem_type is None else texts):
         _check_filled(table, number, "text", column)
     x = table.columns[: len(texts)]
@@ -84,7 +106,7 @@ def read_table(
         names = list_label_names(name for labels in y for name in labels)
     elif problem_type == NUMBERS:
         y = [_read_number(table, row, label_column) for row in range(len(table))]
-        names = [label_column if header else "score"]
+        names = [label_column]
     return dataclasses.replace(examples, y=y, label_names=names)
 
 
@@ -102,8 +124,14 @@ def list_label_names(labels):
 
 
 def _check_filled(table, number, noun, column):
-    """Raises a `ValueError` if a field of a column is empty, naming its line."""
+    """Raises a `ValueError` if a field of a column is empty or a list, naming its line."""
     fields = table.columns[number]
+    lists = [row for row, field in enumerate(fields) if not isinstance(field, str)]
+    if lists:
+        raise ValueError(
+            f"{table.locate(lists[0])}: the {noun} in the column {column!r} is a list. Wanted one "
+            "text, or problem_type='multi_label_classification' for lists of labels."
+        )
     empty = [row for row, field in enumerate(fields) if not field.strip()]
     if empty:
         raise ValueError(
@@ -118,18 +146,19 @@ def _split_labels(labels, separator):
     >>> _split_labels("joy, love", ",")
     ['joy', 'love']
     """
-    return [name.strip() for name in labels.split(separator) if name.strip()]
+    names = labels.split(separator) if isinstance(labels, str) else labels
+    return [name.strip() for name in names if name.strip()]
 
 
 def _read_number(table, row, column):
     label = table.columns[-1][row]
     try:
         number = float(label)
-    except ValueError:
+    except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(
-            f"{table.locate(row)}: the label in the column {column!r} is {label[:40]!r}. Wanted a "
-            "finite number, such as 4.5. Correct it, or name another `label_column`."
+            f"{table.locate(row)}: the label in the column {column!r} is {str(label)[:40]!r}. "
+            "Wanted a finite number, such as 4.5. Correct it, or name another `label_column`."
         )
     return number

@@ -34,19 +34,24 @@ class Entity:
 def read_entities(texts, tokenized, tags, scores, label_names):
     """Reads the entities of B rows from their tags, as B lists of `Entity`.
 
-    `tags` has a list of str for each row, and `scores` float (words,), the probability of each tag.
-    `label_names` are the tags of the model.
+    `tags` has a list of str for each row, and `scores` float (words,), the probability of each tag,
+    or NaN for a word without a token. `label_names` are the tags of the model.
     """
     parsed = parse_tags(label_names)
     return [
         [
-            make_entity(text, words, spans, *entity, float(np.mean(row[entity[1] : entity[2]])))
+            make_entity(text, words, spans, *entity, _average(row[entity[1] : entity[2]]))
             for entity in find_entities(row_tags, parsed)
         ]
         for text, words, spans, row_tags, row in zip(
             texts, tokenized.words, tokenized.characters, tags, scores, strict=True
         )
     ]
+
+
+def _average(scores):
+    known = scores[~np.isnan(scores)]
+    return float(np.mean(known)) if len(known) else 0.0
 
 
 def make_entity(text, words, spans, label, first, end, score):

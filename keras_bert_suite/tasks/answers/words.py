@@ -1,23 +1,40 @@
 """The label of each word, and entities of labels."""
 
+import dataclasses
+
 import numpy as np
 
 from keras_bert_suite.data.entity_scores import score_entities
-from keras_bert_suite.data.tag_schemes import OUTSIDE
+from keras_bert_suite.data.tag_schemes import find_middle_labels
 from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
 from keras_bert_suite.tasks.answers.entities import read_entities
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import ClassAnswers
 from keras_bert_suite.tasks.data.word_windows import join_windows
 
-#: For a word without a token, the logit of every label except "O".
-MISSING = -1e4
+
+@dataclasses.dataclass(frozen=True)
+class WordLogits:
+    """The logits for the words of B rows.
+
+    Attributes:
+        logits: float32 (K, C), for the words that have a token.
+        counts: int (B,), how many words with a token each row has.
+        lengths: int (B,), how many words each row has.
+        has_token: bool (W,), for the words of all rows.
+    """
+
+    logits: np.ndarray
+    counts: np.ndarray
+    lengths: np.ndarray
+    has_token: np.ndarray
 
 
 class WordAnswers(ClassAnswers):
     """Labels of words, from logits of tokens (L, C) for each window.
 
     Each word has the label of its first token, in the window that sees the most context around it.
+    A word without a token, such as a space of no width, continues the entity around it.
 
     Args:
         labels: `Tags`.
@@ -27,35 +44,78 @@ class WordAnswers(ClassAnswers):
         """list with a list of `Entity` for each row; the logits themselves for packed arrays."""
         if rows.is_packed:
             return outputs
-        logits, lengths = self.join(outputs, rows)
-        labels = self.choose(logits, lengths)
-        probabilities = self.find_probabilities(logits, lengths)
-        scores = np.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
-        tags = self.name_labels(labels, lengths)
-        scores = split_words(scores, lengths)
+        words = self.join(outputs, rows)
+        labels = self.choose(words.logits, words.counts)
+        probabilities = self.find_probabilities(words.logits, words.counts)
+        scores = np.full(len(words.has_token), np.nan, "float32")
+        scores[words.has_token] = np.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
+        tags = self.name_labels(self.fill(labels, words), words.lengths)
+        scores = split_words(scores, words.lengths)
         return read_entities(rows.texts, rows.tokenized, tags, scores, self.labels.names)
 
     def decode_tags(self, outputs, rows):
         """list with a list of str for each row. In packed arrays every token counts as a word."""
-        logits, lengths = self.join(outputs, rows)
-        return self.name_labels(self.choose(logits, lengths), lengths)
+        words = self.join(outputs, rows)
+        labels = self.fill(self.choose(words.logits, words.counts), words)
+        return self.name_labels(labels, words.lengths)
 
     def decode_probabilities(self, outputs, rows):
-        """list of float32 (words, C); float32 (N, L, C) for packed arrays."""
-        logits, lengths = self.join(outputs, rows)
-        probabilities = self.find_probabilities(logits, lengths)
+        """list of float32 (words, C); float32 (N, L, C) for packed arrays.
+
+        The label of a word without a token has the probability 1.
+        """
+        words = self.join(outputs, rows)
+        known = self.find_probabilities(words.logits, words.counts)
         if rows.is_packed:
-            return probabilities.reshape(outputs.shape)
-        return split_words(probabilities, lengths)
+            return known.reshape(outputs.shape)
+        labels = self.fill(self.choose(words.logits, words.counts), words)
+        probabilities = np.eye(len(self.labels.names), dtype="float32")[labels]
+        probabilities[words.has_token] = known
+        return split_words(probabilities, words.lengths)
+
+    def fill(self, labels, words):
+        """The labels of all words, from the labels of the words that have a token.
+
+        Args:
+            labels: int (K,).
+            words: `WordLogits`.
+
+        Returns:
+            int (W,).
+        """
+        has_token, border = words.has_token, len(self.labels.names)
+        if has_token.all():
+            return labels
+        # Two borders, which a place of -1 or W finds.
+        filled = np.full(len(has_token) + 2, border)
+        filled[:-2][has_token] = labels
+        rows = np.append(np.repeat(np.arange(len(words.lengths)), words.lengths), [-1, -1])
+        places = np.arange(len(has_token))
+        before = np.maximum.accumulate(np.where(has_token, places, -1))
+        after = np.where(has_token, places, len(places))
+        after = np.minimum.accumulate(after[::-1])[::-1]
+        missing = places[~has_token]
+        beside = [
+            np.where(rows[near[missing]] == rows[missing], filled[near[missing]], border)
+            for near in (before, after)
+        ]
+        filled[missing] = np.array(find_middle_labels(self.labels.names))[tuple(beside)]
+        return filled[:-2]
 
     def score(self, outputs, rows, labels):
-        """dict of scores against the encoded labels of rows; see `score_entities`."""
+        """dict of scores against the encoded labels of rows; see `score_entities`.
+
+        A word without a token does not count, as in run_ner of Hugging Face.
+        """
         if rows.is_packed:
             counts = labels >= 0  # A negative label marks a token that does not count.
             labels, lengths = [row[row >= 0] for row in labels], counts.sum(axis=1)
             tags = self.name_labels(self.choose(outputs[counts], lengths), lengths)
         else:
-            tags = self.decode_tags(outputs, rows)
+            has_token = rows.tokenized.has_token
+            labels = [row[has] for row, has in zip(labels, has_token, strict=True)]
+            words = self.join(outputs, rows)
+            tags = self.name_labels(self.choose(words.logits, words.counts), words.counts)
         true_tags = [[self.labels.names[label] for label in row] for row in labels]
         return score_entities(true_tags, tags, self.labels.names)
 
@@ -63,16 +123,16 @@ class WordAnswers(ClassAnswers):
         """The label of each word.
 
         Args:
-            logits: float32 (W, C), for the words of all rows.
-            lengths: int (B,), how many words each row has.
+            logits: float32 (K, C), for the words of all rows that have a token.
+            lengths: int (B,), how many of these words each row has.
 
         Returns:
-            int (W,).
+            int (K,).
         """
         return logits.argmax(axis=-1)
 
     def find_probabilities(self, logits, lengths):
-        """float32 (W, C), the probability of each label. Args: as for `choose`."""
+        """float32 (K, C), the probability of each label. Args: as for `choose`."""
         return softmax(logits)
 
     def name_labels(self, labels, lengths):
@@ -81,14 +141,15 @@ class WordAnswers(ClassAnswers):
         return [row.tolist() for row in split_words(names[labels], lengths)]
 
     def join(self, outputs, rows):
-        """(logits (W, C), lengths (B,)) of the words of rows, or of all tokens of arrays."""
-        names = self.labels.names
+        """`WordLogits` of the words of rows, or of all tokens of arrays."""
         if rows.is_packed:
-            return outputs.reshape(-1, len(names)), np.full(len(outputs), outputs.shape[1])
-        missing = np.full(len(names), MISSING, "float32")
-        missing[names.index(OUTSIDE) if OUTSIDE in names else 0] = 0
-        lengths = np.fromiter(map(len, rows.tokenized.words), "int64", len(rows.texts))
-        return join_windows(outputs, rows, missing), lengths
+            lengths = np.full(len(outputs), outputs.shape[1])
+            logits = outputs.reshape(-1, len(self.labels.names))
+            return WordLogits(logits, lengths, lengths, np.ones(len(logits), bool))
+        has_token = rows.tokenized.has_token
+        lengths, counts = (np.array([f(row) for row in has_token], "int64") for f in (len, np.sum))
+        logits = join_windows(outputs, rows, len(self.labels.names))
+        return WordLogits(logits, counts, lengths, rows.tokenized.first_tokens >= 0)
 
 
 class ChainAnswers(WordAnswers):
@@ -107,7 +168,7 @@ class ChainAnswers(WordAnswers):
         return find_best_paths(logits, lengths, *self.read_scores())
 
     def find_probabilities(self, logits, lengths):
-        """float32 (W, C), the marginal probabilities."""
+        """float32 (K, C), the marginal probabilities."""
         return find_marginals(logits, lengths, *self.read_scores())
 
     def join(self, outputs, rows):

@@ -1,5 +1,6 @@
 """Rows of texts whose vectors are compared, with a score for each row or none."""
 
+from keras_bert_suite.data.row_orders import shuffled_without_duplicates
 from keras_bert_suite.preprocessing.text_rows import (
     interleave_packed,
     interleave_texts,
@@ -30,6 +31,11 @@ class EmbeddingData(TextData):
     def keep_names(self, inputs, names):
         if len(inputs) > 1 and self.column_names is None:
             self.column_names = names or default_names(len(inputs))
+
+    def order_rows(self, rows, batch_size, seed):
+        if rows.is_packed or not getattr(self.labels.loss, "distinct_texts", False):
+            return None
+        return shuffled_without_duplicates(rows.inputs, batch_size, seed)
 
     def pack(self, rows, labelled=False):
         """Packs single texts for prediction, or the texts of rows one after the other.

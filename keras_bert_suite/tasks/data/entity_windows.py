@@ -57,6 +57,24 @@ def cut_span_windows(packer, rows):
     return dataclasses.replace(windows, labels=as_column(labels))
 
 
+def trim_spans(spans, has_token):
+    """Spans of words without the words at their ends that have no token, as they are learned.
+
+    Args:
+        spans: int (M, 3), from `encode_spans`.
+        has_token: bool (words,).
+
+    Returns:
+        list of `(start, end, label id)`. A span without any token is left out.
+    """
+    trimmed = []
+    for start, end, kind in spans:
+        places = np.flatnonzero(has_token[start:end])
+        if len(places):
+            trimmed.append((int(start + places[0]), int(start + places[-1] + 1), int(kind)))
+    return trimmed
+
+
 def pad_spans(columns, origin):
     """int32 (B, M, 3), the spans of a batch, filled up with -1. M is a power of two.
 

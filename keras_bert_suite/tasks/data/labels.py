@@ -237,8 +237,8 @@ class ChainTags(Tags):
         raise ValueError(
             f"In row {number}, word {word}, {names[chain[word + 1]]} follows {names[chain[word]]}, "
             f"which the scheme {self.scheme} forbids; so do {len(wrong)} of {with_entities} rows "
-            "with entities. Convert the tags of each row by "
-            f"keras_bert_suite.data.tag_schemes.convert_tags(tags, {self.scheme!r}), or build the "
+            "with entities. Convert the rows of tags by "
+            f"keras_bert_suite.data.tag_schemes.convert_tags(rows, {self.scheme!r}), or build the "
             "task with scheme=None."
         )
 

@@ -154,6 +154,10 @@ class TextData:
         """
         return rows
 
+    def order_rows(self, rows, batch_size, seed):
+        """The order of shuffled rows that the labels ask for, see `row_orders`; None for any."""
+        return None
+
     def lengths(self, rows):
         """int64 (N,), by which entries of similar length share a batch; None for packed arrays.
 

@@ -34,6 +34,12 @@ class TokenizedWords:
     lengths: np.ndarray
     first_tokens: np.ndarray
 
+    @property
+    def has_token(self):
+        """list of B bool (words,), whether each word has a token."""
+        ends = np.cumsum([len(words) for words in self.words])
+        return np.split(self.first_tokens >= 0, ends[:-1]) if len(ends) else []
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WordWindows(Rows):
@@ -154,25 +160,25 @@ def cut_tag_windows(packer, rows):
     return dataclasses.replace(windows, labels=labels)
 
 
-def join_windows(outputs, windows, missing):
+def join_windows(outputs, windows, num_labels):
     """Takes the outputs for words from the outputs for the tokens of windows.
 
     Args:
         outputs: list of N arrays (L, C), whose lengths differ, for all tokens of packed rows.
         windows: `WordWindows`.
-        missing: float32 (C,), the output for a word without a token.
+        num_labels: int, C.
 
     Returns:
-        float32 (W, C), for the words of all rows.
+        float32 (K, C), for the K words of all rows that have a token.
     """
-    own = []
+    own = [np.zeros((0, num_labels), "float32")]
     owned = zip(outputs, windows.own_starts, windows.own_ends, strict=True)
     for window, (output, first, end) in enumerate(owned):
         begin = windows.template.find_origin(len(output)) + windows.find_text(window)
         own.append(output[begin + first : begin + end])
-    # A word without a token has the position -1, so it takes `missing`, which is at the end.
-    tokens = np.concatenate([*own, missing[None]]).astype("float32")
-    return tokens[windows.tokenized.first_tokens]
+    first_tokens = windows.tokenized.first_tokens
+    tokens = np.concatenate(own).astype("float32")
+    return tokens[first_tokens[first_tokens >= 0]]
 
 
 def _cut(column, starts, lengths):

@@ -23,6 +23,9 @@ CASES = [
 ]
 
 
+ROWS = [{"text": "the good film", "label": 1}, {"text": "the bad plot", "label": 0}]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the files of the table."""
@@ -56,7 +59,7 @@ def test_every_reader_is_in_the_table():
 @pytest.mark.parametrize(("call", "task"), CASES)
 def test_the_task_takes_what_the_reader_returns(call, task, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    examples = eval(call, {"kbs": kbs})
+    examples = eval(call, {"kbs": kbs, "rows": ROWS})
     assert isinstance(examples, kbs.Examples)
     model = make_task(task, examples, call)
     model.fit(examples.x, examples.y, epochs=1, verbose=0)

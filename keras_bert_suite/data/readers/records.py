@@ -1,0 +1,124 @@
+"""Reads columns of rows that name their values: JSON lines, Parquet files, and rows in memory."""
+
+import json
+import numbers
+from pathlib import Path
+
+from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.text_files import read_text, split_lines
+
+#: The ends of the names of such files.
+JSON_LINES, PARQUET = (".jsonl", ".ndjson"), (".parquet",)
+
+
+def read_record_columns(path, columns, encoding="utf-8"):
+    """Reads some columns of a file of JSON lines, or of a Parquet file.
+
+    Args:
+        path: str or path.
+        columns: list of str.
+        encoding: str, of JSON lines.
+
+    Returns:
+        `Examples`. Its `x` is a tuple with a list of fields for each column, see `make_field`.
+
+    Raises:
+        ValueError: if a line is no JSON object, if the values of a row have other types than those
+            of `make_field`, naming the line, if no row has a column, or if pandas is missing.
+        OSError: if the file cannot be read.
+    """
+    if Path(path).suffix.lower() in PARQUET:
+        return read_rows_of_columns(_read_parquet(path), columns, str(path))
+    rows, lines = [], []
+    for number, line in enumerate(split_lines(read_text(path, encoding)), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: {error}, wanted a JSON object.") from None
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"{path}, line {number}: wanted a JSON object such as "
+                f'{{"text": "good film", "label": "good"}}, got {line[:40]!r}.'
+            )
+        rows.append(row)
+        lines.append(number)
+    return read_rows_of_columns(rows, columns, str(path), lines)
+
+
+def read_rows_of_columns(rows, columns, path, lines=None):
+    """Takes columns from rows in memory.
+
+    Args:
+        rows: list of dicts of a column name -> value.
+        columns: list of str. A row without one of them has an empty field.
+        path: str, for messages.
+        lines: list of int, or None.
+
+    Returns, Raises: as for `read_record_columns`.
+    """
+    table = Examples(path, (rows,), lines=lines)
+    if not rows:
+        raise ValueError(f"{path} has no rows.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for column in columns:
+        if column not in names:
+            raise ValueError(
+                f"{path} has no column {column!r}. Its columns are {', '.join(map(str, names))}."
+            )
+    x = tuple(
+        [_read_field(table, place, column) for place in range(len(rows))] for column in columns
+    )
+    return Examples(path, x, lines=lines)
+
+
+def make_field(value):
+    """A value as a field of a table: str, or a list of str.
+
+    >>> make_field("good"), make_field(2.0), make_field(None), make_field([1, 2])
+    ('good', '2', '', ['1', '2'])
+
+    Args:
+        value: str, bool, number or None, also of NumPy and pandas; or a list of them. None, NaN and
+            the NA of pandas are missing.
+
+    Raises:
+        TypeError: if it is of another type.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if hasattr(value, "tolist"):  # Of NumPy.
+        return make_field(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [make_field(part) for part in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, numbers.Real):
+        if value != value:  # NaN.
+            return ""
+        return str(int(value)) if value == int(value) else repr(value)
+    raise TypeError(f"{type(value).__name__} is no text, number or list of them")
+
+
+def _read_field(table, place, column):
+    try:
+        return make_field(table.x[0][place].get(column))
+    except (TypeError, OverflowError) as error:  # Also an infinite number.
+        raise ValueError(f"{table.locate(place)}: the value of {column!r}: {error}.") from None
+
+
+def _read_parquet(path):
+    try:
+        import pandas
+
+        return pandas.read_parquet(Path(path).expanduser()).to_dict("records")
+    except ImportError as error:
+        raise ValueError(
+            f"{path}: a Parquet file is read by pandas with pyarrow, and {error}. Install them: "
+            "pip install pandas pyarrow."
+        ) from None
