@@ -197,7 +197,13 @@ def convert_tags(tags, scheme):
 
     >>> convert_tags(["I-PER", "I-PER", "O"], "BIO")
     ['B-PER', 'I-PER', 'O']
+
+    Args:
+        tags: list of str; or a list of such lists, of several sentences.
+        scheme: one of `SCHEMES`.
     """
+    if len(tags) and not isinstance(tags[0], str):
+        return [convert_tags(row, scheme) for row in tags]
     return write_tags(find_entities(tags), len(tags), scheme)
 
 

@@ -1,5 +1,6 @@
 """The common base of tasks: what they are trained with, and what users call."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
@@ -46,6 +47,8 @@ from keras_bert_suite.training import (
     take_class_ids,
     track_finite_losses,
 )
+
+_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
 
 
 class Task(TrainedModel, PackedSequences, PresetTask):
@@ -253,6 +256,7 @@ class Task(TrainedModel, PackedSequences, PresetTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown; if the task cannot pack its rows; or if it was not compiled.
         """
+        check_arguments(f"{type(self).__name__}.fit", kwargs, _FIT_ARGUMENTS)
         if not self.compiled:
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         if sequence_packing:
