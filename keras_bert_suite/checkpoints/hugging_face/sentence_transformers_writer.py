@@ -88,6 +88,8 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
             {
                 "word_embedding_dimension": width,
                 **{flag: name == pooling for name, flag in _FLAGS.items()},
+                # Versions before 2.3 do not know this flag.
+                **({"pooling_mode_lasttoken": True} if pooling == "last" else {}),
                 "pooling_mode_mean_sqrt_len_tokens": False,
             },
         )
