@@ -86,6 +86,7 @@ def export_onnx(
         write_under_tensorflow(write_onnx, task, directory)
         if precision == "int8":
             quantize_onnx(directory / "model.onnx", batches)
+        describe_onnx(directory / "model.onnx", describe_task(task))
 
 
 def export_openvino(
@@ -159,7 +160,6 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         _make_served_model(task).export(
             file, format="onnx", input_signature=_make_signature(task, None), verbose=False
         )
-    describe_onnx(file, describe_task(task))
     write_companions(task, directory)
 
 
