@@ -82,10 +82,11 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
+        pairs: Any = rate_multipliers
         if isinstance(rate_multipliers, Mapping):
-            rate_multipliers = rate_multipliers.items()
+            pairs = rate_multipliers.items()
         # A configuration holds lists.
-        self.rate_multipliers = tuple((text, float(factor)) for text, factor in rate_multipliers)
+        self.rate_multipliers = tuple((text, float(factor)) for text, factor in pairs)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
