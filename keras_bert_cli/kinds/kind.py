@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 from abc import ABC, abstractmethod
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
@@ -160,7 +161,7 @@ class Kind(ABC):
             from .. import plots  # noqa: F401, the absence of matplotlib is an error before the work
         scores, draw = self.score()
         if values.json:
-            text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
+            text = dump_json(scores, indent=2) + "\n"
             self._write(values.json, lambda path: path.write_text(text, "utf-8"))
         if values.png:
             self._write(values.png, draw)
@@ -230,4 +231,21 @@ def format_json(columns, answers):
     """
     for row, answer in enumerate(answers):
         texts = {name: column[row] for name, column in columns.items()}
-        yield json.dumps({**texts, **answer}, ensure_ascii=False) + "\n"
+        yield dump_json({**texts, **answer}) + "\n"
+
+
+def dump_json(value, indent=None):
+    """JSON with null in the place of infinity and of what is no number, which JSON does not have.
+
+    >>> dump_json({"pearson": float("nan"), "rows": 8})
+    '{"pearson": null, "rows": 8}'
+    """
+    return json.dumps(_leave_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _leave_finite(value):
+    if isinstance(value, dict):
+        return {name: _leave_finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_leave_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
