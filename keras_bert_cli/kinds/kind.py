@@ -2,6 +2,7 @@
 
 import collections
 import json
+import math
 from abc import ABC, abstractmethod
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
@@ -223,4 +224,21 @@ def format_json(columns, answers):
     """
     for row, answer in enumerate(answers):
         texts = {name: column[row] for name, column in columns.items()}
-        yield json.dumps({**texts, **answer}, ensure_ascii=False) + "\n"
+        yield dump_json({**texts, **answer}) + "\n"
+
+
+def dump_json(value, indent=None):
+    """JSON with null in the place of infinity and of what is no number, which JSON does not have.
+
+    >>> dump_json({"pearson": float("nan"), "rows": 8})
+    '{"pearson": null, "rows": 8}'
+    """
+    return json.dumps(_leave_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _leave_finite(value):
+    if isinstance(value, dict):
+        return {name: _leave_finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_leave_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
