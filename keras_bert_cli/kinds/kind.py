@@ -86,10 +86,8 @@ class Kind(ABC):
 
     def check(self, task, examples):
         """Raises a `ValueError` if the labels of held-out examples are not those of a task."""
-        from keras_bert_suite.runs.batches import read
-
         try:
-            read(task, examples.x, examples.y, labelled=True)
+            task.data.read(examples.x, examples.y, labelled=True)
         except ValueError as error:
             raise ValueError(f"{examples.path}: {error} Rows are counted from 0.") from error
 
