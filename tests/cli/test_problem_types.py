@@ -4,6 +4,7 @@ import functools
 import json
 
 import keras
+import numpy as np
 import pytest
 from small_texts import make_reviews
 
