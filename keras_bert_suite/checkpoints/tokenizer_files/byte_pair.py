@@ -15,6 +15,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    check_sides,
     follows_fast,
     name_missing,
     name_special_tokens,
@@ -119,6 +120,7 @@ def _check(directory, owner, config, fast, tokens, num_separators):
         (CONFIG_FILE, "split_special_tokens", split, (None, False)),
     )
     check_settings(directory, owner, settings)
+    check_sides(directory, owner, config, fast)
     check_fast_settings(directory, owner, fast)
     edges = tokens["start_token"], tokens["end_token"]
     check_template(directory, owner, fast, edges, num_separators, False)
