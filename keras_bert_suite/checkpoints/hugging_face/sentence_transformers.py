@@ -1,10 +1,9 @@
 """Reads the modules of a directory of sentence-transformers."""
 
-import warnings
 from pathlib import PurePosixPath
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.messages import list_names, reading
 
 #: The poolings that sentence-transformers has, too: our name -> its name.
 POOLINGS = {"mean": "mean", "cls": "cls", "max": "max", "last": "lasttoken"}
@@ -27,8 +26,8 @@ def embedder_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict of `pooling` and `normalize`. It is empty if the checkpoint is not one of
-        sentence-transformers.
+        dict of `pooling`, `normalize` and, if there are any, `prompts`. It is empty if the
+        checkpoint is not one of sentence-transformers.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
@@ -43,11 +42,12 @@ def embedder_arguments(checkpoint):
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
             "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
-    _check_settings(directory)
+    prompts = _read_prompts(directory)
     _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
+        **({"prompts": prompts} if prompts else {}),
     }
 
 
@@ -90,7 +90,8 @@ def _read_pooling(path):
     return ours[modes[0]]
 
 
-def _check_settings(directory):
+def _read_prompts(directory):
+    """dict of the name of each prompt -> str, without those that are empty."""
     path = directory / "config_sentence_transformers.json"
     settings = read_json(path) if path.is_file() else {}
     width = settings.get("truncate_dim")
@@ -108,12 +109,7 @@ def _check_settings(directory):
             "TextEmbedder does not add. Set 'default_prompt_name' to null, and put the prompt "
             "before your texts."
         )
-    if prompts:
-        warnings.warn(
-            f"{path} names prompts for {', '.join(prompts)}, which a TextEmbedder does not add. "
-            f"Put them before your texts: {shorten(repr(prompts))}.",
-            stacklevel=6,
-        )
+    return prompts
 
 
 def _check_case(checkpoint, path):

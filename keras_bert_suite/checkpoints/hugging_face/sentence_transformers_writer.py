@@ -81,7 +81,11 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
         )
         write_json(
             directory / "config_sentence_transformers.json",
-            {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+            {
+                "prompts": dict(embedder.prompts),
+                "default_prompt_name": None,
+                "similarity_fn_name": "cosine",
+            },
         )
         write_json(
             directory / "1_Pooling" / "config.json",
