@@ -159,11 +159,35 @@ def test_lowercased_texts_are_for_tokenizers_of_word_pieces(directory, monkeypat
         embedder_arguments(checkpoint)
 
 
-def test_prompts_are_left_to_the_caller(directory):
+def test_prompts(directory, tmp_path):
+    """They are read, used by their names and written; an empty one is no prompt."""
     path = directory / "config_sentence_transformers.json"
-    write_json(path, {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None})
-    with pytest.warns(UserWarning, match="names prompts for query, .* Put them before"):
-        TextEmbedder.from_preset(directory)
+    write_json(path, {"prompts": {"query": "good ", "document": ""}, "default_prompt_name": None})
+    embedder = TextEmbedder.from_preset(directory)
+    assert embedder.prompts == {"query": "good "}
+    texts = TEXTS[1:]
+    wanted = embedder.predict([f"good {text}" for text in texts], verbose=0)
+    got = embedder.predict(np.array(texts), prompt="query", verbose=0)
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    assert (np.abs(got - embedder.predict(texts, verbose=0)) > 1e-4).any()
+    save_sentence_transformers(embedder, tmp_path / "written")
+    config = json.loads((tmp_path / "written" / path.name).read_text())
+    assert config["prompts"] == {"query": "good "}
+    assert TextEmbedder.from_preset(tmp_path / "written").prompts == embedder.prompts
+    with pytest.raises(ValueError, match="prompt must be one of 'query', .* got 'passage'"):
+        embedder.predict(texts, prompt="passage", verbose=0)
+    with pytest.raises(ValueError, match="put before the texts of a list.* got tuple"):
+        embedder.predict((texts, texts), prompt="query", verbose=0)
+
+
+def test_sentence_transformers_adds_the_same_prompts(saved, tmp_path):
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    embedder = make_embedder(prompts={"query": "good "})
+    save_sentence_transformers(embedder, tmp_path / "written")
+    model = sentence_transformers.SentenceTransformer(str(tmp_path / "written"), device="cpu")
+    wanted = model.encode(TEXTS, prompt_name="query", show_progress_bar=False)
+    got = embedder.predict(TEXTS, prompt="query", verbose=0)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
 
 
 def test_what_the_format_cannot_hold(saved, tmp_path):

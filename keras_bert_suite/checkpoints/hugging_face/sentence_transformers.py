@@ -1,6 +1,5 @@
 """Reads the modules of a directory of sentence-transformers, and writes an embedder as one."""
 
-import warnings
 from pathlib import PurePosixPath
 
 import keras
@@ -10,7 +9,7 @@ from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.messages import list_names, reading
 
 #: The poolings that sentence-transformers has, too: our name -> its name.
 POOLINGS = {"mean": "mean", "cls": "cls", "max": "max", "last": "lasttoken"}
@@ -35,8 +34,8 @@ def embedder_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict of `pooling` and `normalize`. It is empty if the checkpoint is not one of
-        sentence-transformers.
+        dict of `pooling`, `normalize` and, if there are any, `prompts`. It is empty if the
+        checkpoint is not one of sentence-transformers.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
@@ -51,11 +50,12 @@ def embedder_arguments(checkpoint):
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
             "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
-    _check_settings(directory)
+    prompts = _read_prompts(directory)
     _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
+        **({"prompts": prompts} if prompts else {}),
     }
 
 
@@ -98,7 +98,8 @@ def _read_pooling(path):
     return ours[modes[0]]
 
 
-def _check_settings(directory):
+def _read_prompts(directory):
+    """dict of the name of each prompt -> str, without those that are empty."""
     path = directory / "config_sentence_transformers.json"
     settings = read_json(path) if path.is_file() else {}
     width = settings.get("truncate_dim")
@@ -116,12 +117,7 @@ def _check_settings(directory):
             "TextEmbedder does not add. Set 'default_prompt_name' to null, and put the prompt "
             "before your texts."
         )
-    if prompts:
-        warnings.warn(
-            f"{path} names prompts for {', '.join(prompts)}, which a TextEmbedder does not add. "
-            f"Put them before your texts: {shorten(repr(prompts))}.",
-            stacklevel=6,
-        )
+    return prompts
 
 
 def _check_case(checkpoint, path):
@@ -199,7 +195,11 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
         )
         write_json(
             directory / "config_sentence_transformers.json",
-            {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+            {
+                "prompts": dict(embedder.prompts),
+                "default_prompt_name": None,
+                "similarity_fn_name": "cosine",
+            },
         )
         write_json(
             directory / "1_Pooling" / "config.json",
