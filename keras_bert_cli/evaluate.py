@@ -18,10 +18,9 @@ Example:
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 
-import json
-
 from .command_flags import REQUIRED, UsageError
 from .kinds import define_kind_flags, open_kind
+from .kinds.kind import dump_json
 from .model_paths import check_input, check_model, is_saved_model
 from .outputs import check_output, write_output
 from .scores import print_scores
@@ -64,7 +63,7 @@ def run(values):
     scores = {"rows": len(examples), **kind.score(kind.model, examples)}
     print_scores(scores)
     if values.json:
-        text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
+        text = dump_json(scores, indent=2) + "\n"
         write(values, values.json, lambda path: path.write_text(text, "utf-8"))
     if values.png:
         write(values, values.png, lambda path: kind.draw(scores, path))

@@ -6,6 +6,7 @@ Needs tensorflow-serving-api, which keras-bert-suite brings along.
 """
 
 import argparse
+import sys
 
 import grpc
 import tensorflow as tf
@@ -32,7 +33,12 @@ def main():
     flags = parser.parse_args()
     with grpc.insecure_channel(flags.server) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        answers = ask(stub, flags.texts, flags.model)
+        try:
+            answers = ask(stub, flags.texts, flags.model)
+        except grpc.RpcError as error:
+            if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                sys.exit(f"No server answers at {flags.server}. README.md says how to start one.")
+            sys.exit(f"{flags.server} refuses the request: {error.details()}")
     for text, (label, probability) in zip(flags.texts, answers, strict=True):
         print(f"{label} {probability:.3f}  {text}")
 

@@ -5,6 +5,8 @@ python examples/serving/ask_rest.py "A gripping, funny film." "The battery died.
 
 import argparse
 import json
+import sys
+import urllib.error
 import urllib.request
 
 
@@ -27,7 +29,12 @@ def main():
     parser.add_argument("--server", default="localhost:8501")
     parser.add_argument("--model", default="sentiment")
     flags = parser.parse_args()
-    answers = ask(flags.server, flags.texts, flags.model)
+    try:
+        answers = ask(flags.server, flags.texts, flags.model)
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{flags.server} refuses the request: {error.read().decode(errors='replace')}")
+    except OSError as error:  # Nobody listens, or nobody answers in time.
+        sys.exit(f"No server answers at {flags.server} ({error}). README.md says how to start one.")
     for text, (label, probability) in zip(flags.texts, answers, strict=True):
         print(f"{label} {probability:.3f}  {text}")
 

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import math
 from abc import ABC, abstractmethod
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
@@ -85,10 +86,8 @@ class Kind(ABC):
 
     def check(self, task, examples):
         """Raises a `ValueError` if the labels of held-out examples are not those of a task."""
-        from keras_bert_suite.runs.batches import read
-
         try:
-            read(task, examples.x, examples.y, labelled=True)
+            task.data.read(examples.x, examples.y, labelled=True)
         except ValueError as error:
             raise ValueError(f"{examples.path}: {error} Rows are counted from 0.") from error
 
@@ -223,4 +222,21 @@ def format_json(columns, answers):
     """
     for row, answer in enumerate(answers):
         texts = {name: column[row] for name, column in columns.items()}
-        yield json.dumps({**texts, **answer}, ensure_ascii=False) + "\n"
+        yield dump_json({**texts, **answer}) + "\n"
+
+
+def dump_json(value, indent=None):
+    """JSON with null in the place of infinity and of what is no number, which JSON does not have.
+
+    >>> dump_json({"pearson": float("nan"), "rows": 8})
+    '{"pearson": null, "rows": 8}'
+    """
+    return json.dumps(_leave_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _leave_finite(value):
+    if isinstance(value, dict):
+        return {name: _leave_finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_leave_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -88,8 +88,23 @@ def is_keras_preset(path):
     return config_path.is_file() and "registered_name" in read_json(config_path)
 
 
+def _refuse_adapter(path):
+    """Raises ValueError for a directory of PEFT, which holds changes to another checkpoint."""
+    config_path = path / "adapter_config.json"
+    if not config_path.is_file():
+        return
+    config = read_json(config_path)
+    raise ValueError(
+        f"{path} holds an adapter of PEFT ({config.get('peft_type')}), which changes the weights "
+        f"of {config.get('base_model_name_or_path')}, and no model of its own is opened beside it. "
+        "Merge both with PEFT: `model.merge_and_unload().save_pretrained(folder)`, and open the "
+        "folder."
+    )
+
+
 def _open_directory(path):
     check_checksums(path)
+    _refuse_adapter(path)
     config_path = path / "config.json"
     has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))

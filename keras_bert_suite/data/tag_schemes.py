@@ -237,7 +237,7 @@ def convert_tags(tags, scheme):
     Returns:
         the same with tags in the form B-PER.
     """
-    if tags and not isinstance(tags[0], str):
+    if len(tags) and not isinstance(tags[0], str):
         parsed = parse_tags({tag for row in tags for tag in row})
         return [write_tags(find_entities(row, parsed), len(row), scheme) for row in tags]
     return write_tags(find_entities(tags), len(tags), scheme)

@@ -79,10 +79,8 @@ def fit(
     )
     if checkpoint is not None:
         checkpoint.recognize(describe_training(model, training, shuffle))
-        if run.is_finished and verbose:
-            keras.utils.io_utils.print_msg(
-                f"The training in {checkpoint.directory} is finished, so `fit` trains no more."
-            )
+        if run.is_finished and verbose and find_group().leads:
+            print(f"The training in {checkpoint.directory} is finished, so `fit` trains no more.")
     set_schedule_length(model, progress.first_step, run.total)
     build_optimizer(model)
     start_jointly(model, run)

@@ -41,7 +41,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     random states, the metrics and the position in the data. On a CPU, and with the same backend,
     every following batch, loss and weight is the same as in an uninterrupted run. If the run has
     finished, `fit` says so and returns at once. The folder is for one training: a `fit` on other
-    data, or with another batch size, loss or kind of optimizer, is an error.
+    rows, or with another batch size, loss or kind of optimizer, is an error.
 
     SIGTERM ends the training: `fit` saves after the current batch and returns. An epoch that
     SIGTERM cuts short is neither validated nor logged. A validation that SIGTERM cuts short is not

@@ -3,20 +3,17 @@
 import hashlib
 from typing import Any
 
-import grain
 import keras
 import numpy as np
 
 from keras_bert_suite.runs.batches import Batches, RowBatches
 
-#: How many batches of a user's dataset are compared.
-COMPARED_BATCHES = 4
-
 
 def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> dict[str, Any]:
     """What must be the same when a training resumes: dict of name -> value that JSON can hold.
 
-    Learning rates and the number of epochs may change. Weights differ from start to start.
+    Learning rates and the number of epochs may change. Weights differ from start to start. The
+    batches of a user's dataset are not compared: they may be drawn anew at each start.
     """
     dataset = training.dataset
     facts = {
@@ -35,7 +32,7 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
             "batch size": dataset.batch_size,
             "data": f"{len(rows)} rows with the digest {digest}",
         }
-    return {**facts, "data": _describe_dataset(dataset, training.num_batches)}
+    return facts
 
 
 def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
@@ -63,18 +60,6 @@ def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict
             "Give each training a folder of its own, such as one for each fold, or resume with "
             "the same data and arguments."
         )
-
-
-def _describe_dataset(dataset, num_batches):
-    """A text about the batches of a user's dataset; None for one that is not read at random."""
-    if not isinstance(dataset, grain.MapDataset):
-        return None
-    places = range(COMPARED_BATCHES)
-    if num_batches is not None:
-        places = range(0, num_batches, -(-num_batches // COMPARED_BATCHES))
-    columns = keras.tree.flatten([dataset[place] for place in places])
-    arrays = [column for column in map(np.asarray, columns) if column.dtype != object]
-    return f"a dataset of batches with the digest {_digest(arrays)}"
 
 
 def _digest(columns):

@@ -18,12 +18,14 @@ from keras_bert_suite.serving.int8_models import (
     quantize_openvino,
     read_calibration,
 )
+from keras_bert_suite.serving.onnx_names import describe_onnx
 from keras_bert_suite.serving.onnx_ops import (
     frequent_garbage_collection,
     register_erfc,
     register_floors,
 )
 from keras_bert_suite.serving.served_tasks import serve
+from keras_bert_suite.serving.task_description import describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
 
@@ -48,7 +50,11 @@ def export_onnx(
     - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
       `input_names`, the names of the texts of a row, or null if the task does not know them;
     - `label_names.txt`, if the task has labels: their names, one in each line, in the order of
-      the probabilities.
+      the probabilities;
+    - `task.json`: the task, its labels and thresholds, and what else a client needs; see
+      `describe_task`. `model.onnx` has the same as its `metadata_props`.
+
+    The axes of inputs and outputs are named: "batch", "length", "choices", "masks".
 
     Args:
         task: `TextClassifier`, `TokenClassifier` or `EntitySpanClassifier` with a `SegmentPacker`,
@@ -80,6 +86,7 @@ def export_onnx(
         write_under_tensorflow(write_onnx, task, directory)
         if precision == "int8":
             quantize_onnx(directory / "model.onnx", batches)
+        describe_onnx(directory / "model.onnx", describe_task(task))
 
 
 def export_openvino(
@@ -222,6 +229,7 @@ def write_companions(task, directory):
         "truncation": packer.truncation,
         "head_length": packer.head_length,
     }
+    write_description(task, directory)
     (directory / "packing.json").write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
     if hasattr(task, "label_names"):
         (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")

@@ -12,12 +12,19 @@ from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
+from keras_bert_suite.serving.task_description import write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 from keras_bert_suite.serving.versions import version_path
 from keras_bert_suite.serving.weight_precision import bring_to_precision, check_weight_precision
 
 #: The files that decide the answers. Batching parameters may be tuned, and warm-up requests added.
-_SEALED_FILES = ("saved_model.pb", "variables/*", "assets/*", "assets.extra/label_names.txt")
+_SEALED_FILES = (
+    "saved_model.pb",
+    "variables/*",
+    "assets/*",
+    "assets.extra/*.txt",
+    "assets.extra/*.json",
+)
 
 
 def export_saved_model(
@@ -38,6 +45,7 @@ def export_saved_model(
 
     - `assets.extra/label_names.txt`, if the task has labels: their names, one in each line, in the
       order of the probabilities;
+    - `assets.extra/task.json`: the task, its labels and thresholds, see `describe_task`;
     - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
       version;
     - `batching_params.pbtxt`: how a server joins requests, if it is started with batching;
@@ -133,5 +141,6 @@ def write_saved_model(
     extra.mkdir()
     if hasattr(task, "label_names"):
         (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
+    write_description(task, extra)
     write_warmup_requests(served, extra, inputs, signatures, model_name)
     write_batching_parameters(directory, max_batch_size)

@@ -162,7 +162,8 @@ def _check_inputs(tensors, ranks):
     is_equal = [tf.reduce_all(tf.equal(shapes[0], shape)) for shape in shapes[1:]]
     if not is_equal:
         return tensors
-    message = f"The inputs {', '.join(tensors)} must have the same shape. Their shapes are:"
+    wanted = "number of rows" if min(ranks) == 1 else "shape"
+    message = f"The inputs {', '.join(tensors)} must have the same {wanted}. Their shapes are:"
     assertion = tf.debugging.Assert(tf.reduce_all(is_equal), [message, *shapes])
     with tf.control_dependencies([assertion]):
         return {name: tf.identity(tensor) for name, tensor in tensors.items()}

@@ -8,8 +8,9 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.tasks.answers.rows import VectorAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
@@ -22,6 +23,7 @@ from keras_bert_suite.tasks.hidden_states import (
     pool_hidden_states,
 )
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
+from keras_bert_suite.tokenizers.text_inputs import decode_text
 from keras_bert_suite.training import (
     EmbeddingLoss,
     InBatchNegatives,
@@ -64,6 +66,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         column_names: names of the text columns of `fit`, such as ("question", "answer"). If it is
             None, the first `fit` on several columns sets it to the names of the columns. Columns
             with these names may come in any order.
+        prompts: dict of name -> str that `predict(texts, prompt=name)` puts before each text, such
+            as `{"query": "query: "}`. The files of sentence-transformers have them, too.
 
     Outputs, of the model and of `predict`: float32 (B, H).
 
@@ -94,6 +98,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         preprocessor: keras.layers.Layer | None = None,
         input_names: str | Sequence[str] | None = None,
         column_names: Sequence[str] | None = None,
+        prompts: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
@@ -123,6 +128,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
         # === Config ===
         self.normalize = normalize
+        self.prompts = dict(prompts or {})
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
@@ -183,6 +189,42 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
         )
 
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        *,
+        prompt: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the vectors of texts, float32 (N, H); see `Task.predict`.
+
+        Args:
+            prompt: the name of a prompt of `prompts`, which is put before each text. `x` is then a
+                list, an array or a pandas Series of str.
+            x, batch_size, steps, **kwargs: as for `Task.predict`.
+
+        Raises:
+            ValueError: if there is no such prompt, or `x` holds no texts in memory.
+        """
+        if prompt is not None:
+            x = self._add_prompt(x, prompt)
+        return super().predict(x, batch_size, steps, **kwargs)
+
+    def _add_prompt(self, x, prompt):
+        if prompt not in self.prompts:
+            raise ValueError(
+                f"prompt must be one of {', '.join(map(repr, self.prompts)) or 'none'}, the "
+                f"prompts of this embedder, got {prompt!r}. Set `embedder.prompts[{prompt!r}]`."
+            )
+        if isinstance(x, dict | tuple | str) or is_dataset(x):
+            raise ValueError(
+                f"prompt={prompt!r} is put before the texts of a list, an array or a Series, got "
+                f"{type(x).__name__}. Put {self.prompts[prompt]!r} before the texts yourself."
+            )
+        return [self.prompts[prompt] + decode_text(text) for text in x]
+
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""
         return y, self._split_by_row(y_pred, y), sample_weight
@@ -210,4 +252,5 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             "normalize": self.normalize,
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),
+            "prompts": dict(self.prompts),
         }

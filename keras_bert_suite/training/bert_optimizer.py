@@ -82,8 +82,10 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
+        pairs: Any = rate_multipliers
+        if isinstance(rate_multipliers, Mapping):
+            pairs = rate_multipliers.items()
         # A configuration holds lists.
-        pairs = tuple(dict(rate_multipliers).items())
         self.rate_multipliers = tuple((text, float(factor)) for text, factor in pairs)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:

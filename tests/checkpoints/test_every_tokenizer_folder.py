@@ -21,7 +21,7 @@ from tokenizers import (
     processors,
 )
 
-from keras_bert_suite.tokenizers import open_tokenizer
+from keras_bert_suite.tokenizers import BytePairTokenizer, open_tokenizer
 
 PIECES = [
     *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##a", "##b", "A", "##A", "B", "É"),
@@ -254,6 +254,40 @@ def list_byte_pair_folders():
         yield write
 
 
+def list_old_byte_pair_folders():
+    """Yields functions that write folders of RoBERTa as transformers 4 does."""
+    size = len(make_vocabulary())
+    for files in (
+        {},
+        {"added_tokens": {"<e1>": size, "ab-x": size + 1}},
+        {
+            "added_tokens": {"<e1>": size},
+            "special_tokens_map": {"additional_special_tokens": ["<e1>"]},
+        },
+        {"tokenizer_config": {"add_prefix_space": True}, "added_tokens": {"low": 261}},
+        {"tokenizer_config": {"additional_special_tokens": ["<e1>"], "add_prefix_space": True}},
+    ):
+
+        def write(path, files=files):
+            BytePairTokenizer(make_vocabulary(), MERGES).save_assets(path)
+            write_json(path, config={"model_type": "roberta"}, **files)
+
+        yield write
+
+
+@pytest.mark.parametrize("takes_space", [True, False])
+def test_a_mask_that_takes_the_space_before_it(tmp_path, takes_space):
+    BytePairTokenizer(make_vocabulary(), MERGES).save_assets(tmp_path)
+    flags = {"rstrip": False, "normalized": False, "single_word": False}
+    mask = {"content": "<mask>", "lstrip": takes_space, **flags}
+    files = {"special_tokens_map": {"mask_token": mask}, "config": {"model_type": "roberta"}}
+    write_json(tmp_path, **files)
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path), open_tokenizer(tmp_path)
+    wanted = theirs("low  <mask> low", add_special_tokens=False)["input_ids"]
+    before, after = map(ours.tokenize, ours.split_at_masks("low  <mask> low"))
+    assert [*before, ours.mask_token_id, *after] == wanted
+
+
 def change_json(path, change):
     file = path / "tokenizer.json"
     content = json.loads(file.read_text("utf-8"))
@@ -306,6 +340,7 @@ FOLDERS = {
     "vocabulary": list_vocabulary_folders,
     "saved": list_saved_folders,
     "byte_pairs": list_byte_pair_folders,
+    "old_byte_pairs": list_old_byte_pair_folders,
     "sentence_pieces": list_sentence_piece_folders,
 }
 
@@ -333,7 +368,7 @@ def read_both(path):
 
 #: How many folders of each kind are read, at least. The others are refused.
 READ = {"fast": 40, "contradictions": 90, "vocabulary": 10, "saved": 36, "byte_pairs": 25}
-READ["sentence_pieces"] = 10
+READ |= {"sentence_pieces": 10, "old_byte_pairs": 4}
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

@@ -96,6 +96,20 @@ def test_directory_of_other_things(tmp_path):
         open_checkpoint(tmp_path)
 
 
+@pytest.mark.parametrize("is_beside_a_model", [False, True])
+def test_an_adapter_of_peft(save_peer, tmp_path, is_beside_a_model):
+    """The files that PEFT writes, alone or beside the whole model of a trainer."""
+    folder = save_peer()[1] if is_beside_a_model else tmp_path / "adapter"
+    folder.mkdir(exist_ok=True)
+    config = {"peft_type": "LORA", "base_model_name_or_path": "bert-base-uncased", "r": 8}
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    (folder / "adapter_model.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"an adapter of PEFT \(LORA\), .* of bert-base-uncased"):
+        open_checkpoint(folder)
+    with pytest.raises(ValueError, match="merge_and_unload"):
+        kbs.TextClassifier.from_preset(folder, num_classes=2)
+
+
 def test_single_file(save_peer):
     _, path = save_peer()
     with pytest.raises(ValueError, match="is a single file"):

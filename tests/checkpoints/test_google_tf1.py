@@ -190,8 +190,7 @@ def test_several_checkpoints_are_named(toy_copy):
     "field, value, message",
     [
         ("hidden_size", -4, "positive integer"),
-        ("hidden_act", "linear", "one of gelu, gelu_tanh, gelu_erf, relu"),
-        ("hidden_act", "gelu_new", "one of gelu, gelu_tanh, gelu_erf, relu"),
+        ("hidden_act", "linear", "one of gelu, gelu_tanh, gelu_new, gelu_erf, relu"),
         ("num_hidden_layers", None, "'num_hidden_layers' in .* must be a positive"),
     ],
 )

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from peer_weights import to_numpy
 from small_embedder import make_embedder
 from small_texts import make_reviews
 
@@ -53,7 +54,9 @@ def test_minilm_has_the_vectors_of_sentence_transformers(minilm_directory):
     np.testing.assert_allclose(ours, encode(minilm_directory, texts), atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling, normalize", [("mean", True), ("cls", False), ("max", True)])
+@pytest.mark.parametrize(
+    "pooling, normalize", [("mean", True), ("cls", False), ("max", True), ("last", True)]
+)
 def test_a_written_embedder_has_the_same_vectors_there_and_here(
     saved, tmp_path, pooling, normalize
 ):
@@ -68,6 +71,20 @@ def test_a_written_embedder_has_the_same_vectors_there_and_here(
     assert (again.pooling_name, again.normalize) == (pooling, normalize)
     assert again.preprocessor.sequence_length == embedder.preprocessor.sequence_length
     np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=1e-6)
+
+
+def test_the_last_token(tmp_path):
+    """As sentence-transformers pools it: the last token that the mask has, here [SEP]."""
+    embedder = make_embedder(pooling="last", normalize=False)
+    save_sentence_transformers(embedder, tmp_path / "written")
+    config = json.loads((tmp_path / "written" / "1_Pooling" / "config.json").read_text())
+    assert config["pooling_mode_lasttoken"] and not config["pooling_mode_mean_tokens"]
+    again = TextEmbedder.from_preset(tmp_path / "written")
+    packed = embedder.preprocessor(TEXTS)
+    states = to_numpy(embedder.backbone(packed)["sequence_output"])
+    last = np.asarray(packed["padding_mask"]).sum(axis=1) - 1
+    wanted = states[np.arange(len(TEXTS)), last]
+    np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=1e-5)
 
 
 def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
@@ -99,17 +116,30 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
         (
             "1_Pooling/config.json",
             lambda config: {**config, "pooling_mode_cls_token": True},
-            r"asks for the pooling cls \+ mean, wanted one of mean, cls, max",
+            r"asks for the pooling cls \+ mean, wanted one of mean, cls, max, lasttoken",
         ),
         (
             "1_Pooling/config.json",
-            lambda config: {"embedding_dimension": 16, "pooling_mode": "lasttoken"},
-            "asks for the pooling lasttoken",
+            lambda config: {"embedding_dimension": 16, "pooling_mode": "weightedmean"},
+            "asks for the pooling weightedmean",
         ),
         (
             "config_sentence_transformers.json",
             lambda config: {"prompts": {"query": "ask: "}, "default_prompt_name": "query"},
             "begin with the prompt 'ask: '",
+        ),
+        (
+            "config_sentence_transformers.json",
+            lambda config: {**config, "truncate_dim": 8},
+            r"has the first 8 numbers of each vector kept .*`embedder.predict\(texts\)\[:, :8\]",
+        ),
+        *(
+            (
+                "modules.json",
+                lambda modules, path=path: [modules[0], {**modules[1], "path": path}, modules[2]],
+                "modules outside of its directory",
+            )
+            for path in ("../1_Pooling", "/etc", "1_Pooling/../../x", "..\\1_Pooling", "C:\\x")
         ),
     ],
 )
@@ -129,11 +159,35 @@ def test_lowercased_texts_are_for_tokenizers_of_word_pieces(directory, monkeypat
         embedder_arguments(checkpoint)
 
 
-def test_prompts_are_left_to_the_caller(directory):
+def test_prompts(directory, tmp_path):
+    """They are read, used by their names and written; an empty one is no prompt."""
     path = directory / "config_sentence_transformers.json"
-    write_json(path, {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None})
-    with pytest.warns(UserWarning, match="names prompts for query, .* Put them before"):
-        TextEmbedder.from_preset(directory)
+    write_json(path, {"prompts": {"query": "good ", "document": ""}, "default_prompt_name": None})
+    embedder = TextEmbedder.from_preset(directory)
+    assert embedder.prompts == {"query": "good "}
+    texts = TEXTS[1:]
+    wanted = embedder.predict([f"good {text}" for text in texts], verbose=0)
+    got = embedder.predict(np.array(texts), prompt="query", verbose=0)
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    assert (np.abs(got - embedder.predict(texts, verbose=0)) > 1e-4).any()
+    save_sentence_transformers(embedder, tmp_path / "written")
+    config = json.loads((tmp_path / "written" / path.name).read_text())
+    assert config["prompts"] == {"query": "good "}
+    assert TextEmbedder.from_preset(tmp_path / "written").prompts == embedder.prompts
+    with pytest.raises(ValueError, match="prompt must be one of 'query', .* got 'passage'"):
+        embedder.predict(texts, prompt="passage", verbose=0)
+    with pytest.raises(ValueError, match="put before the texts of a list.* got tuple"):
+        embedder.predict((texts, texts), prompt="query", verbose=0)
+
+
+def test_sentence_transformers_adds_the_same_prompts(saved, tmp_path):
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    embedder = make_embedder(prompts={"query": "good "})
+    save_sentence_transformers(embedder, tmp_path / "written")
+    model = sentence_transformers.SentenceTransformer(str(tmp_path / "written"), device="cpu")
+    wanted = model.encode(TEXTS, prompt_name="query", show_progress_bar=False)
+    got = embedder.predict(TEXTS, prompt="query", verbose=0)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
 
 
 def test_what_the_format_cannot_hold(saved, tmp_path):

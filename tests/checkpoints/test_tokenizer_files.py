@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     read_google_tokenizer,
     read_hugging_face_tokenizer,
 )
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
 
 UNCASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "é", "<S>", "!"]
@@ -77,6 +78,14 @@ def test_normalizer_comes_second(tmp_path, lowercase):
     pieces = UNCASED if not lowercase else [*UNCASED, "##B!"]
     write(tmp_path, pieces, tokenizer=fast_tokenizer(pieces, lowercase=lowercase))
     assert read_hugging_face_tokenizer(tmp_path)["lowercase"] is lowercase
+
+
+def test_texts_that_are_cut_at_their_beginning(tmp_path):
+    write(tmp_path, UNCASED, tokenizer_config={"truncation_side": "left"})
+    with pytest.warns(UserWarning, match="truncation_side .* is 'left'.*head_length=0"):
+        read_hugging_face_tokenizer(tmp_path)
+    packer = SegmentPacker(WordPieceTokenizer(UNCASED), 4, truncation="head_tail", head_length=0)
+    assert packer.pack(["a b!"])["token_ids"].tolist() == [[2, 6, 10, 3]]
 
 
 def test_pieces_that_no_text_becomes(tmp_path):
@@ -207,6 +216,7 @@ def test_texts_that_sentence_transformers_lowercases(tmp_path):
         ({"tokenizer_config": {"tokenize_chinese_chars": False}}, "tokenize_chinese_chars"),
         ({"tokenizer_config": {"do_basic_tokenize": False}}, "do_basic_tokenize"),
         ({"tokenizer_config": {"never_split": ["xx"]}}, "never_split"),
+        ({"tokenizer_config": {"padding_side": "left"}}, "padding_side"),
         ({"tokenizer_config": {"wordpieces_prefix": "@@"}}, "wordpieces_prefix"),
         ({"tokenizer": fast_tokenizer(handle_chinese_chars=False)}, "handle_chinese_chars"),
         ({"tokenizer": {**fast_tokenizer(), "model": {"type": "BPE"}}}, "model type.*'BPE'"),

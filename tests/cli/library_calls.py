@@ -127,6 +127,7 @@ class Task:
         self.preprocessor = SimpleNamespace(tokenizer=tokenizer, sequence_length=16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names = LABEL_NAMES, ("text",)
+        self.data = SimpleNamespace(read=lambda *args, **kwargs: None)
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)

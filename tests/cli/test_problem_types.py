@@ -4,6 +4,7 @@ import functools
 import json
 
 import keras
+import numpy as np
 import pytest
 from small_texts import make_reviews
 
@@ -68,7 +69,11 @@ def test_sets_of_labels(run, workshop, tables, tmp_path):
     lines = [line.split("\t") for line in out.splitlines()]
     assert lines[0] == ["labels", "probabilities"]
     labels = classifier.predict_labels(TEXTS, verbose=0)
-    assert [line[0] for line in lines[1:]] == list(map(",".join, labels))
+    # A server computes the sigmoid by another library, which may differ in the last bit.
+    distances = np.abs(classifier.predict(TEXTS, verbose=0) - np.array(classifier.thresholds))
+    sure = np.flatnonzero(distances.min(axis=1) > 1e-6)
+    assert len(sure) > 16
+    assert [lines[1:][row][0] for row in sure] == [",".join(labels[row]) for row in sure]
     status, out, _ = run("predict", f"--model={model}", f"--input={table}", "--format=jsonl")
     answer = json.loads(out.splitlines()[0])
     assert answer["text"] == TEXTS[0] and answer["labels"] == labels[0]

@@ -85,6 +85,11 @@ def test_schemes():
         convert_tags(bio, "IOB3")
 
 
+@pytest.mark.parametrize("rows", [[], [[]], [["I-A", "I-A"]], [["I-A"], [], ["O", "I-B"]]])
+def test_rows_of_tags(rows):
+    assert convert_tags(rows, "BIO") == [convert_tags(row, "BIO") for row in rows]
+
+
 def test_tags_of_other_sentences():
     with pytest.raises(ValueError, match="zip.* is longer than"):
         score_entities([["O"]], [["O"], ["O"]])

@@ -53,7 +53,8 @@ def test_the_files_of_openvino(openvino_folder, probabilities, packed):
         got = run_openvino(openvino_folder, inputs)["probabilities"]
         np.testing.assert_allclose(got, probabilities[: len(got)], atol=1e-5)
     names = {path.name for path in openvino_folder.iterdir()}
-    companions = {"vocab.txt", "tokenizer_config.json", "packing.json", "label_names.txt"}
+    companions = {"vocab.txt", "tokenizer_config.json", "packing.json", "task.json"}
+    companions |= {"label_names.txt"}
     assert names == {"model.xml", "model.bin", *companions}
 
 

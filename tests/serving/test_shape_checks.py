@@ -66,5 +66,5 @@ def test_the_message_says_the_shapes(saved_model, pair_model, shape):
     serve = tf.saved_model.load(str(pair_model)).signatures["serving_default"]
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         serve(premise=tf.constant(["a", "b"]), hypothesis=tf.constant(["c"]))
-    wanted = "The inputs premise, hypothesis must have the same shape. Their shapes are:] [2] [1]"
+    wanted = "premise, hypothesis must have the same number of rows. Their shapes are:] [2] [1]"
     assert wanted in caught.value.message

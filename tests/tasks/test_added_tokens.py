@@ -110,6 +110,7 @@ def test_markers_are_found_in_a_saved_model(tmp_path):
     assert np.abs(got[0] - got[3]).max() > 1e-4
 
 
+@pytest.mark.every_backend
 def test_new_rows_leave_the_others_alone():
     backbone = BertBackbone(20, 1, 2, 8, 16, max_sequence_length=16)
     arrays = {name: np.ones((1, 4), "int32") for name in backbone.input_names}

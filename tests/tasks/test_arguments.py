@@ -127,7 +127,8 @@ def observe_choices(task):
 def observe_vectors(task):
     rows = dict(zip(reversed(task.column_names), (OTHERS, TEXTS), strict=True))
     columns = read(task, rows, labelled=True).inputs
-    return [*observe_outputs(task), [list(column) for column in columns]]
+    prompted = task.predict(TEXTS, prompt="query", verbose=0)
+    return [*observe_outputs(task), [list(column) for column in columns], prompted]
 
 
 def observe_masks(task):
@@ -234,6 +235,7 @@ CASES = {
             "normalize": False,
             "input_names": ("body",),
             "column_names": ("query", "answer"),
+            "prompts": {"query": "the film "},
         },
         observe_vectors,
     ),

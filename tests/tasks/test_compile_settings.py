@@ -73,3 +73,12 @@ def test_freezing_after_compile(classifier):
         classifier.train_on_batch(inputs, labels)
     classifier.compile(AdamW(1e-2))
     assert "embeddings/token_embedding/embeddings" in fit_and_find_changes(classifier)
+
+
+@pytest.mark.parametrize(
+    ("argument", "meant"),
+    [("epoch", "epochs"), ("batchsize", "batch_size"), ("validationdata", "validation_data")],
+)
+def test_a_misspelled_argument_of_fit(classifier, argument, meant):
+    with pytest.raises(TypeError, match=f"fit has no argument '{argument}'. Did you mean '{meant}"):
+        classifier.fit(*make_rows(), **{argument: 1})

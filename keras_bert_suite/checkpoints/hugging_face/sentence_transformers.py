@@ -1,6 +1,6 @@
 """Reads the modules of a directory of sentence-transformers, and writes an embedder as one."""
 
-import warnings
+from pathlib import PurePosixPath
 
 import keras
 
@@ -9,10 +9,10 @@ from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.files.messages import list_names, reading
 
-#: The poolings of sentence-transformers that we have, too.
-POOLINGS = ("mean", "cls", "max")
+#: The poolings that sentence-transformers has, too: our name -> its name.
+POOLINGS = {"mean": "mean", "cls": "cls", "max": "max", "last": "lasttoken"}
 
 #: The flags by which every version of sentence-transformers knows a pooling -> its name.
 _FLAGS = {
@@ -34,8 +34,8 @@ def embedder_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict of `pooling` and `normalize`. It is empty if the checkpoint is not one of
-        sentence-transformers.
+        dict of `pooling`, `normalize` and, if there are any, `prompts`. It is empty if the
+        checkpoint is not one of sentence-transformers.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
@@ -50,11 +50,12 @@ def embedder_arguments(checkpoint):
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
             "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
-    _check_prompts(directory)
+    prompts = _read_prompts(directory)
     _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
+        **({"prompts": prompts} if prompts else {}),
     }
 
 
@@ -68,7 +69,18 @@ def _read_modules(directory):
     modules = read_json(path, list)
     with reading(path):
         modules = sorted(modules, key=lambda module: module["idx"])
-        return [(m["type"].rpartition(".")[2], directory / m["path"]) for m in modules]
+        found = [(m["type"].rpartition(".")[2], m["path"]) for m in modules]
+        strangers = [folder for _, folder in found if not _is_inside(folder)]
+        if strangers:
+            raise ValueError(f"modules outside of its directory: {list_names(strangers)}")
+        return [(kind, directory / folder) for kind, folder in found]
+
+
+def _is_inside(path):
+    """Whether a path of modules.json stays in the directory of the file."""
+    # A backslash separates folders on Windows.
+    path = PurePosixPath(path.replace("\\", "/"))
+    return not path.is_absolute() and ".." not in path.parts and ":" not in str(path)
 
 
 def _read_pooling(path):
@@ -77,17 +89,26 @@ def _read_pooling(path):
     if modes is None:
         modes = [name for flag, name in flags.items() if config.get(flag)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
-    if len(modes) != 1 or modes[0] not in POOLINGS:
+    ours = {theirs: name for name, theirs in POOLINGS.items()}
+    if len(modes) != 1 or modes[0] not in ours:
         raise ValueError(
             f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted one of "
-            f"{', '.join(POOLINGS)}. Pass a layer of your own as `pooling` to a TextEmbedder."
+            f"{', '.join(ours)}. Pass a layer of your own as `pooling` to a TextEmbedder."
         )
-    return modes[0]
+    return ours[modes[0]]
 
 
-def _check_prompts(directory):
+def _read_prompts(directory):
+    """dict of the name of each prompt -> str, without those that are empty."""
     path = directory / "config_sentence_transformers.json"
     settings = read_json(path) if path.is_file() else {}
+    width = settings.get("truncate_dim")
+    if width is not None:
+        raise ValueError(
+            f"{path} has the first {width} numbers of each vector kept ('truncate_dim'), which a "
+            "TextEmbedder does not do. Set it to null, and cut the vectors: "
+            f"`embedder.predict(texts)[:, :{width}]`."
+        )
     prompts = {name: text for name, text in (settings.get("prompts") or {}).items() if text}
     default = settings.get("default_prompt_name")
     if default in prompts:
@@ -96,12 +117,7 @@ def _check_prompts(directory):
             "TextEmbedder does not add. Set 'default_prompt_name' to null, and put the prompt "
             "before your texts."
         )
-    if prompts:
-        warnings.warn(
-            f"{path} names prompts for {', '.join(prompts)}, which a TextEmbedder does not add. "
-            f"Put them before your texts: {shorten(repr(prompts))}.",
-            stacklevel=6,
-        )
+    return prompts
 
 
 def _check_case(checkpoint, path):
@@ -179,12 +195,18 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
         )
         write_json(
             directory / "config_sentence_transformers.json",
-            {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+            {
+                "prompts": dict(embedder.prompts),
+                "default_prompt_name": None,
+                "similarity_fn_name": "cosine",
+            },
         )
         write_json(
             directory / "1_Pooling" / "config.json",
             {
                 "word_embedding_dimension": width,
-                **{flag: name == pooling for flag, name in _FLAGS.items()},
+                **{flag: name == POOLINGS[pooling] for flag, name in _FLAGS.items()},
+                # Versions before 2.3 do not know this flag.
+                **({"pooling_mode_lasttoken": True} if pooling == "last" else {}),
             },
         )

@@ -93,7 +93,7 @@ def _describe(token):
 def _list_named(directory, config):
     """The tokens that the files name as special, list of dict."""
     tokens = []
-    for settings in (_read_if_there(directory / SPECIAL_FILE), config):
+    for settings in (read_special_map(directory), config):
         for name in _NAMED:
             value = settings.get(name) or ()
             value = value.values() if isinstance(value, dict) and "content" not in value else value
@@ -101,6 +101,11 @@ def _list_named(directory, config):
                 token = token if isinstance(token, dict) else {"content": token}
                 tokens.append({**token, "special": True})
     return tokens
+
+
+def read_special_map(directory):
+    """dict of special_tokens_map.json; empty if there is no such file."""
+    return _read_if_there(directory / SPECIAL_FILE)
 
 
 def _read_if_there(path):

@@ -3,6 +3,7 @@
 from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import (
     describe_added_tokens,
     read_added_tokens,
+    read_special_map,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import (
     check_fast_settings,
@@ -14,6 +15,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    check_sides,
     follows_fast,
     name_missing,
     name_special_tokens,
@@ -118,6 +120,7 @@ def _check(directory, owner, config, fast, tokens, num_separators):
         (CONFIG_FILE, "split_special_tokens", split, (None, False)),
     )
     check_settings(directory, owner, settings)
+    check_sides(directory, owner, config, fast)
     check_fast_settings(directory, owner, fast)
     edges = tokens["start_token"], tokens["end_token"]
     check_template(directory, owner, fast, edges, num_separators, False)
@@ -126,8 +129,10 @@ def _check(directory, owner, config, fast, tokens, num_separators):
         if not {*steps} - {"ByteLevel"}:
             refuse(directory, owner, FAST_FILE, "post_processor", steps, "TemplateProcessing")
     found = read_added_tokens(directory, config, fast)
-    mask = found.get(tokens["mask_token"], config.get("mask_token"))
-    takes_space = not isinstance(mask, dict) or mask.get("lstrip", False)
+    named = config.get("mask_token"), read_special_map(directory).get("mask_token")
+    masks = found.get(tokens["mask_token"]), *named
+    mask = next((mask for mask in masks if isinstance(mask, dict)), {"lstrip": True})
+    takes_space = mask.get("lstrip", False)
     added = describe_added_tokens(found, tokens.values())
     arguments = {"added_tokens": added} if added else {}
     return arguments if takes_space else {**arguments, "mask_takes_space": False}

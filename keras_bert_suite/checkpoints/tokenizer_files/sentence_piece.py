@@ -16,6 +16,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    check_sides,
     follows_fast,
     name_missing,
     name_special_tokens,
@@ -171,6 +172,7 @@ def _find_files(directory, name, owner, classes):
         (CONFIG_FILE, "split_special_tokens", split, (None, False)),
     )
     check_settings(directory, owner, settings)
+    check_sides(directory, owner, config, fast)
     check_fast_settings(directory, owner, fast)
     _check_spaces(directory, owner, fast)
     return config, fast, path

@@ -1,5 +1,7 @@
 """Reads the settings that Hugging Face's tokenizers of every kind have."""
 
+import warnings
+
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.messages import reading, shorten
 
@@ -77,6 +79,31 @@ def follows_fast(directory, config, setting):
     cls = config.get("tokenizer_class")
     alone = config.get(setting) is None and not (directory / "config.json").is_file()
     return cls in FAST_CLASSES or (cls is None and alone)
+
+
+def check_sides(directory, owner, config, fast):
+    """Checks that rows are padded, and texts cut, at their end.
+
+    Raises:
+        ValueError: if rows are padded at their beginning. Positions count padding, too.
+
+    Warns:
+        UserWarning: if long texts are cut at their beginning.
+    """
+
+    def find(part):
+        own = (fast.get(part) or {}).get("direction", "right")
+        return config.get(f"{part}_side") or own.lower()
+
+    padding = (CONFIG_FILE, "padding_side", find("padding"), ("right",))
+    check_settings(directory, owner, (padding,))
+    if find("truncation") == "left":
+        warnings.warn(
+            f"truncation_side of the tokenizer in {directory} is 'left': transformers cuts the "
+            "beginning of long texts, and a SegmentPacker their end. `SegmentPacker(..., "
+            "truncation='head_tail', head_length=0)` keeps the end.",
+            stacklevel=4,
+        )
 
 
 def check_settings(directory, owner, settings):

@@ -22,6 +22,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     FAST_CLASSES,
     FAST_FILE,
     check_settings,
+    check_sides,
     follows_fast,
     name_missing,
     name_special_tokens,
@@ -112,6 +113,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
         (CONFIG_FILE, "split_special_tokens", config.get("split_special_tokens"), (None, False)),
     )
     check_settings(directory, "BERT", settings)
+    check_sides(directory, "BERT", config, fast)
     check_fast_settings(directory, "BERT", fast)
     special = read_special_tokens(config, SPECIAL_TOKENS)
     tokens = {**dict(SPECIAL_TOKENS.values()), **special}

@@ -1,6 +1,7 @@
 """The common base of tasks: what they are trained with, and what users call."""
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -41,6 +42,8 @@ from keras_bert_suite.training import (
     take_class_ids,
     track_finite_losses,
 )
+
+_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
 
 
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
@@ -229,6 +232,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown; if the task cannot pack its rows; or if it was not compiled.
         """
+        check_arguments(f"{type(self).__name__}.fit", kwargs, _FIT_ARGUMENTS)
         if not self.compiled:
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         if sequence_packing:

@@ -1,0 +1,46 @@
+"""Names the axes of an ONNX model, and writes into it which task it answers."""
+
+import json
+
+
+def describe_onnx(file, description):
+    """Rewrites an ONNX file.
+
+    Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
+    of a `MultipleChoice`, and "masks" of a `MaskedLM`. So a runtime knows that they are equal.
+
+    Args:
+        file: `pathlib.Path`.
+        description: dict, from `describe_task`. Its values become `metadata_props`: strings as they
+            are, and others as JSON.
+    """
+    import onnx
+
+    model = onnx.load(file)
+    graph = model.graph
+    has_choices = any(len(_dims(value)) == 3 for value in graph.input)
+    has_masks = any(value.name == "mask_positions" for value in graph.input)
+    for value in graph.input:
+        axes = ["batch", "choices", "length"] if has_choices else ["batch", "length"]
+        _name_axes(value, ["batch", "masks"] if value.name == "mask_positions" else axes)
+    other = "choices" if has_choices else "masks" if has_masks else "length"
+    for value in graph.output:
+        _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))
+    # The shapes between them have axes of their own names.
+    del graph.value_info[:]
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in description.items()
+    }
+    onnx.helper.set_model_props(model, texts)
+    onnx.save(model, file)
+
+
+def _dims(value):
+    return value.type.tensor_type.shape.dim
+
+
+def _name_axes(value, names):
+    for axis, name in zip(_dims(value), names, strict=True):
+        if not axis.HasField("dim_value"):
+            axis.dim_param = name

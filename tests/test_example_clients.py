@@ -1,0 +1,52 @@
+"""The example clients say what is wrong with a server."""
+
+import http.server
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "serving"
+
+
+def ask(client, server):
+    command = [sys.executable, EXAMPLES / client, "a film", "--server", server]
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "client", ["ask_rest.py", pytest.param("ask_grpc.py", marks=pytest.mark.long("serving"))]
+)
+def test_no_server(client, free_port):
+    if client == "ask_grpc.py":
+        pytest.importorskip("tensorflow_serving")
+    run = ask(client, f"localhost:{free_port}")
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    assert f"No server answers at localhost:{free_port}" in run.stderr
+
+
+class Refusal(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):  # noqa: N802, its name in the base class
+        self.send_error(404, "no model sentiment")
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_server_that_refuses():
+    with http.server.HTTPServer(("localhost", 0), Refusal) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        run = ask("ask_rest.py", f"localhost:{server.server_port}")
+        server.shutdown()
+    assert run.returncode == 1 and "refuses the request" in run.stderr
+    assert "no model sentiment" in run.stderr
