@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.data.tag_forms import OUTSIDE, split_tags
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.data.labels import Tags
 from keras_bert_suite.tasks.data.words import WordData
@@ -47,10 +48,11 @@ class ChainTags(Tags):
 
     def _check_scheme(self, rows):
         allowed, border = np.array(self.allowed), len(self.names)
-        outside = self.names.index("O") if "O" in self.names else -1
+        split = split_tags(self.names)
+        outside = [label for label, name in enumerate(self.names) if split[name][0] == OUTSIDE]
         wrong, with_entities = [], 0
         for number, row in enumerate(rows):
-            with_entities += bool((row != outside).any())
+            with_entities += not np.isin(row, outside).all()
             chain = np.concatenate([[border], row, [border]])
             places = np.flatnonzero(~allowed[chain[:-1], chain[1:]])
             if len(row) and len(places):
