@@ -16,7 +16,7 @@ from keras_bert_suite.data.label_sets import (
     read_label_sets,
 )
 from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
-from keras_bert_suite.data.tag_forms import warn_of_strangers
+from keras_bert_suite.data.tag_forms import OUTSIDE, split_tags, warn_of_strangers
 from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -221,10 +221,11 @@ class ChainTags(Tags):
 
     def _check_scheme(self, rows):
         allowed, border = np.array(self.allowed), len(self.names)
-        outside = self.names.index("O") if "O" in self.names else -1
+        split = split_tags(self.names)
+        outside = [label for label, name in enumerate(self.names) if split[name][0] == OUTSIDE]
         wrong, with_entities = [], 0
         for number, row in enumerate(rows):
-            with_entities += bool((row != outside).any())
+            with_entities += not np.isin(row, outside).all()
             chain = np.concatenate([[border], row, [border]])
             breaks = np.flatnonzero(~allowed[chain[:-1], chain[1:]])
             if len(row) and len(breaks):
