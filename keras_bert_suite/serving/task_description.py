@@ -1,5 +1,6 @@
 """Says beside an exported model which task it answers, so that a client need not be told."""
 
+import importlib.metadata
 import json
 import pathlib
 from typing import Any
@@ -21,8 +22,6 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     of this package, and of `problem_type`, `thresholds`, `no_answer_threshold`,
     `max_answer_length` and `scheme` those that the task has.
     """
-    from keras_bert_suite import __version__
-
     config = task.get_config()
     settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}
     labels = {"labels": list(task.label_names)} if hasattr(task, "label_names") else {}
@@ -33,8 +32,16 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
         **settings,
         "input_names": task.input_names and list(task.input_names),
         "sequence_length": getattr(task.preprocessor, "sequence_length", None),
-        "package": f"keras_bert_suite {__version__}",
+        "package": _name_package(),
     }
+
+
+def _name_package():
+    """The name of this package with its version, if it is installed and not a checkout alone."""
+    try:
+        return f"keras_bert_suite {importlib.metadata.version('keras-bert-suite')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "keras_bert_suite"
 
 
 def write_description(task: keras_hub.models.Task, directory: pathlib.Path) -> None:

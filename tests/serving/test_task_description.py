@@ -50,7 +50,9 @@ def test_what_a_client_must_know(make, wanted, tmp_path):
     assert description == describe_task(task)
     assert {name: description.get(name) for name in wanted} == wanted
     assert (description["encoder"], description["sequence_length"]) == ("BertBackbone", 16)
-    assert description["package"] == f"keras_bert_suite {kbs.__version__}"
+    # A checkout that is not installed has no version.
+    names = ("keras_bert_suite", f"keras_bert_suite {kbs.__version__}")
+    assert description["package"] in names
 
 
 @pytest.mark.backend("tensorflow")
