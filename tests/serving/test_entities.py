@@ -45,7 +45,8 @@ def make_tagger(backbone, tokenizer):
     keras.utils.set_random_seed(2)
     packer = SegmentPacker(tokenizer, sequence_length=16)
     names = ["O", "B-A", "I-A", "E-A", "S-B", "I-B", "NN"]
-    task = TokenClassifier(backbone, label_names=names, preprocessor=packer)
+    with pytest.warns(UserWarning, match="'NN' as the type 'NN'"):
+        task = TokenClassifier(backbone, label_names=names, preprocessor=packer)
     randomize(task)
     return task
 

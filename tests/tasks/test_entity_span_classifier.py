@@ -60,6 +60,15 @@ def finder():
     return finder
 
 
+def test_an_entity_ends_at_words_with_a_token(finder):
+    rows, spans = [["a", "\u200b", "good", "\u200b", "film", "\u200b"]], [[(1, 6, "POS")]]
+    labels = finder.data.read(rows, spans).labels
+    windows = cut(finder, rows, spans)
+    found = [np.column_stack([row, np.ones(len(row))]) for row in windows.labels]
+    assert places(finder.answers.decode(found, windows)) == [[(2, 5, "POS")]]
+    assert finder.answers.score(found, windows, labels)["f1"] == 1
+
+
 def test_it_finds_nested_entities(finder):
     history = finder.history_of_fit
     assert set(history) == {"loss"} and history["loss"][-1] < history["loss"][0] / 10
