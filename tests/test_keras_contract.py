@@ -160,8 +160,9 @@ INTERNAL = {
         "With a technique, the logged loss under a strategy is that of one device.",
     ),
     "keras.src.backend.common.variables": (
-        {"AutocastScope": ["dtype"]},
-        "Cached gradients under a mixed policy would be computed from rounded weights.",
+        {"AutocastScope": ["dtype"], "get_autocast_scope": []},
+        "Cached gradients under a mixed policy would be computed from rounded weights, and the "
+        "products of a decoder from weights that are not.",
     ),
     "keras.src.distribution.distribution_lib": (
         {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},

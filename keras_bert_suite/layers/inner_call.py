@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import keras
+from keras.src.backend.common.variables import get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
 
@@ -17,8 +18,9 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
     PyTorch in each step. So under PyTorch `layer.call` is called itself.
 
     The whole call is kept where something of it would be lost: for symbolic tensors, for a layer
-    that is not built or has another dtype than its input, with hooks of PyTorch, and with a
-    regularizer of outputs. Quantization and LoRA are in the calls of the layers themselves.
+    that is not built or has another dtype than its input, outside of the scope in which the weights
+    of a mixed policy are rounded, with hooks of PyTorch, and with a regularizer of outputs.
+    Quantization and LoRA are in the calls of the layers themselves.
 
     Args:
         layer: the inner layer.
@@ -36,12 +38,21 @@ def _is_plain(layer: Any, x: Tensor) -> bool:
     return (
         layer.built
         and _torch_dtypes().get(getattr(x, "dtype", None)) == layer.compute_dtype
+        and _rounds_weights(layer)
         and not layer._forward_hooks
         and not layer._forward_pre_hooks
         and not layer._backward_hooks
         and not layer._backward_pre_hooks
         and layer.activity_regularizer is None
     )
+
+
+def _rounds_weights(layer: Any) -> bool:
+    """Whether weights are read in the dtype that a layer computes in."""
+    if layer.variable_dtype == layer.compute_dtype:
+        return True
+    scope = get_autocast_scope()
+    return scope is not None and scope.dtype == layer.compute_dtype
 
 
 @functools.cache

@@ -83,6 +83,8 @@ def encode_read_tokens(
         _call_last_block(backbone, own.get("read_positions")),
         name="read_states",
     )
+    # A weight that no output depends on, such as the pooler's, is a weight of the task, too.
+    model.backbone = backbone
     model._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
     return model(inputs if positions is None else {**inputs, "read_positions": positions})
 

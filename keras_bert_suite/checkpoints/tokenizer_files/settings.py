@@ -91,13 +91,14 @@ def check_sides(directory, owner, config, fast):
         UserWarning: if long texts are cut at their beginning.
     """
 
-    def find(part):
+    def find(name):
+        part, _, _ = name.partition("_")
         own = (fast.get(part) or {}).get("direction", "right")
-        return config.get(f"{part}_side") or own.lower()
+        return config.get(name) or own.lower()
 
-    padding = (CONFIG_FILE, "padding_side", find("padding"), ("right",))
+    padding = (CONFIG_FILE, "padding_side", find("padding_side"), ("right",))
     check_settings(directory, owner, (padding,))
-    if find("truncation") == "left":
+    if find("truncation_side") == "left":
         warnings.warn(
             f"truncation_side of the tokenizer in {directory} is 'left': transformers cuts the "
             "beginning of long texts, and a SegmentPacker their end. `SegmentPacker(..., "
