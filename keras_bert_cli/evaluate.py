@@ -32,7 +32,8 @@ def define_flags(flags):
     explanation = "A .keras file, or the folder of a preset or checkpoint."
     flags.path("model", REQUIRED, explanation)
     explanation = (
-        "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json)."
+        "Labelled texts (.tsv, .csv, .jsonl, .parquet or --delimiter), tagged sentences, or "
+        "questions (.json)."
     )
     flags.path("input", REQUIRED, explanation)
     define_table_flags(flags, label_column="label")

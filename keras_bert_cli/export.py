@@ -22,6 +22,7 @@ from .command_flags import REQUIRED, UsageError
 from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
+from .table_flags import TABLES
 
 FORMATS = ("saved_model", "onnx", "openvino", "litert")
 #: Each precision -> the formats that can be written in it.
@@ -57,9 +58,9 @@ def define_flags(flags):
     )
     flags.choice("precision", None, list(PRECISIONS), explanation)
     explanation = (
-        "File with a few hundred typical texts, one in each line, or a table (.tsv or .csv) whose "
-        "columns have the names of the model's texts. int8 takes its scales from these texts. "
-        "OpenVINO needs them."
+        "File with a few hundred typical texts, one in each line, or a table (.tsv, .csv, .jsonl, "
+        ".parquet) whose columns have the names of the model's texts. int8 takes its scales from "
+        "these texts. OpenVINO needs them."
     )
     flags.path("calibration", None, explanation)
     flags.switch("overwrite", False, "Replace the folder.")
@@ -122,7 +123,7 @@ def read_calibration(path, input_names):
     """The texts from which int8 has its scales, as the model takes them, or None without a path."""
     if path is None:
         return None
-    if not path.lower().endswith((".tsv", ".csv")):
+    if not path.lower().endswith(TABLES):
         return read_lines(path)
     columns = tuple(read_columns(path, list(input_names or ["text"])).columns)
     return columns if len(columns) > 1 else columns[0]

@@ -81,7 +81,9 @@ def define_flags(flags):
     explanation = "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://..."
     flags.path("checkpoint", REQUIRED, explanation)
     define_task_flag(flags)
-    explanation = "Training file: .tsv or .csv, or another with --delimiter or --task."
+    explanation = (
+        "Training file: .tsv, .csv, .jsonl, .parquet, or another with --delimiter or --task."
+    )
     flags.path("train", REQUIRED, explanation)
     flags.path("dev", None, "File to evaluate on after every epoch.")
     flags.path("test", None, "File to evaluate on at the end.")

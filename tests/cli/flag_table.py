@@ -230,6 +230,11 @@ EXPORT = [
         {"export_onnx.calibration_texts": ["text0", "text1", "text2"]},
         "--format=onnx --precision=int8",
     ),
+    (
+        "--calibration=more.jsonl",
+        {"export_onnx.calibration_texts": ["line0", "line1"]},
+        "--format=onnx --precision=int8",
+    ),
     OVERWRITE,
     (*OVERWRITE, "--format=onnx --output=onnx"),
 ]
