@@ -162,8 +162,9 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     texts = [text for text in texts if tokenizer.mask_token in text]
     packer = SegmentPacker(tokenizer, 256, padding_lengths=None)
     inputs = ["token_ids", "padding_mask"]
-    task = SimpleNamespace(preprocessor=packer, backbone=SimpleNamespace(input=inputs))
-    wanted = pack_masked_texts(packer, EncoderInputs(tuple(inputs)), (texts,))
+    encoder = EncoderInputs(tuple(inputs))
+    task = SimpleNamespace(preprocessor=packer, data=SimpleNamespace(encoder=encoder))
+    wanted = pack_masked_texts(packer, encoder, (texts,))
     got = ServedMasks(task).pack((tf.constant(texts),))
     assert len(texts) > 250
     for name in inputs:
