@@ -8,15 +8,8 @@ import transformers
 from family import MEMBERS
 from peer_weights import randomize, to_numpy
 from safetensors.numpy import load_file
-from small_texts import VOCABULARY
 
-from keras_bert_suite import (
-    ElectraBackbone,
-    ElectraPretrainer,
-    SegmentPacker,
-    TextClassifier,
-    WordPieceTokenizer,
-)
+from keras_bert_suite import ElectraBackbone, ElectraPretrainer, TextClassifier
 from keras_bert_suite.checkpoints import save_hugging_face
 from keras_bert_suite.layers import ReplacementSampler
 
@@ -117,12 +110,6 @@ def test_embeddings_are_shared_and_the_poolers_rest():
     assert "generator/embeddings/projection/kernel" in trained
     assert not any("pooler" in path for path in trained)
     assert not any("generator/embeddings/token" in path for path in paths)
-
-
-def test_the_generator_alone_keeps_the_tokenizer():
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=8)
-    backbone = ElectraBackbone(len(VOCABULARY), **SIZES, max_sequence_length=8)
-    assert ElectraPretrainer(backbone, preprocessor=packer).make_masked_lm().preprocessor is packer
 
 
 def test_frozen_embeddings_stay_frozen(tmp_path):
