@@ -46,6 +46,21 @@ def test_kaggle(tmp_path, monkeypatch):
     assert asked == [(handle, "config.json"), (handle, None), (handle, "config.json")]
 
 
+def test_a_task_of_ours_on_kaggle(tmp_path, monkeypatch):
+    """Its backbone is of KerasHub, and task.json comes with the second download."""
+    import kagglehub
+
+    def model_download(handle, path=None):
+        if path is None:
+            task = {"registered_name": "keras_bert_suite>TextClassifier"}
+            (tmp_path / "task.json").write_text(json.dumps(task))
+        return str(tmp_path / path if path else tmp_path)
+
+    monkeypatch.setattr(kagglehub, "model_download", model_download)
+    keras_hub.models.BertBackbone(9, 1, 2, 4, 8).save_to_preset(str(tmp_path))
+    assert open_checkpoint("kaggle://owner/bert/keras/reviews/1") is None
+
+
 def test_paths(toy, monkeypatch):
     """`pathlib.Path`, str and `~`."""
     monkeypatch.setenv("HOME", str(toy.parent))

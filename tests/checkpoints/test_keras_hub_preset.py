@@ -42,6 +42,20 @@ def test_backbone(keras_hub_backbone, tmp_path, inputs):
     check_same_as_keras_hub(backbone, keras_hub_backbone, inputs)
 
 
+def test_a_file_of_an_older_keras(keras_hub_backbone, tmp_path, inputs):
+    """Its attention has the layers `_query_dense`, `_key_dense` and so on."""
+    import h5py
+
+    keras_hub_backbone.save_to_preset(str(tmp_path))
+    with h5py.File(tmp_path / "model.weights.h5", "a") as file:
+        for block in file["layers"]:
+            if block.startswith("transformer_encoder"):
+                attention = file[f"layers/{block}/_self_attention_layer"]
+                for layer in ("query_dense", "key_dense", "value_dense", "output_dense"):
+                    attention.move(layer, f"_{layer}")
+    check_same_as_keras_hub(BertBackbone.from_preset(tmp_path), keras_hub_backbone, inputs)
+
+
 @pytest.mark.parametrize("activation", [None, "softmax"])
 def test_classifier(keras_hub_backbone, tmp_path, inputs, activation):
     tokenizer = keras_hub.models.BertTokenizer(PIECES, lowercase=True)

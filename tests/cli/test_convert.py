@@ -90,6 +90,12 @@ def test_heads_that_would_be_lost(run, workshop, tmp_path):
             assert (output / file.name).read_bytes() == file.read_bytes(), file.name
 
 
+def test_a_part_without_its_head_is_refused(run, tmp_path):
+    arguments = ["--input", tmp_path, "--to=huggingface", "--output", tmp_path / "out"]
+    status, _, err = run("convert", *arguments, "--part=masked_lm", "--encoder_only")
+    assert status == 2 and "--encoder_only leaves out the head of --part masked_lm" in err
+
+
 def test_encoder_of_a_classifier(run, finetuned, tmp_path):
     arguments = ["convert", "--input", finetuned / "model.keras", "--to=huggingface", "--output"]
     assert run(*arguments, tmp_path / "out", "--encoder_only")[::2] == (0, "")

@@ -52,6 +52,17 @@ def test_torchrun_runs_the_command_on_each_device(capfd):
     assert "unknown command 'fly'" in capfd.readouterr().err
 
 
+def test_the_first_process_alone_prints(monkeypatch, capsys):
+    distributed = pytest.importorskip("torch").distributed
+    monkeypatch.setattr(distributed, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(distributed, "destroy_process_group", lambda: None)
+    for rank in range(3):
+        monkeypatch.setattr(distributed, "get_rank", lambda rank=rank: rank)
+        with devices._USES["torch"]("3"):
+            print(f"process {rank}")
+    assert capsys.readouterr().out == "process 0\n"
+
+
 @pytest.mark.long("faults")
 def test_two_devices_pretrain_as_one(corpus, tmp_path):
     def pretrain(name, *flags):

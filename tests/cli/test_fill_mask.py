@@ -25,6 +25,8 @@ def test_every_format_of_a_masked_lm(run, tmp_path):
         status, out, err = run("fill-mask", "--model", path, f"--text={text}", "--top_k=3")
         assert (status, err) == (0, "")
         assert out.splitlines()[1].split()[::2] == wanted
+    out = run("fill-mask", "--model", path, f"--text={text}")[1]
+    assert len(out.splitlines()[1].split()[::2]) == 5, "the default of --top_k"
 
 
 @pytest.mark.long("serving")

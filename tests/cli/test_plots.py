@@ -9,6 +9,7 @@ from keras_bert_cli.plots import (
     plot_heat_map,
     plot_label_scores,
     plot_numbers,
+    plot_pretraining,
     plot_thresholds,
     plot_training_curves,
 )
@@ -30,6 +31,17 @@ def test_training_curves(tmp_path, epochs):
     assert imread(tmp_path / "curves.png")[..., :3].std() > 0.05
     del history["val_loss"]
     assert len(plot_training_curves(history).axes[0].lines) == 1
+
+
+def test_curves_of_pretraining():
+    rows = [
+        {"step": step, "learning_rate": 0.1, "mlm_loss": 3 - step, "val_mlm_loss": 5 - step}
+        for step in range(3)
+    ]
+    losses, _, rates = plot_pretraining(rows).axes
+    assert [list(line.get_ydata()) for line in losses.lines] == [[3, 2, 1], [5, 4, 3]]
+    assert losses.lines[1].get_label() == "masked tokens, held out, 3.000 at the end"
+    assert [list(line.get_ydata()) for line in rates.lines] == [[0.1] * 3]
 
 
 def test_a_confusion_matrix(tmp_path):

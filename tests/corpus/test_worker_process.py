@@ -1,5 +1,6 @@
 """A function in a process of its own."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -25,6 +26,16 @@ def test_calls_errors_and_the_end():
             worker("__import__('os')._exit(7)")
         with pytest.raises(RuntimeError, match="ended with status 7"):
             worker("1")
+
+
+def test_modules_of_its_parent_are_found(tmp_path, monkeypatch):
+    """Such as a tokenizer beside the script of a user, which PYTHONPATH does not name."""
+    scripts = tmp_path / "scripts"  # A process finds what is in its working directory anyway.
+    scripts.mkdir()
+    (scripts / "words_of_a_user.py").write_text("def count(text):\n    return len(text.split())\n")
+    monkeypatch.syspath_prepend(scripts)
+    with WorkerProcess(importlib.import_module("words_of_a_user").count) as worker:
+        assert worker("one two") == 2
 
 
 def test_it_ends_while_it_imports(tmp_path):

@@ -12,6 +12,7 @@ from keras_bert_suite.data.input_dataset import (
     list_sources,
     num_batches,
     preprocess_batches,
+    replica_batches,
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
@@ -65,6 +66,17 @@ def test_a_resume_leaves_out_batches():
     assert list(choose_batches(dataset, total=4)) == list(choose_batches(dataset)) == [0, 1, 2, 3]
     # Keras looks at batches even if it trains on none.
     assert list(choose_batches(dataset, total=4, first=4)) == [0, 1, 2, 3]
+
+
+@pytest.mark.backend("tensorflow")
+def test_a_resume_on_several_devices_leaves_out_batches():
+    tf = pytest.importorskip("tensorflow")
+    wanted = [[number] * 2 for number in range(4)]
+    with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
+        batches = replica_batches(
+            grain.MapDataset.range(4), lambda number: [np.full(2, number)], total=6, first=3
+        )
+        assert [batch.numpy().tolist() for batch in batches] == [[3, 3], *wanted]
 
 
 def test_sources_and_lengths():

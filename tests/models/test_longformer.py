@@ -340,6 +340,12 @@ def test_within_the_window_it_computes_what_the_encoder_does(kind):
     assert ("segment_ids" in again.input) == (kind is BertBackbone)
 
 
+def test_arguments_override_those_of_the_encoder():
+    encoder = BertBackbone(V, **SIZES, dropout=0.1, attention_dropout=0.2, max_sequence_length=10)
+    longformer = LongformerBackbone.from_encoder(encoder, separator_id=2, dropout=0.3)
+    assert (longformer.dropout, longformer.attention_dropout) == (0.3, 0.2)
+
+
 def test_a_continued_roberta_is_read_by_transformers(tmp_path):
     encoder = randomize(RobertaBackbone(V, **SIZES, max_sequence_length=10))
     longformer = LongformerBackbone.from_encoder(

@@ -3,6 +3,7 @@
 `test_family.py` has what each member must do.
 """
 
+import keras_hub
 import numpy as np
 import pytest
 import torch
@@ -10,7 +11,13 @@ import transformers
 from family import MEMBERS, run_peer
 from peer_weights import to_numpy
 
-from keras_bert_suite import DistilBertBackbone, ElectraBackbone, ErnieBackbone, TextClassifier
+from keras_bert_suite import (
+    DistilBertBackbone,
+    ElectraBackbone,
+    ErnieBackbone,
+    RobertaBackbone,
+    TextClassifier,
+)
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 
 #: The names of sizes in the configurations of transformers.
@@ -53,6 +60,13 @@ def test_named_sizes_have_the_published_parameters(cls, size):
     count = count_parameters(cls, **sizes)
     assert count == sum(parameter.numel() for parameter in peer.parameters())
     assert round(count / 1e6, 1) == PUBLISHED[cls, size]
+
+
+def test_the_epsilon_of_roberta_is_the_published_one():
+    """That of fairseq, which is a constant in KerasHub. It is not BERT's."""
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 4, "intermediate_dim": 8}
+    norm = keras_hub.models.RobertaBackbone(9, **sizes).get_layer("embeddings_layer_norm")
+    assert RobertaBackbone(9, **sizes).layer_norm_epsilon == norm.epsilon == 1e-5
 
 
 def test_ernie_without_tasks_equals_transformers(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from replicas.cases import build_case, check_same, train_case
 from replicas.threads import Threads
 
-from keras_bert_suite import AdamW
+from keras_bert_suite import FGM, AdamW
 from keras_bert_suite.replicas.processes import compare_batches
 
 pytestmark = pytest.mark.backend("torch")
@@ -55,6 +55,7 @@ def catch(function):
         ({"x": (["good", "bad", "a", "film"], ["good", "bad", "a", "plot"])}, "another data than"),
         ({"epochs": (1, 2)}, "process 1 has another epochs than process 0: 2 instead of 1"),
         ({"optimizer": (AdamW(1e-3), AdamW(2e-3))}, "process 1 has another optimizer than"),
+        ({"technique": (FGM(0.5), FGM(1.0))}, "process 1 has another technique than process 0"),
         ({"batch_size": (3, 3)}, "batch_size=3 .* 2 replicas .* multiple of 2, such as 2"),
     ],
 )
@@ -64,7 +65,7 @@ def test_differences_are_errors_in_both_processes(threads, arguments, message):
 
     def fit(rank):
         own = {name: values[rank] for name, values in arguments.items()}
-        tasks[rank].compile(own.pop("optimizer", "sgd"))
+        tasks[rank].compile(own.pop("optimizer", "sgd"), technique=own.pop("technique", None))
         return catch(lambda: tasks[rank].fit(**{**rows, **own}))
 
     for found in threads.run(fit):

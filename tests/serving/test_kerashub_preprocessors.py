@@ -9,6 +9,7 @@ from peer_weights import randomize
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.serving.signatures import _embed
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -68,6 +69,15 @@ def test_a_server_answers_as_the_task(make, input_names, native_server, tmp_path
         np.testing.assert_array_equal(embedded[name], packed[name])
     assert error.error_code == tf.errors.INVALID_ARGUMENT
     assert len(warm) == 8 and all(isinstance(answer, dict) for answer in warm), warm
+
+
+def test_vectors_of_an_encoder_with_one_output():
+    """Such as KerasHub's DistilBERT, whose output is no dict."""
+    backbone, _ = MODELS["DistilBERT"]()
+    packed = {name: tf.ones((2, 3), "int32") for name in backbone.input}
+    vectors = _embed(backbone, packed)
+    assert set(vectors) == {"sequence_output", "token_ids", "padding_mask"}
+    np.testing.assert_allclose(vectors["sequence_output"], backbone(packed), atol=1e-6)
 
 
 @pytest.mark.backend("torch")

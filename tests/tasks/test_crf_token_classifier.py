@@ -235,6 +235,13 @@ def test_wrong_input_takes_no_step(tagger):
         strict.fit([["a", "good"]] * 3, [["O", "I-POS"], ["O", "O"], ["O", "B-POS"]], verbose=0)
 
 
+def test_a_row_may_not_end_within_an_entity():
+    names = ["O", "B-X", "I-X", "E-X", "S-X"]
+    strict = make_tagger(label_names=names, scheme="BIOES", constrained_training=True)
+    with pytest.raises(ValueError, match="row 0, word 2, the border of the row follows B-X"):
+        strict.fit([["a", "good"]], [["O", "B-X"]], verbose=0)
+
+
 def test_chinese_characters_in_entities_out(tmp_path):
     """Files in the form of resume_zh and of weibo_zh."""
     characters = "高勇男科技大学教授北京"

@@ -132,6 +132,17 @@ def test_a_loss_says_which_rows_it_takes(loss, num_texts, has_scores, message):
         loss.check_rows(num_texts, has_scores)
 
 
+def test_equal_texts_have_a_gradient():
+    """The square root of their distance has none at 0."""
+    torch = pytest.importorskip("torch")
+    vectors = torch.tensor(VECTORS)
+    vectors[:, 1] = vectors[:, 0]
+    vectors.requires_grad_()
+    loss = Triplet(100.0, distance="euclidean")
+    loss(NUMBERS, vectors).backward()
+    assert torch.isfinite(vectors.grad).all() and vectors.grad.abs().max() > 0
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"got 5.0 at row 1.*dividing them by 5"):
         CosineRegression().check_scores(np.array([0.5, 5.0], "float32"))

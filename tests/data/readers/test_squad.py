@@ -112,6 +112,8 @@ QAS = ("data", 0, "paragraphs", 0, "qas")
         (("data", 0), "x", "SQuAD's form: TypeError"),
         ((*QAS, 0, "id"), True, "form at or after question True: .*and id a string or a number"),
         ((*QAS, 0, "answers", 1, "answer_start"), 1.0, "form at or after question 1: TypeError"),
+        ((*QAS, 0, "answers"), {"text": ["Ada Lovelace", "Ada"], "answer_start": [0]},
+         "form at or after question 1: ValueError"),
         (("data",), [], "train.json holds no questions"),
         (("data",), 3, "SQuAD's form: TypeError"),
     ],
