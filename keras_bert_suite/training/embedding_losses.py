@@ -119,8 +119,8 @@ class InBatchNegatives(EmbeddingLoss):
         texts = _list_candidates(numbers[:, :, None])[:, 0][None, :]
         is_equal = ops.logical_or(texts == y_true[:, :1], texts == y_true[:, 1:2])
         same_anchor = y_true[:, :1] == numbers[:, 0][None, :]
-        further = [ops.zeros_like(same_anchor)] * (y_pred.shape[1] - 2)
-        is_equal = ops.logical_or(is_equal, ops.concatenate([same_anchor, *further], axis=1))
+        further = ops.zeros_like(is_own[:, ops.shape(numbers)[0] :])
+        is_equal = ops.logical_or(is_equal, ops.concatenate([same_anchor, further], axis=1))
         is_left_out = ops.logical_and(is_equal, ops.logical_not(is_own))
         logits = ops.where(is_left_out, -1e9, cosines / self.temperature)
         positives = ops.sum(ops.where(is_own, logits, 0.0), axis=1)
