@@ -65,7 +65,7 @@ def test_the_folder_of_compiled_steps(tmp_path, own, home, wanted):
     wanted = wanted and wanted.replace("~", str(tmp_path))
     wanted = wanted and str(tmp_path / wanted)
     assert process.stdout.strip() == str(wanted)
-    assert not (tmp_path / "home").exists() and not (tmp_path / ".cache").exists()
+    assert not [*tmp_path.rglob("keras_bert_suite")], "JAX makes the folder when it compiles"
 
 
 #: Frees an array, and prints the share of its memory that the process still has.
