@@ -245,7 +245,8 @@ def read_records(folder):
 def make_rows(folder):
     (folder / "rows.tsv").write_text("text\tlabel\nthe film\tyes\na plot\tno\n")
     (folder / "rows.csv").write_text('text,label\n"the, film",yes\na plot,no\n')
-    (folder / "words.conll").write_text("the\tO\nfilm\tB-X\n\na O\nplot B-Y\n")
+    (folder / "words.conll").write_text("the\tO\nfilm\tB-X\n\na\tO\nplot\tB-Y\n")
+    (folder / "spaces.conll").write_text("the O\nfilm B-X\n\na O\nplot B-Y\n")
     answers = [{"text": "film", "answer_start": 4}]
     question = {"id": "1", "question": "What?", "answers": answers}
     paragraph = {"context": "the film", "qas": [question]}
@@ -265,6 +266,7 @@ def read_rows(folder):
         read_table(folder / name, "text", "label")
         read_lines(folder / name)
     read_conll(folder / "words.conll")
+    read_conll(folder / "spaces.conll")
     read_squad(folder / "squad.json")
     read_swag(folder / "swag.csv")
     read_glue(folder, "sst2")
