@@ -34,7 +34,7 @@ from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import check_shared, share_batch
 from keras_bert_suite.runs.weight_lock import lock_weights
 
-#: Rows of which nothing is known any more but their outputs: those of a dataset that Keras reads.
+#: Stands for the rows of a dataset that Keras reads: only their outputs are known afterwards.
 _UNKNOWN = Rows({})
 
 
@@ -135,19 +135,17 @@ def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
     source = Batches(batches, pack_rows(data), is_joint=has_joint_variables())
     _check_shared(model, source, source.num_batches)
     order = np.argsort(visited)
-    is_direct = source.num_batches == 1 and _is_quiet(**kwargs)
     # The outputs for packed arrays have one length, the length of the arrays.
-    if windows.is_packed or not _has_open_outputs(model):
-        if is_direct:
-            outputs = _run_batch(model, source.pack(batches[0]))
-        else:
-            steps = source.num_batches
-            outputs = keras.Model.predict(model, source.packed(), steps=steps, **kwargs)
-        return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
-    if is_direct:
+    have_one_length = windows.is_packed or not _has_open_outputs(model)
+    if source.num_batches == 1 and _is_quiet(**kwargs):
         found = [_run_batch(model, source.pack(batches[0]))]
+    elif have_one_length:
+        found = [keras.Model.predict(model, source.packed(), steps=source.num_batches, **kwargs)]
     else:
         found = _run_batches(model, source.packed(), source.num_batches, **kwargs)
+    if have_one_length:
+        (outputs,) = found
+        return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
     outputs = [
         output for batch in found for output in (condense(batch, windows) if condense else batch)
     ]
