@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from cli.flag_table import TABLES
-from cli.library_calls import LABEL_NAMES, Calls, replace_library
+from cli.noted_calls import LABEL_NAMES, Calls, replace_library
 from small_texts import VOCABULARY
 
 import keras_bert_cli

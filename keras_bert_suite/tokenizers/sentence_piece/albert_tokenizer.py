@@ -100,7 +100,7 @@ class AlbertTokenizer(SentencePieceTokenizer):
 
 @functools.lru_cache(maxsize=4)
 def _compile_rules(content, lowercase, strip_accents):
-    """ALBERT's rules and those of a model as one `precompiled_charsmap`. It takes a second."""
+    """Joins ALBERT's rules and a model's into one `precompiled_charsmap`, which takes a second."""
     from sentencepiece import SentencePieceNormalizer, SentencePieceProcessor
 
     processor = SentencePieceProcessor(model_proto=content)

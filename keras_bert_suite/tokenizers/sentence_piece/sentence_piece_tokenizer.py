@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tokenizers.sentence_piece.eager_sentence_piece import LibrarySentencePiece
 from keras_bert_suite.tokenizers.sentence_piece.graph_sentence_piece import GraphSentencePiece
-from keras_bert_suite.tokenizers.sentence_piece.library_sentence_piece import LibrarySentencePiece
 from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import (
     EngineModel,
     find_edges,
