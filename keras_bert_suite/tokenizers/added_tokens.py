@@ -1,8 +1,8 @@
 """Tokens that are found in a text before it is split: domain words, markers, runs of spaces.
 
-transformers finds them by the Rust library `tokenizers`, whose rules hold here, too. Tokens that are
-not `normalized` are found in the text as it is. The others are then found in what is left, after it
-was normalized (lowered, for example). At each position the longest token counts.
+transformers finds them by the Rust library `tokenizers`, whose rules hold here, too. Tokens that
+are not `normalized` are found in the text as it is. The others are then found in what is left,
+after it was normalized (lowered, for example). At each position the longest token counts.
 """
 
 import dataclasses
