@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.layers.torch_products import linear
+from keras_bert_suite.layers.torch_products import linear, read_weight
 
 #: PyTorch's names for the two functions.
 GELU_APPROXIMATIONS = {gelu_erf: "none", gelu_tanh: "tanh"}
@@ -47,12 +47,13 @@ class Dense(keras.layers.Dense):
         """
         backend = keras.config.backend()
         activation = self.activation or keras.activations.linear
-        kernel = ops.convert_to_tensor(self.kernel)
-        bias = None if self.bias is None else ops.convert_to_tensor(self.bias)
         if backend == "torch":
+            kernel, bias = read_weight(self.kernel), read_weight(self.bias)
             if activation in GELU_APPROXIMATIONS:
                 return linear(inputs, kernel, bias, gelu=GELU_APPROXIMATIONS[activation])
             return activation(linear(inputs, kernel, bias))
+        kernel = ops.convert_to_tensor(self.kernel)
+        bias = None if self.bias is None else ops.convert_to_tensor(self.bias)
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
         if backend == "tensorflow":
             import tensorflow as tf

@@ -1,4 +1,4 @@
-"""A norm without a mean and without weights, and the choice between norms."""
+"""The norms of the layers, and the choice between them."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
+from keras_bert_suite.layers.torch_products import read_weight
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -31,9 +32,30 @@ class RootMeanSquareNorm(ShapeKeepingLayer):
         return ops.cast(wide * ops.rsqrt(squares + self.epsilon), x.dtype)
 
 
+class LayerNorm(keras.layers.LayerNormalization):
+    """Keras' norm over the last axis, under PyTorch by its kernel alone.
+
+    Keras asks for the dtype of its input, weights and output seven times in each call. For
+    `make_norm`: other axes and scalings are not for this class.
+    """
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """float (..., H) -> float (..., H) in the same dtype. The norm is computed in float32."""
+        if keras.config.backend() != "torch" or inputs.dtype.itemsize > 4:
+            return super().call(inputs)
+        import torch
+
+        weights = (read_weight(weight) for weight in (self.gamma, self.beta))
+        gamma, beta = (None if weight is None else weight.float() for weight in weights)
+        outputs = torch.nn.functional.layer_norm(
+            inputs.float(), inputs.shape[-1:], gamma, beta, self.epsilon
+        )
+        return outputs.to(inputs.dtype)
+
+
 #: The class of each type of norm.
 NORM_TYPES: dict[str, type[keras.layers.Layer]] = {
-    "layer_norm": keras.layers.LayerNormalization,
+    "layer_norm": LayerNorm,
     "rms_norm": RootMeanSquareNorm,
 }
 

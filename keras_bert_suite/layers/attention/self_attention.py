@@ -260,6 +260,8 @@ class SelfAttention(ShapeKeepingLayer):
 
     def _join_heads(self, context: Tensor) -> Tensor:
         """(B, heads, L, D) -> (B, L, H)."""
+        if keras.config.backend() == "torch":
+            return context.transpose(1, 2).flatten(2)
         hidden_dim = self.num_heads * context.shape[-1]
         context = ops.swapaxes(context, 1, 2)
         return ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim))
@@ -279,6 +281,8 @@ class SelfAttention(ShapeKeepingLayer):
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """(B, L, H) -> (B, heads, L, D)."""
+        if keras.config.backend() == "torch":
+            return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
         head_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
