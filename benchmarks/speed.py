@@ -6,7 +6,9 @@
 
 A classifier is trained on random rows of `--length` tokens without padding, and then predicts them.
 The first half of the steps is not timed. A model cannot be faster than its matrix products, so the
-speed of a product of two large matrices in the same process is its peak.
+speed of a product of two large matrices in the same process is its peak. `--peer` measures
+transformers under PyTorch, too: the same shape in a plain loop, under autocast where the precision
+is mixed_bfloat16.
 """
 
 import argparse
@@ -19,10 +21,14 @@ from harness.machine_figures import count_operations
 from harness.result_tables import describe_run, format_columns
 from harness.side_flags import BACKENDS, parse_flags
 from harness.side_runs import report, run_in_turn
+from peer_recipes import make_adamw, take_step
 
 import keras_bert_suite as kbs
 
 VOCABULARY_SIZE = 30522
+
+#: How the names of the peer's sides begin.
+PEER = "transformers, "
 
 #: The columns of the table: a figure, its format.
 COLUMNS = {
@@ -76,6 +82,69 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
     return figures, shares, classifier.compute_dtype
 
 
+def measure_peer(size, dtype, batch_size, length, steps):
+    """As `measure`, for transformers under PyTorch on the GPU if there is one."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    num_layers, hidden_dim, num_heads = kbs.models.BERT_SIZES[size]
+    config = BertConfig(
+        vocab_size=VOCABULARY_SIZE,
+        hidden_size=hidden_dim,
+        num_hidden_layers=num_layers,
+        num_attention_heads=num_heads,
+        intermediate_size=4 * hidden_dim,
+    )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = BertForSequenceClassification(config).to(device)
+    optimizer, schedule = make_adamw(model, 1e-5, 2 * steps)
+    autocast = torch.autocast(device, torch.bfloat16, enabled=dtype == "mixed_bfloat16")
+    rng = np.random.default_rng(0)
+    rows = rng.integers(VOCABULARY_SIZE // 2, VOCABULARY_SIZE, (steps, batch_size, length))
+    batches = [
+        {
+            "input_ids": torch.tensor(ids, device=device),
+            "attention_mask": torch.ones((batch_size, length), dtype=torch.int64, device=device),
+        }
+        for ids in rows
+    ]
+    labels = torch.arange(batch_size, device=device) % 2
+
+    def fit():
+        model.train()
+        losses = []
+        for batch in batches:
+            with autocast:
+                loss = model(**batch, labels=labels).loss
+            take_step(model, loss, optimizer, schedule)
+            losses.append(loss.detach())
+            if not times:
+                float(loss)  # waits for the device
+                times.append(time.perf_counter() - begin)
+        return torch.stack(losses).cpu()
+
+    def predict():
+        model.eval()
+        with torch.inference_mode(), autocast:
+            return torch.cat([model(**batch).logits for batch in batches]).float().cpu()
+
+    times, begin, seconds = [], time.perf_counter(), {}
+    for name, work in {"fit": fit, "predict": predict}.items():
+        work()
+        start = time.perf_counter()
+        work()
+        seconds[name] = time.perf_counter() - start
+    rates = {name: batch_size * steps / seconds[name] for name in seconds}
+    operations = count_operations(num_layers, hidden_dim, 4 * hidden_dim, [length])
+    figures = {f"{name}, rows/s": rate for name, rate in rates.items()}
+    shares = {"fit": 3 * operations * rates["fit"], "predict": operations * rates["predict"]}
+    return figures | {"first step, s": times[0]}, shares, autocast_dtype(dtype)
+
+
+def autocast_dtype(dtype):
+    return "bfloat16" if dtype == "mixed_bfloat16" else dtype
+
+
 class Clock(keras.callbacks.Callback):
     """Notes the seconds of the first step, and the end of each epoch."""
 
@@ -122,16 +191,22 @@ def main():
     parser.add_argument("--checkpoint", help="in place of --size")
     parser.add_argument("--backends", nargs="+", default=BACKENDS)
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
+    parser.add_argument("--peer", action="store_true", help="transformers under PyTorch, too")
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--steps", type=int, default=10, help="that are timed")
     options = parse_flags(parser)
     sizes = options.batch_size, options.length, options.steps
+    if options.child and options.child.startswith(PEER):
+        report(*measure_peer(options.size, options.child.removeprefix(PEER), *sizes))
+        return
     if options.child:
         report(*measure(options.size, options.checkpoint, options.child, *sizes))
         return
 
     sides = [(dtype, backend) for backend in options.backends for dtype in options.dtypes]
+    if options.peer:
+        sides += [(PEER + dtype, "torch") for dtype in options.dtypes]
     measured = run_in_turn(sys.argv, sides, [[]] * options.rounds)
     model = options.checkpoint or f"BERT-{options.size}"
     print(f"{model}, {options.batch_size} rows of {options.length} tokens without padding.\n")

@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -125,8 +124,5 @@ def test_two_devices_finetune_and_score_as_one(workshop, tmp_path):
 
     classifier = TextClassifier.from_preset(str(tmp_path / "preset"))
     classifier.compile()
-    loss, accuracy = classifier.evaluate(*make_reviews(7, seed=3), verbose=0)
+    _, accuracy = classifier.evaluate(*make_reviews(7, seed=3), verbose=0)
     assert f"test accuracy {accuracy:.4f}" in output
-    assert float(re.search(r"test accuracy .*, loss (.*)", output)[1]) == pytest.approx(
-        loss, abs=1e-4
-    )

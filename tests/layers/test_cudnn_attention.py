@@ -29,7 +29,8 @@ B, HEADS, L, D = 3, 2, 32, 16
 
 
 def pretend(monkeypatch, version=90800, capability=(9, 0)):
-    """Lets JAX take this machine for one with a GPU."""
+    """Lets JAX take this machine for one with a GPU, and rows for long."""
+    monkeypatch.setattr(cudnn_attention, "FEWEST_KEYS", 1)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: version)
     monkeypatch.setattr(
@@ -93,15 +94,6 @@ def test_the_gradient_is_a_kernel_too(hopper):
     assert not has_square(program, B, HEADS, L, L)
 
 
-@pytest.mark.parametrize("heads", [1, HEADS])
-def test_a_mask_is_a_bias(hopper, heads):
-    """Without heads of its own it is not repeated for each head."""
-    mask = jnp.ones((B, heads, L, L), "bool")
-    calls, program = read_calls(attend(), *make_qkv(), mask)
-    assert list(calls) == ["__cudnn$fmhaScaleBiasSoftmax"]
-    assert has_square(program, B, HEADS, L, L) == (heads == HEADS)
-
-
 @pytest.mark.parametrize(
     ("case", "shape", "dtype", "dropout"),
     [
@@ -133,11 +125,16 @@ def test_without_cudnn_the_formula_stands(monkeypatch):
     assert not read_calls(attend(), *make_qkv())[0]
 
 
-def test_odd_lengths_have_no_bias(hopper):
-    """For the gradient of a bias, cuDNN wants even lengths."""
-    qkv = make_qkv(shape=(B, HEADS, 7, D))
-    assert not read_calls(attend(), *qkv, jnp.ones((B, 1, 7, 7), "bool"))[0]
-    assert read_calls(attend(), *qkv, jnp.ones((B, 1, 1, 7), "bool"))[0]
+def test_a_mask_of_pairs_is_left_to_the_formula(hopper):
+    assert not read_calls(attend(), *make_qkv(), jnp.ones((B, 1, L, L), "bool"))[0]
+
+
+@pytest.mark.parametrize(("length", "takes"), [(255, False), (256, True)])
+def test_short_rows_are_left_to_the_formula(hopper, monkeypatch, length, takes):
+    monkeypatch.setattr(cudnn_attention, "FEWEST_KEYS", 256)
+    mask = jnp.ones((B, 1, 1, length), "bool")
+    qkv = make_qkv(shape=(B, HEADS, length, D))
+    assert bool(read_calls(attend(), *qkv, mask)[0]) == takes
 
 
 @pytest.fixture
@@ -150,7 +147,8 @@ def emulated(monkeypatch):
 
     monkeypatch.setattr(jax.nn, "dot_product_attention", attend_in_xla)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(cudnn_attention, "_takes", lambda *_, **__: True)
+    monkeypatch.setattr(cudnn_attention, "FEWEST_KEYS", 1)
+    monkeypatch.setattr(cudnn_attention, "_takes", lambda *_: True)
 
 
 def check_gradients(kernel, mask, qkv, wanted_rows=slice(None)):

@@ -90,7 +90,8 @@ def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | No
     | tensorflow | all                 | None: it has no such kernel  | None               |
 
     Where there is no kernel, `plain_attention` computes the formula, and XLA or PyTorch's compiler
-    may fuse it. The kernels of GPUs are tested as far as a CPU can: their calls, not their results.
+    may fuse it. Tests see the calls of the kernels of GPUs, and `benchmarks/gpu_attention.py` their
+    results.
 
     Args:
         query: float (B, heads, L, D). Its device and dtype are read.

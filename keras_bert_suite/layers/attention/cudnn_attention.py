@@ -12,19 +12,21 @@ Source: jax-ml/jax#25812 (https://github.com/jax-ml/jax/pull/25812).
 
 from keras_bert_suite.annotations import Tensor
 
+#: The fewest keys of a row for which the kernel is called. On an H200 it took 1.1 times the time of
+#: XLA's formula for 128 keys, and half of it for 512 (benchmarks/results/gpu.md).
+FEWEST_KEYS = 256
+
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Attention by cuDNN, or None if it does not take the case.
+    """Attention by cuDNN, or None if it does not take the case or would be slower.
 
     cuDNN takes the number of keys of a row, and the padding may stand anywhere. The sum over the
     keys has no order, so keys and values of padding are moved behind the others. A row without
     keys sees one of them.
 
     Args:
-        query, key, value: (B, heads, L, D), or of packed rows (R, heads, W, D).
-        mask: bool, broadcastable to (B, heads, L, L), or None. Other masks than of padding,
-            (B, 1, 1, L), become a bias whose last two axes are L. Axes of batch and heads may stay
-            1.
+        query, key, value: (B, heads, L, D).
+        mask: bool, of padding, (B, 1, 1, L), or None. Other masks are not taken.
 
     Returns:
         (B, heads, L, D), or None.
@@ -32,33 +34,28 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
     import jax
     import jax.numpy as jnp
 
-    if jax.default_backend() != "gpu":
+    if jax.default_backend() != "gpu" or key.shape[2] < FEWEST_KEYS or not _takes(query, key):
         return None
     lengths = None
-    if mask is not None and mask.shape == (query.shape[0], 1, 1, key.shape[2]):
+    if mask is not None:
+        if mask.shape != (query.shape[0], 1, 1, key.shape[2]):
+            return None
         order = jnp.argsort(~mask[:, 0, 0])[:, None, :, None]
         lengths = jnp.maximum(jnp.sum(mask[:, 0, 0], axis=1, dtype="int32"), 1)
-        mask = None
-    if not _takes(query, key, has_mask=mask is not None):
-        return None
-    if lengths is not None:
         key, value = (jnp.take_along_axis(x, order, axis=2) for x in (key, value))
-    if mask is not None:
-        mask = jnp.broadcast_to(mask, (*mask.shape[:2], query.shape[2], key.shape[2]))
     context = jax.nn.dot_product_attention(
         *(jnp.swapaxes(x, 1, 2) for x in (query, key, value)),
-        mask=mask,
         key_value_seq_lengths=lengths,
         implementation="cudnn",
     )
     return jnp.swapaxes(context, 1, 2)
 
 
-def _takes(query: Tensor, key: Tensor, has_mask: bool) -> bool:
+def _takes(query: Tensor, key: Tensor) -> bool:
     """Whether cuDNN takes queries and keys (B, heads, L, D) on this GPU, also in training.
 
-    It takes bfloat16 and float16, heads of a multiple of 8 up to 128 features (Hopper: 256), and
-    with a mask an even L. JAX has the rules.
+    It takes bfloat16 and float16, and heads of a multiple of 8 up to 128 features (Hopper: 256).
+    JAX has the rules.
     """
     if str(query.dtype) not in ("bfloat16", "float16"):
         return False
@@ -67,7 +64,7 @@ def _takes(query: Tensor, key: Tensor, has_mask: bool) -> bool:
 
         cudnn.check_is_flash_attention(
             *(query, key, key, cudnn.AttentionLayout.BNTH.value, cudnn.check_cudnn_version()),
-            has_bias=has_mask,
+            has_bias=False,
             is_training=True,
         )
         return cudnn.check_compute_capability("8.0")
