@@ -6,7 +6,8 @@
 Every side answers the first --texts of the 600 test sentences of examples/data, of mixed length,
 with the same MiniLM (six layers, 384 wide) and the same classification layer: one by one, then 32
 at a time. Ours is the SavedModel loaded with TensorFlow and its text ops alone, as a server does.
-ONNX Runtime and OpenVINO run the model of transformers in float32 behind its tokenizer.
+ONNX Runtime and OpenVINO run the model of transformers in float32 behind its tokenizer. The sides
+"one thread" give an operation one thread; the others as many as the processor has.
 `preprocessing` is the time of tokenizing and packing in the graph, of a function of its own, as a
 share of the time of `serve_ids`, which is the model without it.
 """
@@ -16,6 +17,7 @@ import csv
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from harness.result_tables import (
@@ -107,11 +109,13 @@ def figures_of(answer, texts):
     return figures
 
 
-def measure_ours(folder, texts):
+def measure_ours(folder, texts, threads=0):
     import tensorflow as tf
 
     from keras_bert_cli.ask_saved_model import load_text_ops
 
+    # As `--tensorflow_intra_op_parallelism` of a server; 0 for all cores.
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
     load_text_ops(tf)
     model = tf.saved_model.load(str(folder / "saved_model" / "1"))
     serve = model.signatures["serving_default"]
@@ -152,10 +156,12 @@ def measure_transformers(folder, texts):
     return figures_of(lambda b: classify(b, batch_size=len(b), truncation=True), texts)
 
 
-def measure_onnx_runtime(folder, texts):
+def measure_onnx_runtime(folder, texts, threads=0):
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(folder / "model.onnx", options)
     pack = open_packer(folder)
     return figures_of(lambda batch: session.run(None, pack(batch))[0], texts)
 
@@ -194,8 +200,10 @@ def measure_keras_hub(folder, texts):
 
 SIDES = {
     "ours": (measure_ours, "tensorflow"),
+    "ours, one thread": (partial(measure_ours, threads=1), "tensorflow"),
     "transformers pipeline": (measure_transformers, "torch"),
     "ONNX Runtime": (measure_onnx_runtime, "torch"),
+    "ONNX Runtime, one thread": (partial(measure_onnx_runtime, threads=1), "torch"),
     "OpenVINO": (measure_openvino, "torch"),
     "keras_hub predict": (measure_keras_hub, "tensorflow"),
     "preprocessing": (measure_preprocessing, "tensorflow"),
