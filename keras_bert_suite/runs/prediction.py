@@ -32,6 +32,7 @@ from keras_bert_suite.runs.batches import (
 )
 from keras_bert_suite.runs.compiled_forward import compile_forward
 from keras_bert_suite.runs.joint_start import check_shared, share_batch
+from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
 from keras_bert_suite.runs.weight_lock import lock_weights
 
 #: Stands for the rows of a dataset that Keras reads: only their outputs are known afterwards.
@@ -93,6 +94,7 @@ class PredictingModel:
                 class of the batch's rows, but may hold more rows.
             x, batch_size, steps, callbacks, verbose: as for `predict`.
         """
+        warn_of_slow_bfloat16(self, training=False)
         watch: Any = contextlib.nullcontext(callbacks)
         if has_joint_variables():  # Each process of PyTorch predicts by itself.
             watch = ProcessWatch("predict").watch(callbacks)

@@ -6,6 +6,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
+from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
 from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
 from keras_bert_suite.runs.training_facts import describe_training
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
@@ -70,6 +71,7 @@ def fit(
     Returns:
         `keras.callbacks.History`.
     """
+    warn_of_slow_bfloat16(model, training=True)
     checkpoint, callbacks = find_training_checkpoint(callbacks)
     progress = find_progress(model.optimizer, checkpoint)
     training = make_batches(progress.seed)

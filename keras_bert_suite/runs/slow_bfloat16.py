@@ -1,0 +1,63 @@
+"""Warns where bfloat16 takes longer than float32: on most processors."""
+
+import functools
+import warnings
+from pathlib import Path
+
+import keras
+
+
+def warn_of_slow_bfloat16(model: keras.Model, training: bool) -> None:
+    """Warns if a model computes in bfloat16, and float32 would be faster on this processor.
+
+    Args:
+        model: `keras.Model`.
+        training: bool, whether it is about to be trained, and not to predict.
+    """
+    if model.compute_dtype != "bfloat16" or not _is_on_cpu(model):
+        return
+    backend = keras.config.backend()
+    if _is_slow(backend, training, *_read_processor()):
+        warnings.warn(
+            f"bfloat16 takes longer than float32 in {'fit' if training else 'predict'} under "
+            f"{backend} on this processor. Leave `dtype` out, or use a GPU or TPU. "
+            "docs/speed_and_memory.md has the processors.",
+            stacklevel=4,
+        )
+
+
+def _is_slow(backend: str, training: bool, vendor: str, instructions: frozenset[str]) -> bool:
+    """The measurements: benchmarks/results/finetune_peers.md, and docs/speed_and_memory.md."""
+    if not instructions:  # Not Linux on x86: unknown.
+        return False
+    if backend == "jax" and training:
+        return True
+    if "amx_bf16" in instructions:
+        return False
+    # With AVX512-BF16, AMD's processors have a fast product, and Intel's do not.
+    is_fast = vendor == "AuthenticAMD" and "avx512_bf16" in instructions
+    return backend == "tensorflow" or not is_fast
+
+
+def _is_on_cpu(model: keras.Model) -> bool:
+    backend = keras.config.backend()
+    if backend == "torch":
+        return all(variable.value.is_cpu for variable in model.variables)
+    if backend == "jax":
+        import jax
+
+        return jax.default_backend() == "cpu"
+    import tensorflow as tf
+
+    kinds = {device.device_type for device in tf.config.list_logical_devices()}
+    return kinds == {"CPU"}
+
+
+@functools.cache
+def _read_processor() -> tuple[str, frozenset[str]]:
+    """The vendor of the processor and its instructions, or nothing where Linux does not say."""
+    table = Path("/proc/cpuinfo")
+    lines = table.read_text(encoding="utf-8", errors="replace") if table.exists() else ""
+    pairs = (line.partition(":")[::2] for line in lines.partition("\n\n")[0].splitlines())
+    fields = {name.strip(): value.strip() for name, value in pairs}
+    return fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split())
