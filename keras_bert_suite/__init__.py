@@ -75,6 +75,7 @@ from keras_bert_suite.tasks import (
     TextClassifier,
     TextEmbedder,
     TokenClassifier,
+    VectorIndex,
     encode_with_attention,
 )
 from keras_bert_suite.tokenizers import (
@@ -164,6 +165,7 @@ __all__ = [
     "Technique",
     "TextClassifier",
     "TextEmbedder",
+    "VectorIndex",
     "TokenClassifier",
     "TokenMasker",
     "TokenShuffler",

@@ -14,6 +14,7 @@ from keras_bert_suite.tasks.seq2seq import Seq2Seq
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
+from keras_bert_suite.tasks.vector_index import VectorIndex
 
 __all__ = [
     "AnswerF1",
@@ -30,6 +31,7 @@ __all__ = [
     "Seq2Seq",
     "TextClassifier",
     "TextEmbedder",
+    "VectorIndex",
     "TokenClassifier",
     "encode_with_attention",
 ]

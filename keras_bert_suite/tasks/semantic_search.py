@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
+from keras_bert_suite.tasks.vector_index import VectorIndex
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
     check_vectors,
@@ -53,8 +54,24 @@ class SemanticSearch:
         a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
         return (to_unit_length(a) * to_unit_length(b)).sum(axis=-1)
 
+    def index(
+        self, corpus: Inputs, batch_size: int | None = None, faiss_factory: str | None = None
+    ) -> VectorIndex:
+        """Makes a corpus ready for many searches: a service has one for as long as it runs.
+
+        Args:
+            corpus: texts or vectors.
+            batch_size: int, as for `predict`.
+            faiss_factory: str or None; see `VectorIndex`.
+        """
+        return VectorIndex(self._read_vectors(corpus, batch_size), faiss_factory)
+
     def search(
-        self, queries: Inputs, corpus: Inputs, top_k: int = 10, batch_size: int | None = None
+        self,
+        queries: Inputs,
+        corpus: Inputs | VectorIndex,
+        top_k: int = 10,
+        batch_size: int | None = None,
     ) -> list[list[SearchHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
@@ -63,7 +80,8 @@ class SemanticSearch:
 
         Args:
             queries: texts or vectors.
-            corpus: texts or vectors.
+            corpus: texts or vectors, or what `index` made of them. An index is faster from the
+                second search on.
             top_k: int, how many texts are found for each query. If the corpus has fewer texts, all
                 are found.
             batch_size: int, as for `predict`.
@@ -76,6 +94,8 @@ class SemanticSearch:
             ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
         """
         queries = self._read_vectors(queries, batch_size)
+        if isinstance(corpus, VectorIndex):
+            return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
     def score(

@@ -28,22 +28,31 @@ def search_vectors(queries, corpus, top_k):
     Of queries (N, H) and a corpus (M, H) it makes a list of at most `top_k` `SearchHit` for each
     query, the best first. Hits with equal scores are in the order of the corpus.
     """
+    check_search(corpus, top_k)
+    return search_unit_vectors(to_unit_length(queries), corpus, top_k, prepare=to_unit_length)
+
+
+def check_search(corpus, top_k):
+    """Raises a ValueError if a search in a corpus of vectors or texts finds nothing."""
     if top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {top_k}.")
     if not len(corpus):
         raise ValueError("The corpus is empty, so nothing can be found. Pass at least one text.")
-    queries = to_unit_length(queries)
+
+
+def search_unit_vectors(queries, corpus, top_k, prepare=np.asarray):
+    """As `search_vectors`, of queries of length 1, and a corpus that `prepare` makes so."""
     found = []
     for first in range(0, len(queries), _QUERY_BLOCK):
-        found += _search_block(queries[first : first + _QUERY_BLOCK], corpus, top_k)
+        found += _search_block(queries[first : first + _QUERY_BLOCK], corpus, top_k, prepare)
     return [[SearchHit(int(i), float(s)) for i, s in zip(*hits, strict=True)] for hits in found]
 
 
-def _search_block(queries, corpus, top_k):
+def _search_block(queries, corpus, top_k, prepare):
     """A list of (ids, scores) for each query."""
     found = [(np.zeros(0, "int64"), np.zeros(0, "float32"))] * len(queries)
     for first in range(0, len(corpus), _CORPUS_BLOCK):
-        block = to_unit_length(corpus[first : first + _CORPUS_BLOCK])
+        block = prepare(corpus[first : first + _CORPUS_BLOCK])
         scores = queries @ block.T
         for row, (ids, best) in enumerate(found):
             near = _find_largest(scores[row], top_k)

@@ -1,0 +1,67 @@
+"""An index finds what a search over the same vectors finds. faiss is an oracle where installed."""
+
+import numpy as np
+import pytest
+from small_embedder import make_embedder
+
+from keras_bert_suite import VectorIndex
+from keras_bert_suite.tasks.vector_search import search_vectors
+
+
+def make_vectors(number, seed):
+    return np.random.default_rng(seed).normal(2, 3, (number, 8)).astype("float32")
+
+
+@pytest.fixture(params=[None, "Flat", "HNSW16,Flat", "IVF4,Flat"])
+def factory(request):
+    if request.param is not None:
+        pytest.importorskip("faiss")
+    return request.param
+
+
+def test_the_index_is_the_search(factory, tmp_path):
+    corpus, queries = make_vectors(300, 0), make_vectors(20, 1)
+    index = VectorIndex(corpus, factory)
+    index.save(tmp_path / "index")
+    wanted = search_vectors(queries, corpus, 5)
+    for searched in (index, VectorIndex.load(tmp_path / "index")):
+        same = 0
+        for hits, others in zip(searched.search(queries, 5), wanted, strict=True):
+            same += len({hit.id for hit in hits} & {hit.id for hit in others})
+            if factory in (None, "Flat"):
+                scores = [hit.score for hit in others]
+                np.testing.assert_allclose([hit.score for hit in hits], scores, atol=1e-6)
+        # One of four cells has more than a quarter of the near vectors.
+        assert same == 100 if factory in (None, "Flat") else same > 35
+
+
+def test_a_small_corpus_is_found_whole(factory):
+    if factory == "IVF4,Flat":
+        pytest.skip("It looks into one of four cells.")
+    (hits,) = VectorIndex(make_vectors(3, 0), factory).search(make_vectors(1, 1), 10)
+    assert sorted(hit.id for hit in hits) == [0, 1, 2]
+
+
+def test_an_embedder_searches_its_index():
+    embedder = make_embedder()
+    corpus, queries = ["the good film", "a bad film", "the cat"], ["good film", "cat"]
+    index = embedder.index(corpus)
+    assert len(index) == 3
+    assert embedder.search(queries, index, 2) == embedder.search(queries, corpus, 2)
+
+
+def test_bad_input(tmp_path):
+    vectors = make_vectors(4, 0)
+    with pytest.raises(ValueError, match=r"\(N, H\), got the shape \(8,\)"):
+        VectorIndex(vectors[0])
+    with pytest.raises(ValueError, match="The corpus is empty"):
+        VectorIndex(vectors[:0])
+    with pytest.raises(ValueError, match="row 2 has NaN"):
+        VectorIndex(np.where(np.arange(4)[:, None] == 2, np.nan, vectors))
+    index = VectorIndex(vectors)
+    with pytest.raises(ValueError, match="queries have 3 dimensions, the index has 8"):
+        index.search(vectors[:, :3])
+    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+        index.search(vectors, 0)
+    with pytest.raises(FileNotFoundError):
+        VectorIndex.load(tmp_path)
