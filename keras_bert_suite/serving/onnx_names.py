@@ -2,9 +2,11 @@
 
 import json
 
+from keras_bert_suite.serving.onnx_order import order_graph
+
 
 def describe_onnx(file, description):
-    """Rewrites an ONNX file.
+    """Rewrites an ONNX file, so that the same model has the same bytes.
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
     of a `MultipleChoice`, and "masks" of a `MaskedLM`. So a runtime knows that they are equal.
@@ -26,8 +28,7 @@ def describe_onnx(file, description):
     other = "choices" if has_choices else "masks" if has_masks else "length"
     for value in graph.output:
         _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))
-    # The shapes between them have axes of their own names.
-    del graph.value_info[:]
+    order_graph(graph)
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in description.items()

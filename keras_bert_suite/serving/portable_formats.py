@@ -54,7 +54,8 @@ def export_onnx(
     - `task.json`: the task, its labels and thresholds, and what else a client needs; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
-    The axes of inputs and outputs are named: "batch", "length", "choices", "masks".
+    The axes of inputs and outputs are named: "batch", "length", "choices", "masks". The same model
+    is the same bytes.
 
     Args:
         task: `TextClassifier`, `TokenClassifier` or `EntitySpanClassifier` with a `SegmentPacker`,
