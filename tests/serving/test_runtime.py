@@ -237,6 +237,9 @@ def test_arguments(folder):
         runtime.predict(runtime.data.packer.pack(["good"]))
     with pytest.raises(ValueError, match="prompt must be one of none"):
         runtime.predict(["good"], prompt="query")
+    change(folder, {"task": "TokenClassifier"})
+    with pytest.raises(ValueError, match="A TokenClassifier has no labels of rows"):
+        kbs.open_runtime(folder).predict_labels(["good"])
 
 
 TOKENIZERS = {
