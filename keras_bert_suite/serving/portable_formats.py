@@ -37,7 +37,6 @@ def export_onnx(
     task: keras_hub.models.Task,
     path: PathLike,
     precision: str = "float32",
-    calibration_texts: Sequence | None = None,
 ) -> None:
     """Writes a folder with `model.onnx`, for ONNX Runtime and other runtimes of ONNX.
 
@@ -67,31 +66,27 @@ def export_onnx(
         task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.
         path: str or path of the folder, which must not exist.
         precision: "float32", or "int8" for products of matrices in 8-bit integers, which CPUs
-            with VNNI compute two to three times as fast. Weights have a scale for each column.
-        calibration_texts: for "int8": a few hundred typical texts, as `task.predict` takes
-            them. They fix the scales of the activations, so an answer does not depend on the other
-            rows of its batch. With None each batch has its own scales, which was faster.
+            with VNNI compute two to three times as fast. Weights have a scale for each column, and
+            activations have one for each batch. So an answer depends a little on the other rows.
 
     Raises:
         FileExistsError: if `path` exists.
         ImportError: if TensorFlow or tf2onnx is not installed; for "int8" also onnxruntime.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
-            in float32; if it is a `Seq2Seq`; if there is no such precision, or there are no
-            calibration texts; or if the task was quantized. (Only `export_onnx` takes a quantized
-            task, in "float32".)
+            in float32; if it is a `Seq2Seq`; if there is no such precision; or if the task was
+            quantized. (Only `export_onnx` takes a quantized task, in "float32".)
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
-    check_precision(precision, calibration_texts)
+    check_precision(precision)
     check_installed("ONNX", "tensorflow", "tf2onnx")
     if precision == "int8":
         _check_not_quantized(task, "ONNX with precision='int8'")
         check_installed("int8 ONNX", "onnxruntime")
-    batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_onnx, task, directory)
         if precision == "int8":
-            quantize_onnx(directory / "model.onnx", batches)
+            quantize_onnx(directory / "model.onnx")
         describe_onnx(directory / "model.onnx", describe_task(task))
 
 
@@ -115,14 +110,19 @@ def export_openvino(
             them, and computes its scales from them.
 
     Raises: as for `export_onnx`, with openvino instead of tf2onnx, and nncf instead of
-        onnxruntime.
+        onnxruntime. ValueError also if "int8" has no `calibration_texts`, or "float32" has some.
 
     Source: NNCF, https://github.com/openvinotoolkit/nncf; Xiao et al., "SmoothQuant", 2022
     (https://arxiv.org/abs/2211.10438).
     """
     _check_portable(task)
     _check_not_quantized(task, "OpenVINO")
-    check_precision(precision, calibration_texts)
+    check_precision(precision)
+    if precision != "int8" and calibration_texts is not None:
+        raise ValueError(
+            f"calibration_texts are for precision='int8', got them with {precision!r}. Leave them "
+            "out, or ask for int8."
+        )
     if precision == "int8" and calibration_texts is None:
         raise ValueError(
             "precision='int8' needs calibration_texts for OpenVINO: some hundred texts of those "
@@ -131,7 +131,7 @@ def export_openvino(
     check_installed("OpenVINO", "tensorflow", "openvino")
     if precision == "int8":
         check_installed("int8 OpenVINO", "nncf")
-    batches = read_calibration(task, calibration_texts)
+        batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_openvino, task, directory)
         if precision == "int8":
