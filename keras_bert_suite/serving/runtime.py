@@ -119,7 +119,12 @@ def open_runtime(path: PathLike) -> TaskRuntime:
     folder = Path(path).expanduser()
     said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
     _check(folder / DESCRIPTION_FILE, said)
-    tokenizer = open_tokenizer(folder, **said["tokenizer"])
+    tokenizer = open_tokenizer(folder)
+    if type(tokenizer).__name__ != said["tokenizer"]:
+        raise ValueError(
+            f"{folder} has the files of a {type(tokenizer).__name__}, and the task was exported "
+            f"with a {said['tokenizer']}. Pack texts with it, and run the model on arrays."
+        )
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
@@ -150,7 +155,7 @@ def _check(file, said):
             f"{file} is of a {said.get('task')}, and a runtime answers for {', '.join(KINDS)}. "
             "Run the model of another task with onnxruntime or openvino, on arrays."
         )
-    if missing := {"encoder_inputs", "tokenizer", "input_names"} - said.keys():
+    if missing := {"encoder_inputs", "input_names", "tokenizer"} - said.keys():
         raise ValueError(
             f"{file} lacks {', '.join(sorted(missing))}. It was written by "
             f"{said.get('package', 'another package')}, and this is {name_package()}. Export the "

@@ -8,8 +8,6 @@ from typing import Any
 
 import keras_hub
 
-from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
-
 #: The file in each exported folder.
 DESCRIPTION_FILE = "task.json"
 
@@ -26,13 +24,13 @@ _SETTINGS = (
 def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     """What a client must know of a task: dict of values that JSON can hold.
 
-    It has the class of the task and of its encoder, `labels` in the order of the probabilities,
-    `input_names` of the texts of a row, the `sequence_length` to which texts are cut, the version
-    of this package, and of `problem_type`, `thresholds`, `no_answer_threshold`,
+    It has the classes of the task, its encoder and its tokenizer, `labels` in the order of the
+    probabilities, `input_names` of the texts of a row, the `sequence_length` to which texts are
+    cut, the version of this package, and of `problem_type`, `thresholds`, `no_answer_threshold`,
     `max_answer_length`, `scheme`, `max_windows`, `stride`, `query_length`, `prompts` and `top_k`
-    those that the task has. `encoder_inputs` are the fields of its `EncoderInputs`, `tokenizer` the
-    settings of our tokenizer, `crf` the start scores, end scores and transitions of a
-    `CrfTokenClassifier`, and `direction` is that of a `MaskedLM` that sees one side of a mask.
+    those that the task has. `encoder_inputs` are the fields of its `EncoderInputs`, `crf` the start
+    scores, end scores and transitions of a `CrfTokenClassifier`, and `direction` is that of a
+    `MaskedLM` that sees one side of a mask.
     """
     config = task.get_config()
     settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}
@@ -44,6 +42,7 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
         **labels,
         **settings,
         "input_names": task.input_names and list(task.input_names),
+        "tokenizer": type(getattr(task.preprocessor, "tokenizer", None)).__name__,
         "sequence_length": getattr(task.preprocessor, "sequence_length", None),
         "package": name_package(),
     }
@@ -54,11 +53,6 @@ def _describe_parts(task):
     encoder = task.data.encoder
     encoder = {**dataclasses.asdict(encoder), "names": list(encoder.names)}
     described = {"encoder_inputs": encoder}
-    tokenizer = getattr(task.preprocessor, "tokenizer", None)
-    if isinstance(tokenizer, TextTokenizer):
-        idle = ("name", "trainable", "dtype", "config_file", "merges", "vocabulary")
-        config = tokenizer.get_config()
-        described["tokenizer"] = {k: v for k, v in config.items() if k not in idle}
     if hasattr(task.answers, "read_scores"):
         described["crf"] = [scores.tolist() for scores in task.answers.read_scores()]
     if getattr(task.data, "direction", None) is not None:

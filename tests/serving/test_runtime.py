@@ -207,14 +207,19 @@ def test_a_missing_file_is_named(folder, name):
         ({"task": "Seq2Seq"}, (), r"task\.json is of a Seq2Seq, and a runtime answers for Text"),
         (
             {"package": "keras_bert_suite 0.0.9"},
-            ("tokenizer",),
-            r"task\.json lacks tokenizer. It was written by keras_bert_suite 0.0.9.*Export the",
+            ("encoder_inputs",),
+            r"task\.json lacks encoder_inputs. It was written by keras_bert_suite 0.0.9.*Export",
         ),
         (
             {"task": "TextEmbedder"},
             (),
             r"model\.onnx has the outputs probabilities, and the task\.json beside it is of a task "
             "with embedding",
+        ),
+        (
+            {"tokenizer": "MyTokenizer"},
+            (),
+            "has the files of a WordPieceTokenizer, and the task was exported with a MyTokenizer",
         ),
         (
             {"problem_type": "guess"},
@@ -237,7 +242,7 @@ def test_arguments(folder):
         runtime.predict(runtime.data.packer.pack(["good"]))
     with pytest.raises(ValueError, match="prompt must be one of none"):
         runtime.predict(["good"], prompt="query")
-    change(folder, {"task": "TokenClassifier"})
+    change(folder, {"task": "TokenClassifier"}, ["problem_type"])
     with pytest.raises(ValueError, match="A TokenClassifier has no labels of rows"):
         kbs.open_runtime(folder).predict_labels(["good"])
 
