@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 from portable_runtimes import run_litert
 from small_embedder import make_embedder
+from small_tasks import make_task
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
@@ -139,6 +140,13 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.backend("torch")
+def test_a_task_that_writes_needs_its_graph(tmp_path):
+    writer, _ = make_task("targets", "SegmentPacker")
+    with pytest.raises(ValueError, match="is a Seq2Seq, and other runtimes have no loop"):
+        kbs.export_onnx(writer, tmp_path / "writer")
 
 
 @pytest.mark.backend("torch")
