@@ -21,7 +21,7 @@ Example:
 from .command_flags import REQUIRED, UsageError
 from .kinds import define_kind_flags, open_kind
 from .kinds.kind import dump_json
-from .model_paths import check_input, check_model, is_saved_model
+from .model_paths import check_input, check_model, is_runtime_folder, is_saved_model
 from .outputs import check_output, write_output
 from .scores import print_scores
 from .table_flags import define_table_flags
@@ -52,9 +52,9 @@ def run(values):
         check_output(path, values.overwrite)
     check_model(values.model)
     check_input(values.input)
-    if is_saved_model(values.model):
+    if is_saved_model(values.model) or is_runtime_folder(values.model):
         raise UsageError(
-            f"--model {values.model} is a SavedModel, which only answers: keras-bert predict. "
+            f"--model {values.model} is an export, which only answers: keras-bert predict. "
             "Evaluate the model that it was exported from"
         )
     if values.png:

@@ -59,8 +59,8 @@ def define_flags(flags):
     flags.choice("precision", None, list(PRECISIONS), explanation)
     explanation = (
         "File with a few hundred typical texts, one in each line, or a table (.tsv, .csv, .jsonl, "
-        ".parquet) whose columns have the names of the model's texts. int8 takes its scales from "
-        "these texts. OpenVINO needs them."
+        ".parquet) whose columns have the names of the model's texts. int8 of OpenVINO takes its "
+        "scales from these texts."
     )
     flags.path("calibration", None, explanation)
     flags.switch("overwrite", False, "Replace the folder.")
@@ -87,8 +87,9 @@ def run(values):
 
     options = {}
     if values.precision == "int8":
-        texts = read_calibration(values.calibration, task.input_names)
-        options = {"precision": values.precision, "calibration_texts": texts}
+        options["precision"] = values.precision
+    if values.calibration:
+        options["calibration_texts"] = read_calibration(values.calibration, task.input_names)
     export = getattr(kbs, f"export_{values.format}")
 
     def write(path):
@@ -111,18 +112,17 @@ def check_precision(values):
             f"--precision {values.precision} is for --format {' and '.join(formats)}, got "
             f"{values.format}"
         )
-    if values.calibration and values.precision != "int8":
-        raise UsageError("--calibration is for --precision int8")
-    if values.precision == "int8" and values.format == "openvino" and not values.calibration:
+    takes_texts = values.format == "openvino" and values.precision == "int8"
+    if values.calibration and not takes_texts:
+        raise UsageError("--calibration is for --format openvino --precision int8")
+    if takes_texts and not values.calibration:
         raise UsageError("--precision int8 of OpenVINO needs --calibration, a file of texts")
     if values.calibration:
         check_input(values.calibration)
 
 
 def read_calibration(path, input_names):
-    """The texts from which int8 has its scales, as the model takes them, or None without a path."""
-    if path is None:
-        return None
+    """The texts from which int8 has its scales, as the model takes them."""
     if not path.lower().endswith(TABLES):
         return read_lines(path)
     columns = tuple(read_columns(path, list(input_names or ["text"])).columns)

@@ -5,8 +5,14 @@ import os
 import zipfile
 from pathlib import Path
 
-#: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
-MODEL_FILES = ("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index")
+#: The files of a folder that `open_runtime` opens.
+RUNTIME_FILES = ("model.onnx", "model.xml")
+
+#: A folder with any of these files is a model: a checkpoint, a preset or an export.
+MODEL_FILES = (
+    *("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index"),
+    *RUNTIME_FILES,
+)
 
 
 def check_model(path):
@@ -69,6 +75,11 @@ def _open_manifest(path):
 def is_saved_model(path):
     """Whether a folder is a SavedModel of TensorFlow."""
     return (Path(path) / "saved_model.pb").is_file()
+
+
+def is_runtime_folder(path):
+    """Whether a folder holds a model for ONNX Runtime or OpenVINO."""
+    return any((Path(path) / name).is_file() for name in RUNTIME_FILES)
 
 
 def check_input(path):

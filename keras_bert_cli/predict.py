@@ -31,7 +31,10 @@ from .table_flags import check_table_flags, define_table_flags
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
+    explanation = (
+        "A .keras file, the folder of a preset or checkpoint, a SavedModel, or the folder of an "
+        "ONNX or OpenVINO model."
+    )
     flags.path("model", REQUIRED, explanation)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv, .jsonl, .parquet or --delimiter), "

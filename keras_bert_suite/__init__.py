@@ -59,6 +59,7 @@ from keras_bert_suite.serving import (
     export_onnx,
     export_openvino,
     export_saved_model,
+    open_runtime,
 )
 from keras_bert_suite.tasks import (
     AnswerF1,
@@ -182,6 +183,7 @@ __all__ = [
     "export_openvino",
     "export_saved_model",
     "find_similar_words",
+    "open_runtime",
     "open_tokenizer",
     "rarity_weights",
     "read_conll",

@@ -38,7 +38,10 @@ ALLOWED = {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks"),
     },
-    "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
+    "serving": {
+        *("models", "tokenizers", "preprocessing", "data", "tasks"),
+        *("checkpoints", "files"),
+    },
     "__init__": {
         "jax_cache",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),

@@ -2,7 +2,7 @@
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..model_paths import is_saved_model
+from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import open_task
 from .choice import ChoiceKind
 from .classify import ClassifyKind
@@ -67,6 +67,12 @@ def open_kind(values):
         model = SavedModel(values.model)
         found = f"a SavedModel with the outputs {', '.join(model.output_names)}"
         chosen = [kind for kind in KINDS.values() if kind.serves(model.output_names)]
+    elif is_runtime_folder(values.model):
+        from keras_bert_suite import open_runtime
+
+        model = open_runtime(values.model)
+        found = f"the export of a {model.description['task']}"
+        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     else:
         model = open_task(values.model)
         found = f"a {type(model).__name__}"

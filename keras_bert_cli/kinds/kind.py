@@ -19,7 +19,7 @@ class Kind(ABC):
 
     Args:
         values: the flags of a command.
-        model: the task or the `SavedModel` of --model; None for `finetune`.
+        model: the task, the `SavedModel` or the `TaskRuntime` of --model; None for `finetune`.
     """
 
     #: The value of --task.
@@ -54,11 +54,13 @@ class Kind(ABC):
 
     @classmethod
     def recognizes(cls, task):
-        """Whether a task is of this kind."""
+        """Whether a task, or the `TaskRuntime` of an export, is of this kind."""
         import keras_bert_suite as kbs
 
-        classes = tuple(getattr(kbs, head.task) for head in heads_of_command(cls.name))
-        return isinstance(task, classes)
+        names = [head.task for head in heads_of_command(cls.name)]
+        if isinstance(task, kbs.serving.TaskRuntime):
+            return task.description["task"] in names
+        return isinstance(task, tuple(getattr(kbs, name) for name in names))
 
     @classmethod
     @abstractmethod
@@ -188,8 +190,12 @@ class Kind(ABC):
 
     def predict_rows(self, columns):
         """What `predict` of the task returns for texts."""
-        texts = self.order_texts(columns)
-        return self.model.predict(texts, batch_size=self.values.batch_size, verbose=0)
+        import keras_bert_suite as kbs
+
+        texts, size = self.order_texts(columns), self.values.batch_size
+        if isinstance(self.model, kbs.serving.TaskRuntime):
+            return self.model.predict(texts, size)
+        return self.model.predict(texts, batch_size=size, verbose=0)
 
     @abstractmethod
     def predict(self, columns):

@@ -1,17 +1,35 @@
-"""The comparison of texts in the graph of a SavedModel."""
+"""Prompts, and the comparison of texts, in the graph of a SavedModel."""
+
+import functools
 
 from keras_bert_suite.serving.served_task import ServedTask
 
 
 class ServedVectors(ServedTask):
-    """A `TextEmbedder`, with the signatures `similarity` and `rank`."""
+    """A `TextEmbedder`, with the signatures `similarity` and `rank`, and one for each prompt."""
 
     def more_signatures(self):
+        prompted = {
+            f"prompt_{name}": (functools.partial(self.answer_prompted, prompt), {"text": 1})
+            for name, prompt in self.task.prompts.items()
+        }
         return {
+            **prompted,
             "similarity": (self.compare, {"text_a": 1, "text_b": 1}),
             # Candidates have a row for each query, so a server can join requests.
             "rank": (self.rank, {"query": 1, "candidates": 2}),
         }
+
+    def answer_prompted(self, prompt, texts):
+        """The answers for texts with a prompt before each: dict of `embedding` float32 (B, H).
+
+        Args:
+            prompt: str.
+            texts: tuple of one string tensor (B,).
+        """
+        import tensorflow as tf
+
+        return self.answer_texts((tf.strings.join([prompt, *texts]),))
 
     def compare(self, texts):
         """Compares pairs of texts.

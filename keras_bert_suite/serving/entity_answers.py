@@ -83,11 +83,6 @@ class ServedEntities(ServedTask):
 class ServedChains(ServedEntities):
     """A `CrfTokenClassifier`: each word has its label on the best path through its text."""
 
-    needs_graph = (
-        "the file would hold its emissions without the search for the best path. Export a "
-        "SavedModel, which answers with entities."
-    )
-
     def label_words(self, outputs, rows, num_texts):
         """The labels of the most probable path through the words of each text.
 

@@ -2,12 +2,15 @@
 
 import json
 
+from keras_bert_suite.serving.onnx_order import order_graph
+
 
 def describe_onnx(file, description):
-    """Rewrites an ONNX file.
+    """Rewrites an ONNX file, so that the same model has the same bytes.
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
-    of a `MultipleChoice`, and "masks" of a `MaskedLM`. So a runtime knows that they are equal.
+    of a `MultipleChoice`, "windows" of a `DocumentClassifier`, and "masks" of a `MaskedLM`. So a
+    runtime knows that they are equal.
 
     Args:
         file: `pathlib.Path`.
@@ -18,16 +21,16 @@ def describe_onnx(file, description):
 
     model = onnx.load(file)
     graph = model.graph
-    has_choices = any(len(_dims(value)) == 3 for value in graph.input)
+    has_parts = any(len(_dims(value)) == 3 for value in graph.input)
+    parts = "windows" if "max_windows" in description else "choices"
     has_masks = any(value.name == "mask_positions" for value in graph.input)
     for value in graph.input:
-        axes = ["batch", "choices", "length"] if has_choices else ["batch", "length"]
+        axes = ["batch", parts, "length"] if has_parts else ["batch", "length"]
         _name_axes(value, ["batch", "masks"] if value.name == "mask_positions" else axes)
-    other = "choices" if has_choices else "masks" if has_masks else "length"
+    other = parts if has_parts else "masks" if has_masks else "length"
     for value in graph.output:
         _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))
-    # The shapes between them have axes of their own names.
-    del graph.value_info[:]
+    order_graph(graph)
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in description.items()

@@ -25,7 +25,11 @@ from keras_bert_suite.serving.onnx_ops import (
     register_floors,
 )
 from keras_bert_suite.serving.served_tasks import serve
-from keras_bert_suite.serving.task_description import describe_task, write_description
+from keras_bert_suite.serving.task_description import (
+    PACKING_FILE,
+    describe_task,
+    write_description,
+)
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
 
@@ -33,7 +37,6 @@ def export_onnx(
     task: keras_hub.models.Task,
     path: PathLike,
     precision: str = "float32",
-    calibration_texts: Sequence | None = None,
 ) -> None:
     """Writes a folder with `model.onnx`, for ONNX Runtime and other runtimes of ONNX.
 
@@ -42,7 +45,9 @@ def export_onnx(
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
     float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
-    tokens, and returns `probabilities` float32 (B, P, V).
+    tokens, and returns `probabilities` float32 (B, P, V). A `DocumentClassifier` takes windows
+    (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). `open_runtime`
+    packs texts, runs the file, and makes the answers of the task.
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face
@@ -54,38 +59,34 @@ def export_onnx(
     - `task.json`: the task, its labels and thresholds, and what else a client needs; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
-    The axes of inputs and outputs are named: "batch", "length", "choices", "masks".
+    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The
+    same model is the same bytes.
 
     Args:
-        task: `TextClassifier`, `TokenClassifier` or `EntitySpanClassifier` with a `SegmentPacker`,
-            computing in float32.
+        task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.
         path: str or path of the folder, which must not exist.
         precision: "float32", or "int8" for products of matrices in 8-bit integers, which CPUs
-            with VNNI compute two to three times as fast. Weights have a scale for each column.
-        calibration_texts: for "int8": a few hundred typical texts, as `task.predict` takes
-            them. They fix the scales of the activations, so an answer does not depend on the other
-            rows of its batch. With None each batch has its own scales, which was faster.
+            with VNNI compute two to three times as fast. Weights have a scale for each column, and
+            activations have one for each batch. So an answer depends a little on the other rows.
 
     Raises:
         FileExistsError: if `path` exists.
         ImportError: if TensorFlow or tf2onnx is not installed; for "int8" also onnxruntime.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
-            in float32; if it is a `CrfTokenClassifier` or a `DocumentClassifier`; if there is no
-            such precision, or there are no calibration texts; or if the task was quantized. (Only
-            `export_onnx` takes a quantized task, in "float32".)
+            in float32; if it is a `Seq2Seq`; if there is no such precision; or if the task was
+            quantized. (Only `export_onnx` takes a quantized task, in "float32".)
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
-    check_precision(precision, calibration_texts)
+    check_precision(precision)
     check_installed("ONNX", "tensorflow", "tf2onnx")
     if precision == "int8":
         _check_not_quantized(task, "ONNX with precision='int8'")
         check_installed("int8 ONNX", "onnxruntime")
-    batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_onnx, task, directory)
         if precision == "int8":
-            quantize_onnx(directory / "model.onnx", batches)
+            quantize_onnx(directory / "model.onnx")
         describe_onnx(directory / "model.onnx", describe_task(task))
 
 
@@ -109,14 +110,19 @@ def export_openvino(
             them, and computes its scales from them.
 
     Raises: as for `export_onnx`, with openvino instead of tf2onnx, and nncf instead of
-        onnxruntime.
+        onnxruntime. ValueError also if "int8" has no `calibration_texts`, or "float32" has some.
 
     Source: NNCF, https://github.com/openvinotoolkit/nncf; Xiao et al., "SmoothQuant", 2022
     (https://arxiv.org/abs/2211.10438).
     """
     _check_portable(task)
     _check_not_quantized(task, "OpenVINO")
-    check_precision(precision, calibration_texts)
+    check_precision(precision)
+    if precision != "int8" and calibration_texts is not None:
+        raise ValueError(
+            f"calibration_texts are for precision='int8', got them with {precision!r}. Leave them "
+            "out, or ask for int8."
+        )
     if precision == "int8" and calibration_texts is None:
         raise ValueError(
             "precision='int8' needs calibration_texts for OpenVINO: some hundred texts of those "
@@ -125,7 +131,7 @@ def export_openvino(
     check_installed("OpenVINO", "tensorflow", "openvino")
     if precision == "int8":
         check_installed("int8 OpenVINO", "nncf")
-    batches = read_calibration(task, calibration_texts)
+        batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_openvino, task, directory)
         if precision == "int8":
@@ -140,12 +146,18 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`. P of a `MaskedLM` is
     L, too: pad `mask_positions` with 0.
 
-    LiteRT has no recurrent layers on batches of any size, such as `BiLSTMPooling`.
+    LiteRT has no recurrent layers on batches of any size, such as `BiLSTMPooling`, and no
+    `DocumentClassifier`.
 
     Args, Raises: as for `export_onnx`, without tf2onnx.
     """
     _check_portable(task)
     _check_not_quantized(task, "LiteRT")
+    if "max_windows" in task.get_config():
+        raise ValueError(
+            f"{task.name} is a {type(task).__name__}, and LiteRT has no pooling of any number of "
+            "windows. Export it to ONNX or OpenVINO, or a SavedModel."
+        )
     check_installed("LiteRT", "tensorflow")
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_litert, task, directory)
@@ -230,7 +242,7 @@ def write_companions(task, directory):
         "head_length": packer.head_length,
     }
     write_description(task, directory)
-    (directory / "packing.json").write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
+    (directory / PACKING_FILE).write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
     if hasattr(task, "label_names"):
         (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")
 

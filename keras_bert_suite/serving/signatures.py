@@ -12,6 +12,7 @@ def make_signatures(served, input_names):
     | `serve_ids` | int32 (B, L), the inputs of the backbone | classes |
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
+    | `prompt_NAME`, of a `TextEmbedder` | `text` string (B,), without the prompt | answers |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
     | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
 

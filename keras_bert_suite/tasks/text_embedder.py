@@ -10,12 +10,11 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.tasks.answers.rows import VectorAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
+from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData, add_prompt
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.hidden_states import (
     find_summary_place,
@@ -23,7 +22,6 @@ from keras_bert_suite.tasks.hidden_states import (
     pool_hidden_states,
 )
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
-from keras_bert_suite.tokenizers.text_inputs import decode_text
 from keras_bert_suite.training import (
     EmbeddingLoss,
     InBatchNegatives,
@@ -209,21 +207,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             ValueError: if there is no such prompt, or `x` holds no texts in memory.
         """
         if prompt is not None:
-            x = self._add_prompt(x, prompt)
+            x = add_prompt(self.prompts, prompt, x)
         return super().predict(x, batch_size, steps, **kwargs)
-
-    def _add_prompt(self, x, prompt):
-        if prompt not in self.prompts:
-            raise ValueError(
-                f"prompt must be one of {', '.join(map(repr, self.prompts)) or 'none'}, the "
-                f"prompts of this embedder, got {prompt!r}. Set `embedder.prompts[{prompt!r}]`."
-            )
-        if isinstance(x, dict | tuple | str) or is_dataset(x):
-            raise ValueError(
-                f"prompt={prompt!r} is put before the texts of a list, an array or a Series, got "
-                f"{type(x).__name__}. Put {self.prompts[prompt]!r} before the texts yourself."
-            )
-        return [self.prompts[prompt] + decode_text(text) for text in x]
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""

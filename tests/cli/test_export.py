@@ -91,18 +91,22 @@ def count_integers(folder):
 @pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_int8(run, finetuned, tmp_path):
-    """Scales come from lines or from a column of a table."""
+    """The scales of OpenVINO come from lines or from a column of a table."""
     pytest.importorskip("tf2onnx")
     model = ["export", "--model", finetuned / "model.keras"]
     (tmp_path / "texts.txt").write_text("a good film\nit was awful\n" * 10)
     (tmp_path / "texts.tsv").write_text("text\n" + "a good film\nit was awful\n" * 10)
-    onnx = [*model, "--format=onnx", "--output"]
-    int8 = ["--precision=int8", "--calibration", tmp_path / "texts.txt"]
-    status, out, err = run(*onnx, tmp_path / "lines", *int8)
-    assert (status, err) == (0, "") and out.endswith(f"wrote {tmp_path / 'lines'}\n")
-    int8[-1] = tmp_path / "texts.tsv"
-    assert run(*onnx, tmp_path / "table", *int8)[0] == 0
-    assert count_integers(tmp_path / "lines") == count_integers(tmp_path / "table") > 0
+    status, out, err = run(
+        *model, "--format=onnx", "--output", tmp_path / "onnx", "--precision=int8"
+    )
+    assert (status, err) == (0, "") and out.endswith(f"wrote {tmp_path / 'onnx'}\n")
+    assert count_integers(tmp_path / "onnx") > 0
+    pytest.importorskip("nncf")
+    openvino = [*model, "--format=openvino", "--precision=int8", "--output"]
+    for texts in ("texts.txt", "texts.tsv"):
+        folder = tmp_path / f"of {texts}"
+        assert run(*openvino, folder, "--calibration", tmp_path / texts)[0] == 0
+        assert (folder / "model.xml").is_file()
 
 
 def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
@@ -114,7 +118,10 @@ def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
             ["--precision=bfloat16", "--format=openvino"],
             "is for --format saved_model, got",
         ),
-        (["--format=onnx", "--calibration=texts.txt"], "--calibration is for --precision int8"),
+        (
+            ["--format=onnx", "--precision=int8", "--calibration=texts.txt"],
+            "--calibration is for --format openvino --precision int8",
+        ),
         (["--format=onnx", "--inputs=text"], "--inputs is for --format saved_model, got onnx"),
         (["--format=litert", "--max_batch_size=2"], "is for --format saved_model, got litert"),
     ):

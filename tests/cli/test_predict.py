@@ -129,6 +129,22 @@ def test_a_saved_model_of_pairs(run, pairs, check_pairs, tmp_path):
     check_pairs(tmp_path / "unnamed/1", "--noheader", "--text_column=2", "--text_pair_column=1")
 
 
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+def test_the_folder_of_an_onnx_model(run, finetuned, expected, tmp_path):
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    export = ["export", "--format=onnx", "--model", finetuned / "model.keras", "--output"]
+    assert run(*export, tmp_path / "onnx")[0] == 0
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    arguments = ["--model", tmp_path / "onnx", "--input", tmp_path / "texts.txt"]
+    status, out, err = run("predict", *arguments)
+    assert (status, err) == (0, "")
+    check_tsv(out, expected)
+    status, _, err = run("evaluate", *arguments)
+    assert status == 2 and "is an export, which only answers: keras-bert predict" in err
+
+
 def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
     table = tmp_path / "pairs.tsv"
     table.write_text("a\tb\na good film\tit was awful\n")

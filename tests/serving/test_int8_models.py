@@ -38,14 +38,6 @@ def openvino_folder(classifier, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def calibrated_folder(classifier, tmp_path_factory):
-    """An ONNX export in 8-bit integers, with scales of `CALIBRATION`. Not to be written to."""
-    folder = tmp_path_factory.mktemp("onnx") / "int8"
-    kbs.export_onnx(classifier, folder, "int8", CALIBRATION)
-    return folder
-
-
 @pytest.mark.long("serving")
 def test_the_files_of_openvino(openvino_folder, probabilities, packed):
     one = {name: array[:1] for name, array in packed.items()}
@@ -59,14 +51,10 @@ def test_the_files_of_openvino(openvino_folder, probabilities, packed):
 
 
 @pytest.mark.long("serving")
-@pytest.mark.parametrize("calibrated", [True, False], ids=["calibrated", "scales of each batch"])
-def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated, request):
+def test_int8_onnx(classifier, probabilities, packed, tmp_path):
     onnx = pytest.importorskip("onnx")
-    if calibrated:
-        folder = request.getfixturevalue("calibrated_folder")
-    else:
-        folder = tmp_path / "reviews"
-        kbs.export_onnx(classifier, folder, "int8")
+    folder = tmp_path / "reviews"
+    kbs.export_onnx(classifier, folder, "int8")
     assert sorted(path.name for path in folder.glob("*.onnx")) == ["model.onnx"]
     answer = run_onnx(folder, packed)["probabilities"]
     np.testing.assert_allclose(answer, probabilities, atol=0.05)
@@ -96,15 +84,6 @@ def test_int8_openvino(classifier, openvino_folder, probabilities, packed, tmp_p
     assert names[0] == names[1]
 
 
-@pytest.mark.long("serving")
-def test_calibrated_answers_do_not_depend_on_the_batch(calibrated_folder, packed):
-    together = run_onnx(calibrated_folder, packed)["probabilities"]
-    for row in range(5):
-        alone = {name: array[row : row + 1] for name, array in packed.items()}
-        got = run_onnx(calibrated_folder, alone)["probabilities"]
-        np.testing.assert_allclose(got, together[row : row + 1], atol=1e-6)
-
-
 def test_calibration_is_read_as_predict_reads_texts(classifier):
     batches = read_calibration(classifier, CALIBRATION[:3])
     wanted = [classifier.preprocessor([text]) for text in CALIBRATION[:3]]
@@ -113,29 +92,29 @@ def test_calibration_is_read_as_predict_reads_texts(classifier):
             name: array.tolist() for name, array in batch.items()
         }
     assert len(read_calibration(classifier, CALIBRATION * 10)) == MOST_CALIBRATION_ROWS
-    assert read_calibration(classifier, None) is None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("export", "arguments", "message"),
     [
-        ({"precision": "int4"}, "precision must be one of float32, int8, got 'int4'"),
-        ({"calibration_texts": TEXTS}, "calibration_texts are for precision='int8'"),
-        ({"precision": "int8", "calibration_texts": []}, "calibration_texts has no rows"),
+        (kbs.export_onnx, {"precision": "int4"}, "must be one of float32, int8, got 'int4'"),
+        (kbs.export_openvino, {"precision": "int4"}, "must be one of float32, int8, got 'int4'"),
+        (kbs.export_openvino, {"calibration_texts": TEXTS}, "are for precision='int8'"),
+        (kbs.export_openvino, {"precision": "int8"}, "needs calibration_texts"),
+        (
+            kbs.export_openvino,
+            {"precision": "int8", "calibration_texts": []},
+            "calibration_texts has no rows",
+        ),
     ],
 )
-@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino])
 def test_bad_arguments(classifier, tmp_path, export, arguments, message):
     pytest.importorskip("tf2onnx")
     pytest.importorskip("openvino")
+    pytest.importorskip("nncf")
     with pytest.raises(ValueError, match=message):
         export(classifier, tmp_path / "reviews", **arguments)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_openvino_needs_texts_for_int8(classifier, tmp_path):
-    with pytest.raises(ValueError, match="needs calibration_texts"):
-        kbs.export_openvino(classifier, tmp_path / "reviews", "int8")
 
 
 @pytest.mark.long("serving")
@@ -157,6 +136,6 @@ def test_pairs_and_words(classifier, tmp_path):
     tagger = kbs.TokenClassifier(
         classifier.backbone, label_names=["O", "B-PER"], preprocessor=packer
     )
-    kbs.export_onnx(tagger, tmp_path / "tags", "int8", CALIBRATION)
-    answer = run_onnx(tmp_path / "tags", packer.pack(TEXTS))["probabilities"]
+    kbs.export_openvino(tagger, tmp_path / "tags", "int8", CALIBRATION)
+    answer = run_openvino(tmp_path / "tags", packer.pack(TEXTS))["probabilities"]
     assert answer.shape[::2] == (20, 2) and np.allclose(answer.sum(-1), 1, atol=1e-5)

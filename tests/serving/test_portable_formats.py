@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 from portable_runtimes import run_litert
 from small_embedder import make_embedder
+from small_tasks import make_task
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
@@ -58,6 +59,27 @@ def onnx_folder(classifier, tmp_path_factory):
     folder = tmp_path_factory.mktemp("onnx") / "reviews"
     kbs.export_onnx(classifier, folder)
     return folder
+
+
+def test_the_same_model_is_the_same_bytes(classifier, onnx_folder, tmp_path):
+    """The layers of the second task have other names."""
+    packer, names = classifier.preprocessor, classifier.label_names
+    again = kbs.TextClassifier(
+        kbs.BertBackbone(**ONE_LAYER), label_names=names, preprocessor=packer, name="reviews_2"
+    )
+    again.set_weights(classifier.get_weights())
+    kbs.export_onnx(again, tmp_path / "again")
+    tagger = kbs.TokenClassifier(
+        classifier.backbone, label_names=["O", "B-PER"], preprocessor=packer
+    )
+    for folder in ("tags", "tags_again"):
+        kbs.export_onnx(tagger, tmp_path / folder)
+    pairs = (onnx_folder, tmp_path / "again"), (tmp_path / "tags", tmp_path / "tags_again")
+    for first, second in pairs:
+        names = sorted(path.name for path in first.iterdir())
+        assert names == sorted(path.name for path in second.iterdir())
+        for name in names:
+            assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
 @pytest.mark.backend("torch")
@@ -118,6 +140,13 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.backend("torch")
+def test_a_task_that_writes_needs_its_graph(tmp_path):
+    writer, _ = make_task("targets", "SegmentPacker")
+    with pytest.raises(ValueError, match="is a Seq2Seq, and other runtimes have no loop"):
+        kbs.export_onnx(writer, tmp_path / "writer")
 
 
 @pytest.mark.backend("torch")

@@ -73,12 +73,23 @@ def test_the_folders_of_google(tmp_path):
     check_same(kbs.open_tokenizer(tmp_path), kbs.AlbertTokenizer(make_albert()))
 
 
-def test_the_settings_beside_a_vocabulary(tmp_path):
-    tokenizer = TOKENIZERS["cased word pieces"]()
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        kbs.WordPieceTokenizer(VOCABULARY, lowercase=False, max_word_length=7),
+        kbs.BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
+        kbs.AlbertTokenizer(make_albert(), lowercase=False, strip_accents=False),
+        kbs.XLMRobertaTokenizer(make_xlm_roberta()),
+    ],
+    ids=lambda tokenizer: type(tokenizer).__name__,
+)
+def test_the_settings_beside_a_vocabulary(tmp_path, tokenizer):
+    """A folder with a tokenizer_config.json, and without the configuration of a model."""
+    tokenizer.add_tokens(["covid-19"])
     write_tokenizer(tokenizer, 64, tmp_path)
-    check_same(kbs.open_tokenizer(tmp_path), tokenizer)
-    (tmp_path / "tokenizer.json").unlink(missing_ok=True)
-    check_same(kbs.open_tokenizer(tmp_path), tokenizer)
+    opened = kbs.open_tokenizer(tmp_path)
+    check_same(opened, tokenizer)
+    assert opened.tokenize("Bad covid-19") == tokenizer.tokenize("Bad covid-19")
 
 
 def test_a_preset(tmp_path):

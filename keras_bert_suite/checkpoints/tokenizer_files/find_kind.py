@@ -25,6 +25,15 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
 )
 
+#: The file of a vocabulary -> the class of its tokenizer, and the function that reads its arguments
+#: from a folder with a tokenizer_config.json.
+CONFIGURED_KINDS = {
+    "vocab.txt": ("WordPieceTokenizer", read_hugging_face_tokenizer),
+    "vocab.json": ("BytePairTokenizer", read_hugging_face_byte_pairs),
+    "spiece.model": ("AlbertTokenizer", read_hugging_face_albert),
+    "sentencepiece.bpe.model": ("XLMRobertaTokenizer", read_hugging_face_fairseq),
+}
+
 #: The type of the model in tokenizer.json -> rows of (a token that the vocabulary has, the class
 #: of the tokenizer, function that reads its arguments from the folder).
 FAST_KINDS = {
@@ -67,8 +76,9 @@ def read_folder_tokenizer(path):
             f"{path} holds no tokenizer: found {list_directory(path)}, wanted a config.json beside "
             f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
         )
-    if files[0].name == "vocab.txt" and (path / CONFIG_FILE).is_file():
-        return "WordPieceTokenizer", read_hugging_face_tokenizer(path)
+    if files[0].name in CONFIGURED_KINDS and (path / CONFIG_FILE).is_file():
+        name, read = CONFIGURED_KINDS[files[0].name]
+        return name, read(path)
     return None, files[0]
 
 

@@ -1,5 +1,6 @@
 """Rows of texts whose vectors are compared, with a score for each row or none."""
 
+from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.row_orders import shuffled_without_duplicates
 from keras_bert_suite.preprocessing.text_rows import (
     interleave_packed,
@@ -10,6 +11,7 @@ from keras_bert_suite.preprocessing.text_rows import (
 from keras_bert_suite.tasks.data.input_checks import default_names, order_columns, read_names
 from keras_bert_suite.tasks.data.labels import Scores
 from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 
 class EmbeddingData(TextData):
@@ -68,3 +70,30 @@ class EmbeddingData(TextData):
         if labels is None:
             labels = number_texts(packed["token_ids"], len(columns))
         return packed, labels, rows.weights
+
+
+def add_prompt(prompts, name, x):
+    """Puts a named prompt before each text.
+
+    Args:
+        prompts: dict of name -> str.
+        name: str.
+        x: list, array or Series of str.
+
+    Returns:
+        list of str.
+
+    Raises:
+        ValueError: if there is no such prompt, or `x` holds no texts in memory.
+    """
+    if name not in prompts:
+        raise ValueError(
+            f"prompt must be one of {', '.join(map(repr, prompts)) or 'none'}, the prompts of this "
+            f"embedder, got {name!r}. Set `embedder.prompts[{name!r}]`."
+        )
+    if isinstance(x, dict | tuple | str) or is_dataset(x):
+        raise ValueError(
+            f"prompt={name!r} is put before the texts of a list, an array or a Series, got "
+            f"{type(x).__name__}. Put {prompts[name]!r} before the texts yourself."
+        )
+    return [prompts[name] + decode_text(text) for text in x]

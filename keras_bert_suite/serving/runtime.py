@@ -1,0 +1,207 @@
+"""Opens an exported folder, and answers texts without a model of Keras."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert_suite.annotations import Inputs, PathLike
+from keras_bert_suite.files.messages import list_names, reading
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.runtime_parts import KINDS, RuntimeParts, make_parts
+from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
+from keras_bert_suite.tasks.data.embedded_texts import add_prompt
+from keras_bert_suite.tokenizers import open_tokenizer
+
+
+class TaskRuntime:
+    """Answers texts as the task that was exported does; see `open_runtime`.
+
+    Args:
+        said: dict, what `task.json` says.
+        parts: `RuntimeParts`.
+        run: function from a dict of int32 arrays to a list of arrays, of `parts.outputs`.
+        shapes: the shapes of these outputs without their rows, 0 for an open length.
+
+    Attributes:
+        description: dict, what `task.json` says.
+        data, answers, input_names: as those of a task.
+        label_names: list of str, or None.
+        problem_type: str, of a classifier, or None.
+    """
+
+    def __init__(
+        self,
+        said: dict[str, Any],
+        parts: RuntimeParts,
+        run: Callable,
+        shapes: list[tuple[int, ...]],
+    ) -> None:
+        self.description = said
+        self.data, self.answers = parts.data, parts.answers
+        self.input_names = parts.data.input_names
+        self.label_names, self.problem_type = said.get("labels"), said.get("problem_type")
+        self._parts, self._run, self._shapes = parts, run, shapes
+
+    def predict(self, x: Inputs, batch_size: int = 32, *, prompt: str | None = None) -> Any:
+        """The answers for texts. Several threads may call it.
+
+        Args:
+            x: texts, or rows of texts, in memory, as for `predict` of the task.
+            batch_size: int, the rows or windows that go through the model together.
+            prompt: of a `TextEmbedder`, as for its `predict`.
+
+        Returns:
+            what `predict` of the task returns. But a `TextClassifier` and a `DocumentClassifier`
+            return probabilities float32 (N, C), or the scores of a regression; and a
+            `MultipleChoice` returns the logarithms of the probabilities.
+
+        Raises:
+            ValueError: as `predict` of the task, or for packed arrays.
+        """
+        if prompt is not None:
+            x = add_prompt(self.description.get("prompts") or {}, prompt, x)
+        return self._answer(self.answers.decode, x, batch_size)
+
+    def predict_labels(self, x: Inputs, batch_size: int = 32) -> Any:
+        """The answers of a classifier for rows, as its `predict_labels` returns them."""
+        if self.problem_type is None:
+            raise ValueError(f"A {self.description['task']} has no labels of rows. Use `predict`.")
+        return self._answer(self.answers.name, x, batch_size)
+
+    def _answer(self, decode, x, batch_size):
+        rows = self.data.read(x)
+        if rows.is_packed:
+            raise ValueError(
+                "A runtime takes texts, got packed arrays. Run model.onnx with onnxruntime, or "
+                "model.xml with openvino, on arrays."
+            )
+        windows = self.data.window(rows)
+        if not len(windows):
+            nothing = [np.zeros((0, *shape), "float32") for shape in self._shapes]
+            return decode(self._parts.read(*nothing), windows)
+        # Rows of similar length share a batch.
+        order = np.argsort(self.data.lengths(windows), kind="stable")
+        outputs = [None] * len(order)
+        for begin in range(0, len(order), batch_size):
+            batch = order[begin : begin + batch_size]
+            inputs, _, _ = self.data.pack(windows.take(batch))
+            found = self._parts.read(*self._run(inputs))
+            if self._parts.condense is not None:
+                found = self._parts.condense(found, windows)
+            for row, output in zip(batch, found, strict=True):
+                outputs[row] = output
+        has_one_length = all(0 not in shape for shape in self._shapes)
+        return decode(np.stack(outputs) if has_one_length else outputs, windows)
+
+
+def open_runtime(path: PathLike) -> TaskRuntime:
+    """Opens a folder of `export_onnx` or `export_openvino`, to answer texts.
+
+    It cuts and packs texts, and makes the answers, as the task does. It needs onnxruntime or
+    openvino, and Keras under any backend for the tokenizer. It builds no model of Keras.
+
+    ```python
+    tagger = open_runtime("tagger_onnx")
+    tagger.predict(["Ada Lovelace wrote"])  # [[Entity("PER", "Ada Lovelace", 0, 12, 0.98)]]
+    ```
+
+    Args:
+        path: str or path of the folder.
+
+    Raises:
+        FileNotFoundError: if a file of the folder is missing.
+        ValueError: if another version has written the folder, or its files are of several exports.
+        ImportError: if onnxruntime, or openvino for its models, is not installed.
+    """
+    folder = Path(path).expanduser()
+    said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
+    _check(folder / DESCRIPTION_FILE, said)
+    tokenizer = open_tokenizer(folder)
+    if type(tokenizer).__name__ != said["tokenizer"]:
+        raise ValueError(
+            f"{folder} has the files of a {type(tokenizer).__name__}, and the task was exported "
+            f"with a {said['tokenizer']}. Pack texts with it, and run the model on arrays."
+        )
+    with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
+        packing = {name: value for name, value in packing.items() if name != "input_names"}
+        packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
+        parts = make_parts(said, packer)
+    if (folder / "model.onnx").is_file():
+        return TaskRuntime(said, parts, *_open_onnx(folder / "model.onnx", parts.outputs))
+    if (folder / "model.xml").is_file():
+        return TaskRuntime(said, parts, *_open_openvino(folder / "model.xml", parts.outputs))
+    raise FileNotFoundError(
+        f"{folder} has no model.onnx of `export_onnx` and no model.xml of `export_openvino`. "
+        "Export the task to one of them. A SavedModel is opened by TensorFlow."
+    )
+
+
+def _read(folder, name):
+    if not (folder / name).is_file():
+        raise FileNotFoundError(
+            f"{folder / name} is missing. A runtime is made of all files that `export_onnx` or "
+            "`export_openvino` writes: copy the whole folder, or export the task again."
+        )
+    with reading(folder / name):
+        return dict(json.loads((folder / name).read_bytes()))
+
+
+def _check(file, said):
+    if said.get("task") not in KINDS:
+        raise ValueError(
+            f"{file} is of a {said.get('task')}, and a runtime answers for {', '.join(KINDS)}. "
+            "Run the model of another task with onnxruntime or openvino, on arrays."
+        )
+    if missing := {"encoder_inputs", "input_names", "tokenizer"} - said.keys():
+        raise ValueError(
+            f"{file} lacks {', '.join(sorted(missing))}. It was written by "
+            f"{said.get('package', 'another package')}, and this is {name_package()}. Export the "
+            "task again with this version."
+        )
+
+
+def _open_onnx(file, outputs):
+    """(function from a dict of arrays to the arrays of outputs, the shapes of a row of them)."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        str(file), providers=onnxruntime.get_available_providers()
+    )
+    shapes = {
+        value.name: tuple(size if isinstance(size, int) else 0 for size in value.shape[1:])
+        for value in session.get_outputs()
+    }
+    _check_outputs(file, shapes, outputs)
+    return lambda inputs: session.run(outputs, inputs), [shapes[name] for name in outputs]
+
+
+def _open_openvino(file, outputs):
+    """As `_open_onnx`."""
+    import openvino
+
+    # Else a CPU with bfloat16 computes in it.
+    model = openvino.compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    shapes = {
+        port.get_any_name(): tuple(
+            size.get_length() if size.is_static else 0 for size in list(port.partial_shape)[1:]
+        )
+        for port in model.outputs
+    }
+    _check_outputs(file, shapes, outputs)
+
+    def run(inputs):
+        answers = model.create_infer_request().infer(inputs)
+        return [answers[name] for name in outputs]
+
+    return run, [shapes[name] for name in outputs]
+
+
+def _check_outputs(file, found, wanted):
+    if not set(wanted) <= set(found):
+        raise ValueError(
+            f"{file} has the outputs {list_names(found)}, and the {DESCRIPTION_FILE} beside it is "
+            f"of a task with {list_names(wanted)}. They are of two exports: export the task again."
+        )

@@ -1,0 +1,138 @@
+"""The data and the answers of a task, made of what its exported folder says."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
+from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
+from keras_bert_suite.tasks.answers.questions import QuestionAnswers
+from keras_bert_suite.tasks.answers.rows import ChoiceAnswers, VectorAnswers
+from keras_bert_suite.tasks.answers.words import ChainAnswers, WordAnswers
+from keras_bert_suite.tasks.data.choices import ChoiceData
+from keras_bert_suite.tasks.data.documents import DocumentData
+from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.labels import EntitySpans, Tags
+from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
+from keras_bert_suite.tasks.data.questions import QuestionData
+from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tasks.data.words import EntitySpanData, WordData
+from keras_bert_suite.tasks.problem_types import find_problem_type
+
+
+@dataclasses.dataclass(frozen=True)
+class RuntimeParts:
+    """What a runtime answers with.
+
+    Attributes:
+        data, answers: as those of the task.
+        outputs: tuple of str, the outputs of the file that are read.
+        read: function from the arrays of these outputs to what `answers` take.
+        condense: function(outputs, rows) that reduces the outputs of a batch, or None.
+    """
+
+    data: Any
+    answers: Any
+    outputs: tuple[str, ...]
+    read: Callable = lambda output: output
+    condense: Callable | None = None
+
+
+def make_parts(said, packer):
+    """The `RuntimeParts` of a task.
+
+    Args:
+        said: dict from `describe_task`.
+        packer: `SegmentPacker`.
+    """
+    encoder = {**said["encoder_inputs"], "names": tuple(said["encoder_inputs"]["names"])}
+    return KINDS[said["task"]](said, packer, EncoderInputs(**encoder))
+
+
+def _classify(said, packer, encoder, make_data=TextData):
+    problem = find_problem_type(said["problem_type"])
+    labels = problem.labels_cls(said["labels"])
+    data = make_data(packer, encoder, labels, said["input_names"])
+    answers = problem.make_answers(labels, False, said.get("thresholds"))
+    output = "scores" if problem.name == "regression" else "probabilities"
+    return RuntimeParts(data, answers, (output,))
+
+
+def _classify_documents(said, packer, encoder):
+    settings = _choose(said, "max_windows", "stride", "query_length")
+    return _classify(said, packer, encoder, functools.partial(DocumentData, **settings))
+
+
+def _tag(said, packer, encoder):
+    labels = Tags(said["labels"])
+    data = WordData(packer, encoder, labels, said["input_names"])
+    return RuntimeParts(data, WordAnswers(labels), ("probabilities",), _find_logits)
+
+
+def _tag_chains(said, packer, encoder):
+    labels = Tags(said["labels"])
+    scores = [np.array(values, "float32") for values in said["crf"]]
+    data = WordData(packer, encoder, labels, said["input_names"])
+    return RuntimeParts(data, ChainAnswers(labels, lambda: scores), ("emissions",))
+
+
+def _find_spans(said, packer, encoder):
+    labels = EntitySpans(said["labels"])
+    data = EntitySpanData(packer, encoder, labels, said["input_names"])
+    answers = EntitySpanAnswers(labels)
+    return RuntimeParts(data, answers, ("scores",), condense=answers.condense)
+
+
+def _answer(said, packer, encoder):
+    settings = _choose(said, "stride", "query_length", "no_answer_threshold")
+    data = QuestionData(packer, encoder, said["input_names"], **settings)
+    answers = QuestionAnswers(data, said["max_answer_length"])
+    outputs = ("start_logits", "end_logits")
+    return RuntimeParts(data, answers, outputs, lambda *ends: np.stack(ends, axis=1))
+
+
+def _choose_endings(said, packer, encoder):
+    data = ChoiceData(packer, encoder, said["input_names"])
+    return RuntimeParts(data, ChoiceAnswers(), ("probabilities",), _find_logits)
+
+
+def _embed(said, packer, encoder):
+    data = EmbeddingData(packer, encoder, said["input_names"])
+    return RuntimeParts(data, VectorAnswers(), ("embedding",))
+
+
+def _guess(said, packer, encoder):
+    data = MaskedTextData(packer, encoder, said["input_names"], **_choose(said, "direction"))
+    allowed = np.ones(packer.tokenizer.vocabulary_size(), bool)
+
+    def rank(logits, rows):
+        return rank_tokens(logits, said["top_k"], allowed)
+
+    return RuntimeParts(data, GuessAnswers(data), ("probabilities",), _find_logits, rank)
+
+
+#: The class of a task -> the function that makes its parts.
+KINDS = {
+    "TextClassifier": _classify,
+    "DocumentClassifier": _classify_documents,
+    "TokenClassifier": _tag,
+    "CrfTokenClassifier": _tag_chains,
+    "EntitySpanClassifier": _find_spans,
+    "QuestionAnswerer": _answer,
+    "MultipleChoice": _choose_endings,
+    "TextEmbedder": _embed,
+    "MaskedLM": _guess,
+}
+
+
+def _choose(said, *names):
+    return {name: said.get(name) for name in names}
+
+
+def _find_logits(probabilities):
+    """Logits whose softmax are the probabilities."""
+    return np.log(np.maximum(probabilities, np.finfo("float32").tiny))

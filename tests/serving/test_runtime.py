@@ -1,0 +1,272 @@
+"""The reader of exported folders answers as `predict` of the task does."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert
+from small_tasks import assert_close, make_task
+from small_texts import ONE_LAYER, VOCABULARY
+from test_import import HIDE_TENSORFLOW
+
+import keras_bert_suite as kbs
+from keras_bert_suite.serving.portable_formats import write_companions
+from keras_bert_suite.serving.runtime import KINDS
+
+pytestmark = pytest.mark.backend("tensorflow")
+
+HOSTILE = [
+    "",
+    "a good film",
+    "good bad plot " * 1000,
+    "good \U0001f600 film \U0001f469\u200d\U0001f680 bad",
+    "\x00\x07good\u200b\u202e film\r\n\tplot\ufffd\x7f",
+    " \u00e9\u4e2d good" * 7,
+]
+OTHERS = HOSTILE[::-1]
+
+
+def find_probabilities(task, x):
+    logits = np.array(task.predict(x, verbose=0), "float64")
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def find_shares_of_labels(task, x):
+    return 1 / (1 + np.exp(-np.array(task.predict(x, verbose=0), "float64")))
+
+
+def predict(task, x):
+    return task.predict(x, verbose=0)
+
+
+#: name of a small task -> (rows, function(task, rows) that returns what the reader must return).
+CASES = {
+    "texts": (HOSTILE, find_probabilities),
+    "pairs": ((HOSTILE, OTHERS), find_probabilities),
+    "label sets": (HOSTILE, find_shares_of_labels),
+    "numbers": (HOSTILE, predict),
+    "documents": (HOSTILE, find_probabilities),
+    "words": ([*HOSTILE, ["good", "", "film"], []], predict),
+    "chains": ([*HOSTILE, ["good", "", "film"], []], predict),
+    "spans": ([*HOSTILE, ["good", "", "film"], []], predict),
+    "questions": ((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
+    "vectors": (HOSTILE, predict),
+    "masks": ([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
+    "choices": (
+        (HOSTILE, [[text, "bad", OTHERS[row]] for row, text in enumerate(HOSTILE)]),
+        find_probabilities,
+    ),
+}
+
+
+def make_random_task(name):
+    keras.utils.set_random_seed(5)
+    task, _ = make_task(name, "SegmentPacker")
+    randomize(task)
+    if name == "label sets":
+        task.thresholds = [0.3, 0.5, 0.7]
+    if name == "vectors":
+        task.prompts = {"query": "good "}
+    return task
+
+
+def to_numbers(answers):
+    """Entities and answers as tuples, for `assert_close`; their texts and labels are compared."""
+    if dataclasses.is_dataclass(answers):
+        answers = tuple(dataclasses.asdict(answers).values())
+    if isinstance(answers, str):
+        return [ord(character) for character in answers]
+    return list(map(to_numbers, answers)) if isinstance(answers, (list, tuple)) else answers
+
+
+LONG = pytest.mark.long("serving")
+
+
+@pytest.mark.filterwarnings("ignore:Masks beyond")
+@pytest.mark.parametrize(
+    "name", [name if name == "chains" else pytest.param(name, marks=LONG) for name in CASES]
+)
+def test_the_answers_of_the_task(name, tmp_path):
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    task, (rows, find_wanted) = make_random_task(name), CASES[name]
+    kbs.export_onnx(task, tmp_path / "model")
+    runtime = kbs.open_runtime(tmp_path / "model")
+    wanted, found = find_wanted(task, rows), runtime.predict(rows, batch_size=2)
+    if name == "choices":
+        found = np.exp(found)
+    assert_close(to_numbers(found), to_numbers(wanted))
+    if hasattr(task, "predict_labels"):
+        assert_close(
+            to_numbers(list(runtime.predict_labels(rows))),
+            to_numbers(list(task.predict_labels(rows, verbose=0))),
+        )
+    if name == "vectors":
+        prompted = task.predict(rows, prompt="query", verbose=0)
+        assert_close(runtime.predict(rows, prompt="query"), prompted)
+        assert np.abs(prompted - wanted).max() > 1e-3
+    nothing = tuple([] for _ in rows) if isinstance(rows, tuple) else []
+    assert_close(runtime.predict(nothing), find_nothing(task, nothing))
+
+
+def find_nothing(task, rows):
+    return [] if isinstance(task.predict(rows, verbose=0), list) else task.predict(rows, verbose=0)
+
+
+def test_every_task_that_is_exported_has_a_reader():
+    named = {type(make_task(name, "SegmentPacker")[0]).__name__ for name in CASES}
+    assert named == set(KINDS)
+
+
+@pytest.mark.long("serving")
+def test_openvino(tmp_path):
+    pytest.importorskip("openvino")
+    task = make_random_task("words")
+    kbs.export_openvino(task, tmp_path / "model")
+    found = kbs.open_runtime(tmp_path / "model").predict(HOSTILE)
+    assert_close(to_numbers(found), to_numbers(task.predict(HOSTILE, verbose=0)))
+
+
+#: Opens the folder "model" and answers, without TensorFlow and without any model of Keras.
+ASK_WITHOUT_A_MODEL = """
+import keras
+
+def refuse(*args, **kwargs):
+    raise AssertionError("a model of Keras was built")
+
+keras.Model.__init__ = refuse
+import keras_bert_suite as kbs
+
+print(len(kbs.open_runtime("model").predict(["a good film", "good " * 100])))
+assert not {name.partition(".")[0] for name in sys.modules} & HIDDEN
+"""
+
+
+@pytest.mark.long("serving")
+def test_neither_tensorflow_nor_a_model_of_keras(tmp_path):
+    kbs.export_onnx(make_random_task("words"), tmp_path / "model")
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    run = subprocess.run(
+        [sys.executable, "-c", HIDE_TENSORFLOW + ASK_WITHOUT_A_MODEL],
+        env={**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stdout) == (0, "2\n"), run.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What `export_onnx` writes, with a model that has only an output `probabilities`."""
+    return write_folder(make_task("texts", "SegmentPacker")[0], tmp_path)
+
+
+def write_folder(task, folder):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    write_companions(task, folder)
+    helper, integers = onnx.helper, onnx.TensorProto.INT32
+    ids = helper.make_tensor_value_info("token_ids", integers, ["batch", "length"])
+    answer = helper.make_tensor_value_info("probabilities", integers, ["batch", "length"])
+    node = helper.make_node("Identity", ["token_ids"], ["probabilities"])
+    graph = helper.make_graph([node], "graph", [ids], [answer])
+    opset = [helper.make_opsetid("", 15)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "model.onnx")
+    return folder
+
+
+def change(folder, values, left_out=()):
+    file = folder / "task.json"
+    said = {**json.loads(file.read_text()), **values}
+    for name in left_out:
+        del said[name]
+    file.write_text(json.dumps(said))
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("name", ["task.json", "packing.json", "model.onnx", "vocab.txt"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match=name.replace("vocab.txt", "holds no tokenizer")):
+        kbs.open_runtime(folder)
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize(
+    ("values", "left_out", "message"),
+    [
+        ({"task": "Seq2Seq"}, (), r"task\.json is of a Seq2Seq, and a runtime answers for Text"),
+        (
+            {"package": "keras_bert_suite 0.0.9"},
+            ("encoder_inputs",),
+            r"task\.json lacks encoder_inputs. It was written by keras_bert_suite 0.0.9.*Export",
+        ),
+        (
+            {"task": "TextEmbedder"},
+            (),
+            r"model\.onnx has the outputs probabilities, and the task\.json beside it is of a task "
+            "with embedding",
+        ),
+        (
+            {"tokenizer": "MyTokenizer"},
+            (),
+            "has the files of a WordPieceTokenizer, and the task was exported with a MyTokenizer",
+        ),
+        (
+            {"problem_type": "guess"},
+            (),
+            r"task\.json cannot be read: .*problem_type must be one of",
+        ),
+    ],
+)
+def test_another_version_or_task_is_refused(folder, values, left_out, message):
+    change(folder, values, left_out)
+    with pytest.raises(ValueError, match=message):
+        kbs.open_runtime(folder)
+
+
+@pytest.mark.backend("torch")
+def test_arguments(folder):
+    runtime = kbs.open_runtime(folder)
+    assert runtime.description["labels"] == ["no", "yes"]
+    with pytest.raises(ValueError, match="takes texts, got packed arrays"):
+        runtime.predict(runtime.data.packer.pack(["good"]))
+    with pytest.raises(ValueError, match="prompt must be one of none"):
+        runtime.predict(["good"], prompt="query")
+    change(folder, {"task": "TokenClassifier"}, ["problem_type"])
+    with pytest.raises(ValueError, match="A TokenClassifier has no labels of rows"):
+        kbs.open_runtime(folder).predict_labels(["good"])
+
+
+TOKENIZERS = {
+    "WordPiece": lambda: kbs.WordPieceTokenizer(
+        VOCABULARY, lowercase=False, strip_accents=True, max_word_length=7
+    ),
+    "byte pairs": lambda: kbs.BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
+    "sentence pieces": lambda: kbs.AlbertTokenizer(make_albert(), lowercase=False),
+}
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_texts_are_packed_as_the_task_packs_them(kind, tmp_path):
+    tokenizer = TOKENIZERS[kind]()
+    tokenizer.add_tokens(["covid-19"])
+    packer = kbs.SegmentPacker(tokenizer, 24, head_length=5, padding_lengths=None)
+    sizes = {**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()}
+    backbone = (kbs.RobertaBackbone if kind == "byte pairs" else kbs.BertBackbone)(**sizes)
+    task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
+    runtime = kbs.open_runtime(write_folder(task, tmp_path))
+    texts = [*HOSTILE, "Good covid-19 \u00e9", "longerthan7"]
+    packed = runtime.data.packer.pack(texts)
+    for name, array in packer.pack(texts).items():
+        np.testing.assert_array_equal(packed[name], array)
