@@ -9,6 +9,7 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
+from keras_bert_suite.checkpoints.left_out import log_left_out
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
     find_other_heads,
@@ -40,6 +41,7 @@ __all__ = [
     "head_arguments",
     "is_keras_preset",
     "load_weights",
+    "log_left_out",
     "may_have_next_sentence",
     "open_checkpoint",
     "preset_name",

@@ -1,5 +1,6 @@
 """The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
+import os
 from typing import Any, ClassVar, Self
 
 import keras
@@ -131,6 +132,8 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
                     f"got {skip!r}."
                 )
             preset = checkpoints.preset_name(preset)
+            if os.path.isfile(os.path.join(preset, "task.weights.h5")):
+                checkpoints.log_left_out(preset, ["of its task"])
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         checkpoints.check_backbone(checkpoint, cls)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})

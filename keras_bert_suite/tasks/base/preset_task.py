@@ -199,7 +199,7 @@ class PresetTask(SavedTask):
         task = cls(backbone=backbone, **arguments)  # type: ignore[call-arg]
         choose_global_tokens(task)
         if load_weights:
-            checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
+            checkpoints.load_weights(task, checkpoint, skip=skip, new=new_parts)
         return task
 
     @classmethod
