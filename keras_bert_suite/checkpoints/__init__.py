@@ -3,8 +3,8 @@
 from keras_bert_suite.checkpoints.checkpoint import head_arguments
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.google_tf1.writer import save_google_tf1
-from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
-    embedder_arguments,
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import embedder_arguments
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer import (
     save_sentence_transformers,
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face

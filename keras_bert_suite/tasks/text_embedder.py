@@ -11,7 +11,12 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
-from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
+from keras_bert_suite.layers.poolings.pooling import (
+    PromptlessPooling,
+    get_pooling,
+    name_pooling,
+    name_poolings,
+)
 from keras_bert_suite.tasks.answers.rows import VectorAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
@@ -58,8 +63,11 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
         pooling: "mean" over the tokens, "cls" for the summary token, "last" for the last token,
-            "max", "first_last_average" for the mean of the first and the last layer; or a layer, as
-            for `TextClassifier`.
+            "max", "weighted_mean" with more weight for later tokens, "first_last_average" for the
+            mean of the first and the last layer; a list of several, whose vectors are concatenated;
+            or a layer, as for `TextClassifier`.
+        dense_layers: list of `keras.layers.Dense`, or their configurations, that the pooled vector
+            goes through. A reason is another width, as in distiluse.
         normalize: bool, whether the vectors have the length 1.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
@@ -93,7 +101,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self,
         backbone: keras_hub.models.Backbone,
         *,
-        pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
+        pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer = "mean",
+        dense_layers: Sequence[Mapping[str, Any] | keras.layers.Layer] = (),
         normalize: bool = True,
         preprocessor: keras.layers.Layer | None = None,
         input_names: str | Sequence[str] | None = None,
@@ -109,6 +118,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.pooling = get_pooling(
             pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
         )
+        self.dense_layers = [
+            keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer
+            for layer in dense_layers
+        ]
         # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
         # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.
         scale = scale_to_unit_length if normalize else None
@@ -117,6 +130,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # === Functional Model ===
         inputs = backbone.input
         pooled, self.unused_paths = pool_hidden_states(backbone, self.pooling)
+        for layer in self.dense_layers:
+            pooled = layer(pooled)
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===
@@ -134,6 +149,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        if not arguments.pop("include_prompt", True):
+            arguments["pooling"] = PromptlessPooling(arguments["pooling"], name="pooling")
         return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
 
     def compile(
@@ -208,9 +225,18 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         Raises:
             ValueError: if there is no such prompt, or `x` holds no texts in memory.
         """
-        if prompt is not None:
-            x = self._add_prompt(x, prompt)
-        return super().predict(x, batch_size, steps, **kwargs)
+        if prompt is None:
+            return super().predict(x, batch_size, steps, **kwargs)
+        x = self._add_prompt(x, prompt)
+        if not isinstance(self.pooling, PromptlessPooling):
+            return super().predict(x, batch_size, steps, **kwargs)
+        mask = self.preprocessor([self.prompts[prompt]])["padding_mask"]
+        # Without the token that ends a text, which follows the prompt only here.
+        self.pooling.prompt_length.assign(ops.sum(ops.cast(mask, "int32")) - 1)
+        try:
+            return super().predict(x, batch_size, steps, **kwargs)
+        finally:
+            self.pooling.prompt_length.assign(0)
 
     def _add_prompt(self, x, prompt):
         if prompt not in self.prompts:
@@ -245,10 +271,16 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         """The name of the pooling, or None for a layer of the user."""
         return name_pooling(self.pooling)
 
+    @property
+    def pooling_names(self) -> list[str | None]:
+        """The names of the poolings that are concatenated; None for a layer of the user."""
+        return name_poolings(self.pooling)
+
     def get_config(self) -> Config:
         return {
             **super().get_config(),
             "pooling": keras.layers.serialize(self.pooling),
+            "dense_layers": [keras.layers.serialize(layer) for layer in self.dense_layers],
             "normalize": self.normalize,
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),
