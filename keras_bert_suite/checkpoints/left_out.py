@@ -1,6 +1,7 @@
 """Says which weights of a file a model did not take, and which of its own are not from the file."""
 
 import logging
+import re
 import warnings
 
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
@@ -48,7 +49,10 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
                 heads[name] = layer
         elif path:
             continue  # Another weight that the task makes anew.
-        elif is_idle_pooler(checkpoint, spelled):
+        elif matches_any(spelled, table.others):
+            heads[name] = "masked_lm"
+        elif re.search(r"[./]pooler[./]", spelled):
+            # It is not the pooler of our model. RoBERTa's classifiers of transformers 3 have one.
             heads[name] = None
         elif part_of(spelled) in parts:
             problems.append(
@@ -57,15 +61,6 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
         else:
             heads[name] = None
     return problems, heads
-
-
-def is_idle_pooler(checkpoint, name):
-    """Whether a tensor is of the encoder's pooler, and the head of the file has one of its own.
-
-    Such are the classifiers of RoBERTa that were saved before transformers 4.
-    """
-    path, _ = checkpoint.model_type.names.our_path(name) or ("", None)
-    return path.startswith("pooler/")
 
 
 def report_load(checkpoint, model, left_alone, heads, new):

@@ -78,7 +78,8 @@ def load_weights(model, checkpoint, skip=(), new=()):
         # not every backend takes a NumPy array of bfloat16.
         dtype = np.result_type(value.dtype, np.float32)
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
-    made = [path for path in rows if matches_any(path, new)]
+    # A pooler is new only where no output depends on it.
+    made = [p for p in rows if matches_any(p, new) and not p.startswith("pooler/")]
     report_load(checkpoint, model, left_alone, heads, made)
 
 
