@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer
 
 #: bert4keras' share of the first row in the positions beyond the table.
@@ -49,7 +50,7 @@ def resize_encoder(
     return resized
 
 
-def _cut_layers(backbone, config, num_layers):
+def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
     """The arguments of a constructor that change with the number of layers."""
     check_integer("num_layers", num_layers, at_least=1)
     if num_layers > backbone.num_layers:
@@ -71,7 +72,9 @@ def _cut_layers(backbone, config, num_layers):
     return {**by_layer, "num_layers": num_layers}
 
 
-def _fill_positions(table, num_rows, offset, hierarchical_positions):
+def _fill_positions(
+    table: Any, num_rows: int, offset: int, hierarchical_positions: bool | float
+) -> Any:
     """A table of `num_rows` rows. The first `offset` rows are those of no token."""
     first, rows = table[:offset], table[offset:]
     wanted, held = num_rows - offset, len(rows)

@@ -131,7 +131,7 @@ class ConcatenatedPooling(ConfiguredLayer):
                 f"{', '.join(name for name in POOLINGS if name != 'first_last_average')}; got "
                 f"{list(poolings)!r}."
             )
-        self.poolings = list(poolings)
+        self.poolings: list[str | None] = [*poolings]
         self.parts: list[VectorPooling] = [
             POOLINGS[name](dtype=self.dtype_policy) for name in poolings
         ]
@@ -222,8 +222,9 @@ def get_pooling(
     if isinstance(pooling, str) and pooling in POOLINGS:
         return POOLINGS[pooling](**kwargs)
     if isinstance(pooling, list | tuple):
-        last = {"cls": "last"} if summary_place == "last" else {}
-        return ConcatenatedPooling([last.get(name, name) for name in pooling], **kwargs)
+        is_last = summary_place == "last"
+        names = ["last" if is_last and name == "cls" else name for name in pooling]
+        return ConcatenatedPooling(names, **kwargs)
     if isinstance(pooling, Mapping):
         return keras.layers.deserialize(dict(pooling))
     if isinstance(pooling, keras.layers.Layer):
