@@ -33,34 +33,37 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
     table = checkpoint.name_table
     path_of = {row[0]: path for path, row in rows.items() if row is not None}
     taken = {row[0] for row in wanted.values() if row is not None}
-    parts = {part_of(name) for name in taken}
-    known = {*taken, *(copy for copy, _ in table.copies)}
+    parts, copies = {part_of(name) for name in taken}, {copy for copy, _ in table.copies}
     problems, heads = [], {}
     for spelled, (name, shape) in shapes.items():
         path = path_of.get(spelled, "")
-        ours, _ = table.our_path(spelled) or (None, None)
-        is_named = any(matches_any(text, skip) for text in (spelled, name, path))
-        if spelled in known or is_named or matches_any(spelled, table.ignored):
+        is_known = spelled in taken or spelled in copies or matches_any(spelled, table.ignored)
+        if is_known or any(matches_any(text, skip) for text in (spelled, name, path)):
             continue
-        layer = (ours or "").partition("/")[0]
-        if ours is not None and is_of_head(ours):
+        layer = _find_layer(table, spelled)
+        if layer is not None:
             # `from_preset` has said so of a new head that replaces one with labels.
             if not (layer in checkpoint.heads and matches_any(path, new)):
                 heads[name] = layer
         elif path:
             continue  # Another weight that the task makes anew.
-        elif matches_any(spelled, table.others):
-            heads[name] = "masked_lm"
-        elif re.search(r"[./]pooler[./]", spelled):
-            # It is not the pooler of our model. RoBERTa's classifiers of transformers 3 have one.
+        elif part_of(spelled) not in parts or re.search(r"[./]pooler[./]", spelled):
+            # Such a pooler is not that of our model. RoBERTa's classifiers of transformers 3 have
+            # one beside that of their head.
             heads[name] = None
-        elif part_of(spelled) in parts:
+        else:
             problems.append(
                 f"{shorten(name)}: shape {shorten(shape)}, the model has no such weight"
             )
-        else:
-            heads[name] = None
     return problems, heads
+
+
+def _find_layer(table, name):
+    """Our layer of the head that a tensor belongs to, or None."""
+    if matches_any(name, table.others):
+        return "masked_lm"
+    path, _ = table.our_path(name) or ("", None)
+    return path.partition("/")[0] if is_of_head(path) else None
 
 
 def report_load(checkpoint, model, left_alone, heads, new):
