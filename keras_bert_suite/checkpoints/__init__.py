@@ -3,12 +3,13 @@
 from keras_bert_suite.checkpoints.checkpoint import head_arguments
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.google_tf1.writer import save_google_tf1
-from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
-    embedder_arguments,
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import embedder_arguments
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer import (
     save_sentence_transformers,
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
+from keras_bert_suite.checkpoints.left_out import log_left_out
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
     find_other_heads,
@@ -40,6 +41,7 @@ __all__ = [
     "head_arguments",
     "is_keras_preset",
     "load_weights",
+    "log_left_out",
     "may_have_next_sentence",
     "open_checkpoint",
     "preset_name",

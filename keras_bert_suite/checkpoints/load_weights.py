@@ -1,7 +1,5 @@
 """Assigns all tensors of a checkpoint to a model, or none of them."""
 
-import warnings
-
 import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.records import (
@@ -10,6 +8,7 @@ from keras_bert_suite.checkpoints.head_types.records import (
     TARGETS,
     VECTORS,
 )
+from keras_bert_suite.checkpoints.left_out import report_load, sort_surplus
 from keras_bert_suite.checkpoints.model_types.name_table import (
     OPTIONAL,
     is_of_head,
@@ -19,7 +18,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
 from keras_bert_suite.files.messages import list_names, shorten
 
 
-def load_weights(model, checkpoint, skip=()):
+def load_weights(model, checkpoint, skip=(), new=()):
     """Assigns the tensors of a checkpoint to the weights of a model.
 
     First the names and shapes in the files' headers are compared, then every tensor is read. Only
@@ -32,6 +31,8 @@ def load_weights(model, checkpoint, skip=()):
         skip: regular expression, or several. A weight whose whole path matches keeps its
             values, as with `["classifier/.*"]` for a head that is to be trained. A tensor
             whose whole name matches is left out.
+        new: list of regular expressions of the paths of weights that a task makes anew. They keep
+            their values, and a warning names the head that the file has in their place.
 
     Raises:
         ValueError: if the checkpoint lacks a tensor, has a tensor of another shape, or has a
@@ -41,17 +42,19 @@ def load_weights(model, checkpoint, skip=()):
 
     Warns:
         UserWarning: if an optional part, such as the pooler, is absent and keeps its values; if
-            a head that this package does not have is left out.
+            a head is left out. That the heads of pretraining are left out of another task, and all
+            known heads out of an encoder alone, is logged by the logger "keras_bert_suite".
     """
     skip = [skip] if isinstance(skip, str) else skip
     table = checkpoint.name_table
     weights = weights_by_path(model)
     shapes = spelled_shapes(checkpoint)
     rows = {path: table.their_name(path) for path in weights}
-    wanted = {path: row for path, row in rows.items() if not matches_any(path, skip)}
+    kept = [*skip, *new]
+    wanted = {path: row for path, row in rows.items() if not matches_any(path, kept)}
     left_alone = _absent_parts(wanted, shapes)
     wanted = {path: row for path, row in wanted.items() if path not in left_alone}
-    surplus, left_out = _sort_surplus(rows, wanted, shapes, table, skip)
+    surplus, heads = sort_surplus(checkpoint, shapes, rows, wanted, skip, new)
 
     problems = [*_find_misfits(wanted, weights, shapes), *surplus]
     problems = problems or list(_find_untied(wanted, checkpoint, shapes))
@@ -75,23 +78,9 @@ def load_weights(model, checkpoint, skip=()):
         # not every backend takes a NumPy array of bfloat16.
         dtype = np.result_type(value.dtype, np.float32)
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
-    _warn_of_partial_load(checkpoint, model, left_alone, left_out)
-
-
-def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
-    reports = []
-    if left_alone:
-        reports.append(
-            f"{checkpoint.path} has no weights for {list_names(left_alone)}. These weights keep "
-            "their values. Train them before you use their output."
-        )
-    if left_out:
-        reports.append(
-            f"{checkpoint.path} has heads that {model.name!r} does not have: "
-            f"{list_names(left_out)}. They are left out."
-        )
-    if reports:
-        warnings.warn(" ".join(reports), stacklevel=3)
+    # A pooler is new only where no output depends on it.
+    made = [p for p in rows if matches_any(p, new) and not p.startswith("pooler/")]
+    report_load(checkpoint, model, left_alone, heads, made)
 
 
 def weights_by_path(model):
@@ -219,34 +208,6 @@ def _find_misfits(wanted, weights, shapes):
         elif shapes[name][1] != wanted_shape:
             name, shape = shapes[name]
             yield f"{name}: has shape {shorten(shape)}, wanted {wanted_shape} for {path}"
-
-
-def _sort_surplus(rows, wanted, shapes, table, skip):
-    """Sorts the tensors of the file for which the model has no weight.
-
-    Returns:
-        (problems, parts): list of messages about tensors in parts that the model has; list of the
-        other parts, which are heads that neither the model nor the table has.
-    """
-    expected = {row[0] for row in rows.values() if row is not None}
-    parts = {part_of(row[0]) for row in wanted.values() if row is not None}
-    copies = {copy for copy, _ in table.copies}
-    problems, left_out = [], {}
-    for spelled, (name, shape) in shapes.items():
-        if spelled in expected or spelled in copies or matches_any(spelled, table.ignored):
-            continue
-        if matches_any(spelled, skip) or matches_any(name, skip):
-            continue
-        row = table.our_path(spelled)
-        if row is not None and is_of_head(row[0]):
-            continue
-        if part_of(spelled) in parts:
-            problems.append(
-                f"{shorten(name)}: shape {shorten(shape)}, the model has no such weight"
-            )
-        else:
-            left_out[part_of(spelled)] = None
-    return problems, list(left_out)
 
 
 def _find_untied(wanted, checkpoint, shapes):

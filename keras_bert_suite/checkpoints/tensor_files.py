@@ -200,3 +200,22 @@ class HDF5File:
                 return file[name][()]
         except _HDF5_ERRORS as error:
             raise damaged(self.path, f"{shorten(name)}: {error}") from error
+
+
+class JoinedFiles:
+    """The tensors of several files, with a prefix before the names of each.
+
+    Args:
+        files: dict of prefix -> a file as those of this module.
+    """
+
+    def __init__(self, files):
+        self._places = {
+            prefix + name: (file, name) for prefix, file in files.items() for name in file.shapes
+        }
+        self.shapes = {name: file.shapes[inner] for name, (file, inner) in self._places.items()}
+
+    def tensor(self, name):
+        """The tensor called `name`."""
+        file, inner = self._places[name]
+        return file.tensor(inner)

@@ -44,11 +44,14 @@ from keras_bert_suite.layers.poolings.learned_pooling import (
     ScalarMix,
 )
 from keras_bert_suite.layers.poolings.pooling import (
+    ConcatenatedPooling,
     FirstLastPooling,
     FirstTokenPooling,
     LastTokenPooling,
     MaxPooling,
     MeanPooling,
+    PromptlessPooling,
+    WeightedMeanPooling,
 )
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, WindowTransformer
 from keras_bert_suite.layers.transformer_block import TransformerBlock

@@ -1,5 +1,6 @@
 """The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
+import os
 from typing import Any, ClassVar, Self
 
 import keras
@@ -17,7 +18,11 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
+from keras_bert_suite.models.resized_encoder import resize_encoder
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+
+#: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
+RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 
 
 class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):
@@ -113,7 +118,8 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             skip: regular expression, or several, of whole paths of weights that keep their
                 initial values, and of whole names of tensors that are left out; see
                 `checkpoints.load_weights`.
-            **kwargs: arguments of the constructor that override the checkpoint's.
+            **kwargs: arguments of the constructor that override the checkpoint's, and those of
+                `resize`: `num_layers`, `max_sequence_length` and `hierarchical_positions`.
 
         Raises:
             ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
@@ -123,6 +129,10 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             UserWarning: if the checkpoint has a head that this package does not know, or no
                 pooler.
         """
+        sizes = {name: kwargs[name] for name in RESIZED if kwargs.get(name) is not None}
+        if load_weights and sizes:
+            kwargs = {name: value for name, value in kwargs.items() if name not in sizes}
+            return cls.from_preset(preset, skip=skip, **kwargs).resize(**sizes)
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
             if skip:
@@ -131,12 +141,47 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
                     f"got {skip!r}."
                 )
             preset = checkpoints.preset_name(preset)
+            if os.path.isfile(os.path.join(preset, "task.weights.h5")):
+                checkpoints.log_left_out(preset, ["of its task"])
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         checkpoints.check_backbone(checkpoint, cls)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)
         return backbone
+
+    def resize(
+        self,
+        num_layers: int | None = None,
+        max_sequence_length: int | None = None,
+        hierarchical_positions: bool | float = False,
+    ) -> Self:
+        """Makes a copy of this encoder with its first layers only, or with other positions.
+
+        ```python
+        small = BertBackbone.from_preset("path/to/checkpoint", num_layers=6)
+        long = small.resize(max_sequence_length=2048, hierarchical_positions=True)
+        ```
+
+        Args:
+            num_layers: int, how many layers are kept, from the first on. None keeps all.
+            max_sequence_length: int, the positions of the copy. The first rows of a table of
+                positions are kept. None keeps all.
+            hierarchical_positions: the number alpha between 0 and 1, or True for 0.4, with which
+                rows beyond a table of n rows p are made: with u_i = (p_i - alpha p_0) / (1 -
+                alpha), the row i n + j is alpha u_i + (1 - alpha) u_j. The first n rows stay.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if there are fewer layers; if more positions are wanted without
+                `hierarchical_positions`, or more than n squared; if the encoder is quantized, or is
+                an ALBERT of several groups that is to lose layers.
+
+        Source of the positions: Su, 2020 (https://kexue.fm/archives/7947), as in bert4keras.
+        """
+        return resize_encoder(self, num_layers, max_sequence_length, hierarchical_positions)
 
     def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
         """Makes a copy of this encoder with embeddings for more tokens.

@@ -9,10 +9,11 @@ class ServedVectors(ServedTask):
     """A `TextEmbedder`, with the signatures `similarity` and `rank`, and one for each prompt."""
 
     def more_signatures(self):
-        prompted = {
-            f"prompt_{name}": (functools.partial(self.answer_prompted, prompt), {"text": 1})
-            for name, prompt in self.task.prompts.items()
-        }
+        prompted = {}
+        for name, prompt in self.task.prompts.items():
+            length = self.task.count_prompt_tokens(prompt)
+            answer = functools.partial(self.answer_prompted, prompt, length)
+            prompted[f"prompt_{name}"] = (answer, {"text": 1})
         return {
             **prompted,
             "similarity": (self.compare, {"text_a": 1, "text_b": 1}),
@@ -20,16 +21,24 @@ class ServedVectors(ServedTask):
             "rank": (self.rank, {"query": 1, "candidates": 2}),
         }
 
-    def answer_prompted(self, prompt, texts):
+    def answer_prompted(self, prompt, length, texts):
         """The answers for texts with a prompt before each: dict of `embedding` float32 (B, H).
 
         Args:
             prompt: str.
+            length: int, its tokens, if the pooling leaves them out.
             texts: tuple of one string tensor (B,).
         """
         import tensorflow as tf
 
-        return self.answer_texts((tf.strings.join([prompt, *texts]),))
+        texts = (tf.strings.join([prompt, *texts]),)
+        if self.task.pools_prompts:
+            return self.answer_texts(texts)
+        self.task.pooling.constant_length = length
+        try:
+            return self.answer_texts(texts)
+        finally:
+            self.task.pooling.constant_length = None
 
     def compare(self, texts):
         """Compares pairs of texts.

@@ -34,6 +34,8 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     """
     config = task.get_config()
     settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}
+    if not getattr(task, "pools_prompts", True):
+        settings.pop("prompts", None)  # The model's inputs do not say which tokens are of a prompt.
     settings |= _describe_parts(task)
     labels = {"labels": list(task.label_names)} if hasattr(task, "label_names") else {}
     return {

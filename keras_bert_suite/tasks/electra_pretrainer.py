@@ -1,5 +1,6 @@
 """ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -138,6 +139,11 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         # A checkpoint holds a discriminator or a generator, and this is its discriminator.
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        warnings.warn(
+            f"{checkpoint.path} holds one encoder, which is the discriminator here. The generator "
+            "is new. Train it before you use its guesses.",
+            stacklevel=4,
+        )
         return arguments, ["generator/.*", "masked_lm/.*", *new_parts]
 
     @property

@@ -1,5 +1,6 @@
 """Encodes texts as vectors, so that similar texts have similar vectors."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,12 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
+from keras_bert_suite.layers.poolings.pooling import (
+    PromptlessPooling,
+    get_pooling,
+    name_pooling,
+    name_poolings,
+)
 from keras_bert_suite.tasks.answers.rows import VectorAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.task import Task
@@ -56,8 +62,11 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
         pooling: "mean" over the tokens, "cls" for the summary token, "last" for the last token,
-            "max", "first_last_average" for the mean of the first and the last layer; or a layer, as
-            for `TextClassifier`.
+            "max", "weighted_mean" with more weight for later tokens, "first_last_average" for the
+            mean of the first and the last layer; a list of several, whose vectors are concatenated;
+            or a layer, as for `TextClassifier`.
+        dense_layers: list of `keras.layers.Dense`, or their configurations, that the pooled vector
+            goes through. A reason is another width, as in distiluse.
         normalize: bool, whether the vectors have the length 1.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
@@ -91,7 +100,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self,
         backbone: keras_hub.models.Backbone,
         *,
-        pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
+        pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer = "mean",
+        dense_layers: Sequence[Mapping[str, Any] | keras.layers.Layer] = (),
         normalize: bool = True,
         preprocessor: keras.layers.Layer | None = None,
         input_names: str | Sequence[str] | None = None,
@@ -107,6 +117,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.pooling = get_pooling(
             pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
         )
+        self.dense_layers = [
+            keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer
+            for layer in dense_layers
+        ]
         # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
         # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.
         scale = scale_to_unit_length if normalize else None
@@ -115,6 +129,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # === Functional Model ===
         inputs = backbone.input
         pooled, self.unused_paths = pool_hidden_states(backbone, self.pooling)
+        for layer in self.dense_layers:
+            pooled = layer(pooled)
         outputs = self.vectors(pooled)
 
         # === Data and Answers ===
@@ -132,6 +148,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        if not arguments.pop("include_prompt", True):
+            arguments["pooling"] = PromptlessPooling(arguments["pooling"], name="pooling")
         return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
 
     def compile(
@@ -206,9 +224,27 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         Raises:
             ValueError: if there is no such prompt, or `x` holds no texts in memory.
         """
-        if prompt is not None:
-            x = add_prompt(self.prompts, prompt, x)
-        return super().predict(x, batch_size, steps, **kwargs)
+        texts = x if prompt is None else add_prompt(self.prompts, prompt, x)
+        with self._leave_out(prompt):
+            return super().predict(texts, batch_size, steps, **kwargs)
+
+    def _leave_out(self, prompt):
+        """A block in which a `PromptlessPooling` leaves a named prompt out, or None."""
+        if self.pools_prompts:
+            return contextlib.nullcontext()
+        length = 0 if prompt is None else self.count_prompt_tokens(self.prompts[prompt])
+        return self.pooling.leave_out(length)
+
+    @property
+    def pools_prompts(self) -> bool:
+        """Whether the tokens of a prompt are pooled, and not only read."""
+        return not isinstance(self.pooling, PromptlessPooling)
+
+    def count_prompt_tokens(self, prompt: str) -> int:
+        """The tokens of a row before its text, where the text begins with a prompt."""
+        mask = self.preprocessor([prompt])["padding_mask"]
+        # Without the token that ends a text, which follows the prompt only here.
+        return int(ops.sum(ops.cast(mask, "int32"))) - 1
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""
@@ -230,10 +266,16 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         """The name of the pooling, or None for a layer of the user."""
         return name_pooling(self.pooling)
 
+    @property
+    def pooling_names(self) -> list[str | None]:
+        """The names of the poolings that are concatenated; None for a layer of the user."""
+        return name_poolings(self.pooling)
+
     def get_config(self) -> Config:
         return {
             **super().get_config(),
             "pooling": keras.layers.serialize(self.pooling),
+            "dense_layers": [keras.layers.serialize(layer) for layer in self.dense_layers],
             "normalize": self.normalize,
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),

@@ -104,8 +104,8 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
     [
         (
             "modules.json",
-            lambda modules: [*modules, {**modules[1], "idx": 3, "type": "a.models.Dense"}],
-            "modules Transformer, Pooling, Normalize, Dense, wanted Transformer, Pooling",
+            lambda modules: [*modules, {**modules[1], "idx": 3, "type": "a.models.LayerNorm"}],
+            "modules Transformer, Pooling, Normalize, LayerNorm, wanted Transformer, Pooling",
         ),
         (
             "modules.json",
@@ -115,13 +115,18 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
         ("modules.json", lambda modules: {}, "must hold a JSON array, got dict"),
         (
             "1_Pooling/config.json",
-            lambda config: {**config, "pooling_mode_cls_token": True},
-            r"asks for the pooling cls \+ mean, wanted one of mean, cls, max, lasttoken",
+            lambda config: {**config, "pooling_mode_mean_sqrt_len_tokens": True},
+            r"asks for the pooling mean \+ mean_sqrt_len_tokens, wanted cls, max, mean, weightedm",
         ),
         (
             "1_Pooling/config.json",
-            lambda config: {"embedding_dimension": 16, "pooling_mode": "weightedmean"},
-            "asks for the pooling weightedmean",
+            lambda config: {"embedding_dimension": 16, "pooling_mode": "median"},
+            "asks for the pooling median",
+        ),
+        (
+            "1_Pooling/config.json",
+            lambda config: {**config, "include_prompt": "no"},
+            "'include_prompt' .* must be true or false, got 'no'",
         ),
         (
             "config_sentence_transformers.json",

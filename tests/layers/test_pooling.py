@@ -6,8 +6,10 @@ from peer_weights import to_numpy
 from keras_bert_suite.layers.poolings.pooling import (
     POOLINGS,
     FirstLastPooling,
+    PromptlessPooling,
     get_pooling,
     name_pooling,
+    name_poolings,
 )
 
 STATES = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype("float32")
@@ -17,7 +19,9 @@ MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")
 def pool(name, states, mask, dtype=None):
     layer = get_pooling(name, dtype=dtype)
     first, last = states
-    return to_numpy(layer([last, first, last, last] if name.startswith("first") else last, mask))
+    return to_numpy(
+        layer([last, first, last, last] if name == "first_last_average" else last, mask)
+    )
 
 
 @pytest.mark.every_backend
@@ -31,6 +35,7 @@ def test_only_tokens_count(name):
         "cls": lambda row, n: last[row, 0],
         "last": lambda row, n: last[row, n - 1],
         "max": lambda row, n: last[row, :n].max(axis=0),
+        "weighted_mean": lambda row, n: np.average(last[row, :n], axis=0, weights=range(1, n + 1)),
         "first_last_average": lambda row, n: (first[row, :n] + last[row, :n]).mean(axis=0) / 2,
     }[name]
     for row, number in enumerate([3, 1]):
@@ -52,6 +57,36 @@ def test_a_pooling_is_a_name_a_layer_or_its_configuration():
     assert type(copy) is FirstLastPooling and copy.name == "pooling"
     assert name_pooling(keras.layers.GlobalMaxPooling1D()) is None
     with pytest.raises(
-        ValueError, match="pooling must be one of mean, cls, last, max, .* got 'avg'"
+        ValueError, match="must be one or several of mean, cls, last, max, .* got 'avg'"
     ):
         get_pooling("avg")
+
+
+@pytest.mark.every_backend
+def test_several_poolings_are_concatenated():
+    layer = get_pooling(["max", "cls", "weighted_mean"], name="pooling")
+    copy = get_pooling(keras.layers.serialize(layer))
+    wanted = np.concatenate(
+        [pool(name, STATES, MASK) for name in ("max", "cls", "weighted_mean")], axis=1
+    )
+    for pooling in (layer, copy):
+        np.testing.assert_allclose(to_numpy(pooling(STATES[1], MASK)), wanted, atol=1e-6)
+        assert name_poolings(pooling) == ["max", "cls", "weighted_mean"]
+    assert name_poolings(get_pooling(["cls", "max"], "last")) == ["last", "max"]
+    for wrong in (["mean", "first_last_average"], ["sum"], []):
+        with pytest.raises(ValueError, match="last layer are concatenated: mean, cls, last, max"):
+            get_pooling(wrong)
+
+
+@pytest.mark.every_backend
+def test_a_prompt_is_read_and_not_pooled():
+    layer = PromptlessPooling(["mean", "max"])
+    states = keras.ops.convert_to_tensor(STATES[1])
+    np.testing.assert_array_equal(
+        to_numpy(layer(states, MASK)), pool(["mean", "max"], STATES, MASK)
+    )
+    layer.prompt_length.assign(2)
+    got, rest = to_numpy(layer(states, MASK))[0], STATES[1, 0, 2:3]
+    np.testing.assert_allclose(got, np.concatenate([rest[0], rest[0]]), atol=1e-6)
+    again = PromptlessPooling.from_config(layer.get_config())
+    assert name_poolings(again) == ["mean", "max"]

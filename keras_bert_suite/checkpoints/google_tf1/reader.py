@@ -1,7 +1,14 @@
-"""Reads checkpoints of the original google-research/bert and google-research/albert."""
+"""Reads checkpoints of google-research/bert, albert and electra, and of others in their format."""
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
-from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE, GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.related_models import (
+    NAMED_MODELS,
+    find_model,
+    more_arguments,
+)
+from keras_bert_suite.checkpoints.google_tf1.released_models import (
+    GELU_APPROXIMATE,
+)
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
@@ -13,7 +20,7 @@ LAYER_NORM_EPSILON = 1e-12
 
 
 class GoogleCheckpoint(Checkpoint):
-    """A bert_config.json or albert_config.json, and a TensorFlow 1 checkpoint beside it.
+    """A bert_config.json, albert_config.json or electra_config.json, and a TensorFlow 1 checkpoint.
 
     Args:
         prefix: `pathlib.Path` of the checkpoint's files, such as
@@ -23,17 +30,20 @@ class GoogleCheckpoint(Checkpoint):
 
     Raises:
         FileNotFoundError: if the configuration or a part of the checkpoint is missing.
-        ValueError: if the configuration does not describe a BERT or an ALBERT, or the files are
+        ValueError: if the configuration does not describe a model that is known, or the files are
             damaged.
     """
 
     def __init__(self, prefix):
         self.path = prefix
-        self._model, config = _find_config(prefix)
-        self.model_type, self.name_table = self._model.kind, self._model.names
-        self.backbone_config = _read_config(ConfigValues(config), self._model)
+        model, path = _find_config(prefix)
+        config = ConfigValues(path)
         self._tensors = TensorBundle(prefix)
-        shape = self._tensors.shapes.get("output_weights", ())
+        shapes = self._tensors.shapes
+        self._model = model = find_model(model, config, shapes)
+        self.model_type, self.name_table = model.kind, model.names
+        self.backbone_config = {**_read_config(config, model), **more_arguments(model, shapes)}
+        shape = shapes.get("output_weights", ())
         if len(shape) == 2 and shape[0] > 1:  # One output is a regression.
             self.heads = {"classifier": {"label_names": [str(i) for i in range(shape[0])]}}
 
@@ -50,13 +60,13 @@ def _find_config(prefix):
     """(`GoogleModel`, path of its configuration). The file may have more in its name."""
     found = [
         (model, path)
-        for model in GOOGLE_MODELS.values()
+        for model in NAMED_MODELS
         for path in sorted(prefix.parent.glob(f"{model.config}*.json"))
     ]
     found = [(model, path) for model, path in found if path.stem == model.config] or found
     if len(found) == 1:
         return found[0]
-    wanted = [f"{model.config}.json" for model in GOOGLE_MODELS.values()]
+    wanted = [f"{model.config}.json" for model in NAMED_MODELS]
     if found:
         raise ValueError(
             f"{prefix.parent} has {list_names(path.name for _, path in found)}. Rename the file "
@@ -75,6 +85,7 @@ def _read_config(config, model):
     for field in model.fields:
         if field.kind == "width" and kwargs[field.argument] == kwargs["hidden_dim"]:
             del kwargs[field.argument]
-    if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
-        kwargs["activation"] = "gelu_erf"
+    if config.get("hidden_act") == "gelu":
+        is_exact = config.get(GELU_APPROXIMATE) is False
+        kwargs["activation"] = "gelu_erf" if is_exact else model.gelu
     return kwargs

@@ -36,6 +36,7 @@ class GoogleModel:
         names: `NameTable`.
         dials: as `config_fields.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
+        gelu: str, the function that its code calls "gelu".
     """
 
     kind: ModelType
@@ -45,6 +46,7 @@ class GoogleModel:
     names: NameTable
     dials: tuple
     read_tokenizer: Callable
+    gelu: str = "gelu_tanh"
 
 
 GOOGLE = Spelling("/kernel", "/bias", "/gamma", "/beta", "")
@@ -74,29 +76,27 @@ _ROWS = (
     ),
 )
 
-_OPTIMIZER_STATES = (
+#: The names of variables that only a training needs.
+OPTIMIZER_STATES = (
     r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
     r"global_step|beta[12]_power|loss_scale|good_steps",
 )
 
+#: The layers of a transformer layer of BERT, in the order of `name_table.BLOCK`.
+BLOCK = (
+    "attention/self/query",
+    "attention/self/key",
+    "attention/self/value",
+    "attention/output/dense",
+    "attention/output/LayerNorm",
+    "intermediate/dense",
+    "output/dense",
+    "output/LayerNorm",
+)
+
 GOOGLE_TF1 = NameTable(
-    rows=(
-        *_ROWS,
-        *GOOGLE.block(
-            "bert/encoder/layer_{i}/",
-            (
-                "attention/self/query",
-                "attention/self/key",
-                "attention/self/value",
-                "attention/output/dense",
-                "attention/output/LayerNorm",
-                "intermediate/dense",
-                "output/dense",
-                "output/LayerNorm",
-            ),
-        ),
-    ),
-    ignored=_OPTIMIZER_STATES,
+    rows=(*_ROWS, *GOOGLE.block("bert/encoder/layer_{i}/", BLOCK)),
+    ignored=OPTIMIZER_STATES,
 )
 
 GOOGLE_TF1_ALBERT = NameTable(
@@ -120,7 +120,7 @@ GOOGLE_TF1_ALBERT = NameTable(
     ),
     # The modules of TensorFlow Hub put a prefix before all names.
     aliases=(("^module/", ""),),
-    ignored=_OPTIMIZER_STATES,
+    ignored=OPTIMIZER_STATES,
 )
 
 #: The models by the names of the classes of our backbones.

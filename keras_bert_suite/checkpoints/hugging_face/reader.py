@@ -4,13 +4,19 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_dense
 from keras_bert_suite.checkpoints.hugging_face.wrapped_names import unwrap_names
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import DIALS, read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
-from keras_bert_suite.checkpoints.model_types.name_table import part_of
+from keras_bert_suite.checkpoints.model_types.name_table import PYTORCH, part_of
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, find_type
-from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
+from keras_bert_suite.checkpoints.tensor_files import (
+    JoinedFiles,
+    SafetensorsFile,
+    ShardedFiles,
+    TorchFile,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory
 
@@ -22,6 +28,9 @@ WEIGHT_FILES = (
     ("pytorch_model.bin", TorchFile),
     ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
 )
+
+#: The layers behind the pooling of sentence-transformers.
+DENSE = PYTORCH.rows(("dense_{i}", "dense_{i}.linear"))
 
 #: The layer that heads of many classes of transformers have. Only the class says what it is for.
 ANY_HEAD = "classifier"
@@ -44,6 +53,7 @@ class HuggingFaceCheckpoint(Checkpoint):
     def __init__(self, path):
         self.path = path
         self.has_modules = (path / "modules.json").is_file()
+        dense = find_dense(path) if self.has_modules else []
         config = ConfigValues(find_config(path))
         self.decoder_start_token_id = config.get("decoder_start_token_id")
         self.model_type = kind = find_type(config)
@@ -60,6 +70,10 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.name_table = kind.classifier_names if name in shapes else kind.names
         self.heads = self._read_heads(config, shapes)
         self.name_table = _without_heads(self.name_table, self.heads, shapes)
+        if dense:
+            files = {f"dense_{i}.": _open_weights(folder) for i, folder in enumerate(dense)}
+            self._tensors = JoinedFiles({"": self._tensors, **files})
+            self.name_table = replace(self.name_table, rows=(*self.name_table.rows, *DENSE))
         self.sequence_length = self._read_sequence_length()
         self.tokenizer_class, self._read_tokenizer = kind.find_tokenizer(path)
 

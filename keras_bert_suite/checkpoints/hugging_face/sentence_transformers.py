@@ -1,29 +1,33 @@
-"""Reads the modules of a directory of sentence-transformers, and writes an embedder as one."""
+"""Reads the modules of a directory of sentence-transformers."""
 
 from pathlib import PurePosixPath
 
 import keras
 
-from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
-from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.files.messages import list_names, reading
 
-#: The poolings that sentence-transformers has, too: our name -> its name.
-POOLINGS = {"mean": "mean", "cls": "cls", "max": "max", "last": "lasttoken"}
-
-#: The flags by which every version of sentence-transformers knows a pooling -> its name.
-_FLAGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+#: The poolings that sentence-transformers has, too, in the order in which it concatenates them: our
+#: name -> (its name, the flag by which every version knows it).
+POOLINGS = {
+    "cls": ("cls", "pooling_mode_cls_token"),
+    "max": ("max", "pooling_mode_max_tokens"),
+    "mean": ("mean", "pooling_mode_mean_tokens"),
+    "weighted_mean": ("weightedmean", "pooling_mode_weightedmean_tokens"),
+    "last": ("lasttoken", "pooling_mode_lasttoken"),
 }
-_LATER_FLAGS = {
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
+
+#: A pooling that we do not have. Its direction is that of the mean.
+SQUARE_ROOT = ("mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens")
+
+#: The activations of a Dense module, by the last part of its name -> Keras' name.
+ACTIVATIONS = {
+    "Identity": "linear",
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "Sigmoid": "sigmoid",
+    "SiLU": "silu",
 }
 
 
@@ -34,8 +38,9 @@ def embedder_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict of `pooling`, `normalize` and, if there are any, `prompts`. It is empty if the
-        checkpoint is not one of sentence-transformers.
+        dict of `pooling`, `normalize` and, if there are any, `prompts` and `dense_layers`, and
+        `include_prompt` if a pooling leaves prompts out. It is empty if the checkpoint is not one
+        of sentence-transformers.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
@@ -44,19 +49,26 @@ def embedder_arguments(checkpoint):
     if not checkpoint.has_modules:
         return {}
     modules = _read_modules(directory)
-    kinds = [kind for kind, _ in modules]
-    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+    kinds, dense = [kind for kind, _ in modules], find_dense(directory)
+    wanted = ["Transformer", "Pooling", *["Dense"] * len(dense)]
+    if kinds not in (wanted, [*wanted, "Normalize"]):
         raise ValueError(
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
-            "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
+            "Pooling, and perhaps Dense and Normalize. Build a TextEmbedder on the encoder alone."
         )
     prompts = _read_prompts(directory)
     _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
-        "pooling": _read_pooling(modules[1][1] / "config.json"),
+        **_read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
         **({"prompts": prompts} if prompts else {}),
+        **({"dense_layers": list(map(_read_dense, range(len(dense)), dense))} if dense else {}),
     }
+
+
+def find_dense(directory):
+    """list of `pathlib.Path`, the folders of the Dense modules. Raises: as `_read_modules`."""
+    return [folder for kind, folder in _read_modules(directory) if kind == "Dense"]
 
 
 def _read_modules(directory):
@@ -84,18 +96,43 @@ def _is_inside(path):
 
 
 def _read_pooling(path):
-    config = read_json(path)
-    modes, flags = config.get("pooling_mode"), {**_FLAGS, **_LATER_FLAGS}
+    """The arguments of a `TextEmbedder` that the config.json of a Pooling names."""
+    config, known = ConfigValues(path), (*POOLINGS.values(), SQUARE_ROOT)
+    modes = config.get("pooling_mode")
     if modes is None:
-        modes = [name for flag, name in flags.items() if config.get(flag)] or ["mean"]
+        modes = [name for name, flag in known if config.get(flag)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
-    ours = {theirs: name for name, theirs in POOLINGS.items()}
-    if len(modes) != 1 or modes[0] not in ours:
+    ours = [name for name, (theirs, _) in POOLINGS.items() if theirs in modes]
+    if len(ours) != len(modes):
         raise ValueError(
-            f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted one of "
-            f"{', '.join(ours)}. Pass a layer of your own as `pooling` to a TextEmbedder."
+            f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted "
+            f"{', '.join(theirs for theirs, _ in POOLINGS.values())}. Pass a layer of your own as "
+            "`pooling` to a TextEmbedder."
         )
-    return ours[modes[0]]
+    include_prompt = config.read("flag", "include_prompt", True)
+    return {
+        "pooling": ours if len(ours) > 1 else ours[0],
+        **({} if include_prompt else {"include_prompt": False}),
+    }
+
+
+def _read_dense(number, folder):
+    """The layer of a Dense module. `HuggingFaceCheckpoint` has its weights under this name."""
+    config = ConfigValues(folder / "config.json")
+    config.check_dials((("module_input_name", ("sentence_embedding",)),))
+    config.check_dials((("module_output_name", ("sentence_embedding",)),))
+    activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+    if activation not in ACTIVATIONS:
+        raise ValueError(
+            f"'activation_function' in {config.path} is {activation}, wanted "
+            f"{', '.join(ACTIVATIONS)}. Build a TextEmbedder on the encoder alone."
+        )
+    return keras.layers.Dense(
+        config.read("size", "out_features"),
+        activation=ACTIVATIONS[activation],
+        use_bias=config.read("flag", "bias", True),
+        name=f"dense_{number}",
+    )
 
 
 def _read_prompts(directory):
@@ -127,86 +164,4 @@ def _check_case(checkpoint, path):
         raise ValueError(
             f"{path} has texts lowercased before a tokenizer that keeps case, which a TextEmbedder "
             "does not do. Set 'do_lower_case' to false, and lowercase your texts."
-        )
-
-
-def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
-    """Writes a directory that sentence-transformers opens, with the same vectors.
-
-    The directory holds the encoder as `save_hugging_face` writes it, modules.json,
-    sentence_bert_config.json, config_sentence_transformers.json and the folder of the pooling. If
-    there is an error, no directory is written.
-
-    Args:
-        embedder: `TextEmbedder` on a `BertBackbone` or `RobertaBackbone`, with a `SegmentPacker`.
-        path: str or path of the directory, which must not exist.
-
-    Raises:
-        FileExistsError: if `path` exists.
-        OSError: if the disk is full.
-        ValueError: if the format cannot hold the embedder, its pooling or its preprocessor.
-    """
-    packer, pooling = embedder.preprocessor, embedder.pooling_name
-    if pooling not in POOLINGS:
-        raise ValueError(
-            f"sentence-transformers has no module for {type(embedder.pooling).__name__}, wanted "
-            f"one of the poolings {', '.join(POOLINGS)}. Use `save` or `save_to_preset`."
-        )
-    truncation = getattr(packer, "truncation", None)
-    if truncation is None:
-        raise ValueError(
-            "A directory of sentence-transformers holds a tokenizer, got an embedder with the "
-            f"preprocessor {type(packer).__name__}. Set `preprocessor` to a SegmentPacker."
-        )
-    if truncation in ("tail", "head_tail"):
-        raise ValueError(
-            "sentence-transformers keeps the beginning of a long text, got a SegmentPacker with "
-            f"truncation={truncation!r}. Use `save` or `save_to_preset`, or train with "
-            "truncation='head'."
-        )
-    width = embedder.backbone.hidden_dim
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    if embedder.normalize:
-        modules.append(("2_Normalize", "Normalize"))
-    with atomic_directory(path) as directory:
-        encoder = directory / "encoder"
-        length = packer.sequence_length
-        save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
-        for file in encoder.iterdir():
-            file.rename(directory / file.name)
-        encoder.rmdir()
-        for folder, _ in modules[1:]:
-            (directory / folder).mkdir()
-        write_json(
-            directory / "modules.json",
-            [
-                {
-                    "idx": number,
-                    "name": str(number),
-                    "path": folder,
-                    "type": f"sentence_transformers.models.{kind}",
-                }
-                for number, (folder, kind) in enumerate(modules)
-            ],
-        )
-        write_json(
-            directory / "sentence_bert_config.json",
-            {"max_seq_length": packer.sequence_length, "do_lower_case": False},
-        )
-        write_json(
-            directory / "config_sentence_transformers.json",
-            {
-                "prompts": dict(embedder.prompts),
-                "default_prompt_name": None,
-                "similarity_fn_name": "cosine",
-            },
-        )
-        write_json(
-            directory / "1_Pooling" / "config.json",
-            {
-                "word_embedding_dimension": width,
-                **{flag: name == POOLINGS[pooling] for flag, name in _FLAGS.items()},
-                # Versions before 2.3 do not know this flag.
-                **({"pooling_mode_lasttoken": True} if pooling == "last" else {}),
-            },
         )

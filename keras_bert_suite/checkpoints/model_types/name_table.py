@@ -47,6 +47,7 @@ class NameTable:
     aliases: tuple = ()
     ignored: tuple = ()
     copies: tuple = ()
+    others: tuple = ()
 
     def their_name(self, path):
         """Their (name, transform) for our weight at `path`, or None if it has no row."""

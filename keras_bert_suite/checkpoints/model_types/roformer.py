@@ -32,6 +32,12 @@ def read_roformer_tokenizer(directory):
     """
     classes = (*BERT_CLASSES, "RoFormerTokenizerFast", "RoFormerTokenizer")
     arguments = read_hugging_face_tokenizer(directory, classes)
+    warn_of_words(directory, arguments)
+    return arguments
+
+
+def warn_of_words(directory, arguments):
+    """Warns if the vocabulary in the arguments of a `WordPieceTokenizer` has Chinese words."""
     vocabulary = arguments["vocabulary"]
     tokens = read_lines(vocabulary) if isinstance(vocabulary, str) else vocabulary
     words = [token for token in tokens if _is_chinese_word(token)]
@@ -41,9 +47,8 @@ def read_roformer_tokenizer(directory):
             f"{list_names(words[:3])}. The WordPieceTokenizer splits Chinese text into characters, "
             "so transformers gives other token ids. For its ids, pass packed arrays of its "
             "RoFormerTokenizer.",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return arguments
 
 
 def warn_of_version_two(backbone):

@@ -1,7 +1,9 @@
 """Layers that turn the hidden states of a text into one vector."""
 
+import contextlib
 import inspect
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -32,11 +34,26 @@ class MeanPooling(VectorPooling):
         Returns:
             float (B, H). The sum is computed in float32.
         """
-        weights = ops.cast(ops.cast(padding_mask, "bool"), "float32")
+        weights = self.weigh(ops.cast(ops.cast(padding_mask, "bool"), "float32"))
         total = ops.sum(ops.cast(sequence_output, "float32") * weights[:, :, None], axis=1)
         # A row without a token has the vector 0.
         number = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
         return ops.cast(total / number, self.compute_dtype)
+
+    def weigh(self, mask: Tensor) -> Tensor:
+        """float32 (B, L), the weights of the tokens, from the mask float32 (B, L)."""
+        return mask
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class WeightedMeanPooling(MeanPooling):
+    """A mean of the hidden states of the tokens in which the token at place i has the weight i + 1.
+
+    Source: Muennighoff, 2022, SGPT (https://arxiv.org/abs/2202.08904), section 3.1.
+    """
+
+    def weigh(self, mask: Tensor) -> Tensor:
+        return ops.cumsum(ops.ones_like(mask), axis=1) * mask
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -99,12 +116,102 @@ class FirstLastPooling(MeanPooling):
         return (hidden_states_shape[0][0], hidden_states_shape[0][-1])
 
 
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ConcatenatedPooling(ConfiguredLayer):
+    """The vectors of several poolings, one after the other.
+
+    Args:
+        poolings: list of names in `POOLINGS`, of poolings of the last layer's hidden states.
+    """
+
+    def __init__(self, poolings: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        wrong = [name for name in poolings if name not in POOLINGS or name == "first_last_average"]
+        if wrong or not poolings:
+            raise ValueError(
+                "Poolings of the last layer are concatenated: "
+                f"{', '.join(name for name in POOLINGS if name != 'first_last_average')}; got "
+                f"{list(poolings)!r}."
+            )
+        self.poolings: list[str | None] = [*poolings]
+        self.parts: list[VectorPooling] = [
+            POOLINGS[name](dtype=self.dtype_policy) for name in poolings
+        ]
+
+    def build(self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None) -> None:
+        for part in self.parts:
+            part.build(sequence_output_shape)
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states, float (B, L, H) with the mask (B, L), to float (B, P H)."""
+        return ops.concatenate(
+            [part(sequence_output, padding_mask) for part in self.parts], axis=-1
+        )
+
+    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
+        return (sequence_output_shape[0], len(self.poolings) * sequence_output_shape[-1])
+
+
+#: The block in which a `PromptlessPooling` leaves a prompt out.
+_ONE_PROMPT = threading.RLock()
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class PromptlessPooling(ConfiguredLayer):
+    """A pooling without the tokens of a prompt, which are read and not pooled.
+
+    `TextEmbedder.predict(texts, prompt=name)` sets their number for the time of its call, and other
+    threads wait. In a graph of a SavedModel it is a constant, `constant_length`.
+
+    Args:
+        pooling: as for `get_pooling`: the pooling of the other tokens.
+
+    Source: `include_prompt` of the Pooling of sentence-transformers, as Su et al., 2022, INSTRUCTOR
+    (https://arxiv.org/abs/2212.09741) pool.
+    """
+
+    def __init__(self, pooling: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pooling = get_pooling(pooling, dtype=self.dtype_policy.name)
+        self.takes_hidden_states = getattr(self.pooling, "takes_hidden_states", False)
+        self.constant_length: int | None = None
+
+    def build(self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None) -> None:
+        self.pooling.build(sequence_output_shape)
+        self.prompt_length = self.add_weight(
+            shape=(), dtype="int32", initializer="zeros", trainable=False, name="prompt_length"
+        )
+
+    @contextlib.contextmanager
+    def leave_out(self, length: int) -> Iterator[None]:
+        """Leaves out the first `length` tokens of each row within a block."""
+        with _ONE_PROMPT:
+            self.prompt_length.assign(length)
+            try:
+                yield
+            finally:
+                self.prompt_length.assign(0)
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states. Arguments and result are those of the pooling."""
+        length = self.prompt_length if self.constant_length is None else self.constant_length
+        is_text = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1) > length
+        mask = ops.logical_and(ops.cast(padding_mask, "bool"), is_text)
+        return self.pooling(sequence_output, ops.cast(mask, "int32"))
+
+    def compute_output_shape(
+        self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None
+    ) -> Shape:
+        return self.pooling.compute_output_shape(sequence_output_shape, padding_mask_shape)
+
+
 #: The names of pooling layers, and their classes.
 POOLINGS = {
     "mean": MeanPooling,
     "cls": FirstTokenPooling,
     "last": LastTokenPooling,
     "max": MaxPooling,
+    "weighted_mean": WeightedMeanPooling,
     "first_last_average": FirstLastPooling,
 }
 
@@ -113,14 +220,15 @@ SUMMARY_POOLINGS = {"first": FirstTokenPooling, "last": LastTokenPooling}
 
 
 def get_pooling(
-    pooling: str | Mapping[str, Any] | keras.layers.Layer,
+    pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer,
     summary_place: str = "first",
     **kwargs: Any,
 ) -> keras.layers.Layer:
     """The pooling layer of an argument `pooling`.
 
     Args:
-        pooling: a name in `POOLINGS`, a layer, or the configuration of a layer.
+        pooling: a name in `POOLINGS`, several names to concatenate the poolings, a layer, or the
+            configuration of a layer.
         summary_place: "first" or "last", the token that "cls" pools.
         **kwargs: `dtype` and `name` of a layer that is given by its name.
 
@@ -131,13 +239,17 @@ def get_pooling(
         return SUMMARY_POOLINGS[summary_place](**kwargs)
     if isinstance(pooling, str) and pooling in POOLINGS:
         return POOLINGS[pooling](**kwargs)
+    if isinstance(pooling, list | tuple):
+        is_last = summary_place == "last"
+        names = ["last" if is_last and name == "cls" else name for name in pooling]
+        return ConcatenatedPooling(names, **kwargs)
     if isinstance(pooling, Mapping):
         return keras.layers.deserialize(dict(pooling))
     if isinstance(pooling, keras.layers.Layer):
         return pooling
     raise ValueError(
-        f"pooling must be one of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. The layer is "
-        "called with the sequence output (B, L, H) and the padding mask (B, L)."
+        f"pooling must be one or several of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. A "
+        "layer is called with the sequence output (B, L, H) and the padding mask (B, L)."
     )
 
 
@@ -171,3 +283,9 @@ def call_pooling(pooling: keras.layers.Layer, states: Any, padding_mask: Tensor)
 def name_pooling(layer: keras.layers.Layer) -> str | None:
     """The name of a pooling layer in `POOLINGS`, or None."""
     return next((name for name, kind in POOLINGS.items() if type(layer) is kind), None)
+
+
+def name_poolings(layer: keras.layers.Layer) -> list[str | None]:
+    """The names of the poolings whose vectors a layer concatenates; None for another layer."""
+    layer = layer.pooling if isinstance(layer, PromptlessPooling) else layer
+    return layer.poolings if isinstance(layer, ConcatenatedPooling) else [name_pooling(layer)]

@@ -9,6 +9,7 @@ import keras_hub
 from keras_hub.src.utils.preset_utils import (
     PREPROCESSOR_CONFIG_FILE,
     TASK_CONFIG_FILE,
+    TASK_WEIGHTS_FILE,
     TOKENIZER_CONFIG_FILE,
     check_config_class,
     check_file_exists,
@@ -16,6 +17,7 @@ from keras_hub.src.utils.preset_utils import (
     load_json,
 )
 
+from keras_bert_suite import checkpoints
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -41,14 +43,41 @@ def load_task(cls, preset, load_weights, dtype, arguments):
     is_new = not holds_task(preset, cls.preset_classes())
     if is_new:
         choose_global_tokens(task)
-    has_head = len(task.weights) > len(task.backbone.weights)
-    if is_new and has_head and not cls.has_new_head(arguments):
-        warnings.warn(
-            f"{preset} holds a backbone, but no {cls.__name__}. The layers on top of the backbone "
-            "are new. Train them before you use their output.",
-            stacklevel=3,
-        )
+    _report_heads(preset, task, is_new, cls.has_new_head(arguments))
     return task
+
+
+def _report_heads(preset, task, is_new, is_asked):
+    """Says which heads of a preset a task does not have, and that heads of the task are new.
+
+    Args:
+        preset: as for `load_task`.
+        task: the task that was opened.
+        is_new: bool, whether the preset holds another task, or none.
+        is_asked: bool, whether the user asked for a new head.
+    """
+    name, config = None, {}
+    if check_file_exists(preset, TASK_WEIGHTS_FILE):
+        with _reading(preset):
+            saved = load_json(preset, TASK_CONFIG_FILE)
+            name, config = saved["class_name"], saved["config"]
+    if not is_new:  # A `MaskedLM` of a `Pretrainer` has the most of its heads.
+        others = ("next_sentence", "span_boundary")
+        checkpoints.log_left_out(
+            preset, [other for other in others if config.get(other) and not hasattr(task, other)]
+        )
+        return
+    has_head = len(task.weights) > len(task.backbone.weights)
+    is_pretrained = name is not None and name.endswith(("Pretrainer", "MaskedLM"))
+    reports = [f"{preset} holds a backbone, but no {type(task).__name__}."]
+    if name and not is_pretrained:
+        reports.append(f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out.")
+    if has_head and not (is_asked and len(reports) == 1):
+        reports.append("The layers on top of the backbone are new. Train them before use.")
+    if len(reports) > 1:
+        warnings.warn(" ".join(reports), stacklevel=4)
+    elif is_pretrained:
+        checkpoints.log_left_out(preset, [f"of its {name}"])
 
 
 def load_preprocessor(preset, sequence_length, lowercase):

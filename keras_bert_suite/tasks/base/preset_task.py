@@ -12,6 +12,7 @@ from keras_bert_suite.argument_checks import (
     list_arguments,
 )
 from keras_bert_suite.models import BACKBONES
+from keras_bert_suite.models.text_encoder import RESIZED, TextEncoder
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.keras_presets import (
     choose_global_tokens,
@@ -71,6 +72,9 @@ class PresetTask(SavedTask):
         dtype: Dtype | None = None,
         skip: Patterns = (),
         backbone_activation: str | None = None,
+        num_layers: int | None = None,
+        max_sequence_length: int | None = None,
+        hierarchical_positions: bool | float = False,
         **kwargs: Any,
     ) -> Self:
         """Builds the task from a checkpoint.
@@ -92,6 +96,8 @@ class PresetTask(SavedTask):
             backbone_activation: str, replaces the activation function of a checkpoint of another
                 library, as `activation` of a backbone. bert4keras writes Google's format with
                 "gelu" and means "gelu_erf", where Google means "gelu_tanh".
+            num_layers, max_sequence_length, hierarchical_positions: as for `TextEncoder.resize`:
+                the first layers only, and another number of positions.
             **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
                 vocabulary.
 
@@ -113,8 +119,11 @@ class PresetTask(SavedTask):
             f"{cls.__name__}.from_preset",
             kwargs,
             [*known, *FURTHER_ARGUMENTS],
-            similar=["sequence_length", "lowercase", "skip", "backbone_activation"],
+            similar=["sequence_length", "lowercase", "skip", "backbone_activation", *RESIZED],
         )
+        sizes = (num_layers, max_sequence_length, hierarchical_positions)
+        if max_sequence_length and "preprocessor" not in kwargs:
+            sequence_length = sequence_length or max_sequence_length
         preset = checkpoints.preset_name(preset)
         checkpoint = checkpoints.open_checkpoint(preset)
         if backbone_activation is not None:
@@ -139,6 +148,8 @@ class PresetTask(SavedTask):
         else:
             skip = [skip] if isinstance(skip, str) else skip
             task = cls.load_checkpoint(checkpoint, load_weights, dtype=dtype, skip=skip, **kwargs)
+        if sizes != (None, None, False):
+            task = _resize(task, *sizes)
         task.preprocessor = preprocessor
         if not task.compiled and kwargs.get("compile", True):
             task.compile()
@@ -199,7 +210,7 @@ class PresetTask(SavedTask):
         task = cls(backbone=backbone, **arguments)  # type: ignore[call-arg]
         choose_global_tokens(task)
         if load_weights:
-            checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
+            checkpoints.load_weights(task, checkpoint, skip=skip, new=new_parts)
         return task
 
     @classmethod
@@ -210,6 +221,22 @@ class PresetTask(SavedTask):
             # The preset's task may be for pairs of texts, and the new task for single texts.
             arguments = {**cls.head_defaults, **arguments}
         return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
+
+
+def _resize(task, *sizes):
+    """A copy of a task on `task.backbone.resize(*sizes)`."""
+    if not isinstance(task.backbone, TextEncoder):
+        raise ValueError(
+            f"{', '.join(RESIZED)} are for encoders of this package, got a "
+            f"{type(task.backbone).__name__}. Leave them out."
+        )
+    backbone = task.backbone.resize(*sizes)
+    resized = type(task).from_config({**task.get_config(), "backbone": backbone})
+    values, copied = {w.path: w for w in task.weights}, {id(w) for w in backbone.weights}
+    for weight in resized.weights:
+        if id(weight) not in copied:
+            weight.assign(values[weight.path])
+    return resized
 
 
 def _take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):

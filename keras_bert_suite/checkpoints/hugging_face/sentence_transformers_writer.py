@@ -1,0 +1,133 @@
+"""Writes an embedder as a directory of sentence-transformers."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
+    ACTIVATIONS,
+    POOLINGS,
+    SQUARE_ROOT,
+)
+from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.safetensors_file import write_safetensors
+
+
+def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
+    """Writes a directory that sentence-transformers opens, with the same vectors.
+
+    The directory holds the encoder as `save_hugging_face` writes it, modules.json,
+    sentence_bert_config.json, config_sentence_transformers.json and the folder of the pooling. If
+    there is an error, no directory is written.
+
+    Args:
+        embedder: `TextEmbedder` on a `BertBackbone` or `RobertaBackbone`, with a `SegmentPacker`.
+        path: str or path of the directory, which must not exist.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if the format cannot hold the embedder, its pooling or its preprocessor.
+    """
+    packer = embedder.preprocessor
+    pooling = _write_pooling(embedder)
+    dense = [_write_dense(layer) for layer in embedder.dense_layers]
+    truncation = getattr(packer, "truncation", None)
+    if truncation is None:
+        raise ValueError(
+            "A directory of sentence-transformers holds a tokenizer, got an embedder with the "
+            f"preprocessor {type(packer).__name__}. Set `preprocessor` to a SegmentPacker."
+        )
+    if truncation in ("tail", "head_tail"):
+        raise ValueError(
+            "sentence-transformers keeps the beginning of a long text, got a SegmentPacker with "
+            f"truncation={truncation!r}. Use `save` or `save_to_preset`, or train with "
+            "truncation='head'."
+        )
+    modules = ["Transformer", "Pooling", *["Dense"] * len(dense)]
+    modules = [*modules, "Normalize"] if embedder.normalize else modules
+    folders = ["", *(f"{number}_{kind}" for number, kind in enumerate(modules) if number)]
+    with atomic_directory(path) as directory:
+        encoder = directory / "encoder"
+        length = packer.sequence_length
+        save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
+        for file in encoder.iterdir():
+            file.rename(directory / file.name)
+        encoder.rmdir()
+        for folder in folders[1:]:
+            (directory / folder).mkdir()
+        write_json(
+            directory / "modules.json",
+            [
+                {
+                    "idx": number,
+                    "name": str(number),
+                    "path": folder,
+                    "type": f"sentence_transformers.models.{kind}",
+                }
+                for number, (folder, kind) in enumerate(zip(folders, modules, strict=True))
+            ],
+        )
+        write_json(
+            directory / "sentence_bert_config.json",
+            {"max_seq_length": packer.sequence_length, "do_lower_case": False},
+        )
+        write_json(
+            directory / "config_sentence_transformers.json",
+            {
+                "prompts": dict(embedder.prompts),
+                "default_prompt_name": None,
+                "similarity_fn_name": "cosine",
+            },
+        )
+        write_json(directory / "1_Pooling" / "config.json", pooling)
+        for folder, (config, tensors) in zip(folders[2:], dense, strict=False):
+            write_json(directory / folder / "config.json", config)
+            write_safetensors(directory / folder / "model.safetensors", tensors, {"format": "pt"})
+
+
+def _write_pooling(embedder):
+    """The config.json of the pooling of a `TextEmbedder`."""
+    names = embedder.pooling_names
+    if names != [name for name in POOLINGS if name in names]:
+        raise ValueError(
+            f"sentence-transformers has no module for {type(embedder.pooling).__name__} with the "
+            f"poolings {names}, wanted some of {', '.join(POOLINGS)}, in this order. Use `save` or "
+            "`save_to_preset`."
+        )
+    flags = {flag: name in names for name, (_, flag) in POOLINGS.items()}
+    # Versions before 2.3 do not know the last two flags, nor the prompts.
+    old = list(flags)[:3]
+    return {
+        "word_embedding_dimension": embedder.backbone.hidden_dim,
+        **{flag: value for flag, value in flags.items() if value or flag in old},
+        SQUARE_ROOT[1]: False,
+        **({"include_prompt": False} if hasattr(embedder.pooling, "prompt_length") else {}),
+    }
+
+
+def _write_dense(layer):
+    """(config.json, tensors) of the Dense module of a layer."""
+    theirs = {name: torch for torch, name in ACTIVATIONS.items()}
+    is_dense = isinstance(layer, keras.layers.Dense)
+    activation = theirs.get(keras.activations.serialize(layer.activation)) if is_dense else None
+    if activation is None:
+        raise ValueError(
+            "sentence-transformers has Dense layers with the activations "
+            f"{', '.join(theirs)}, got {layer.name!r}, a {type(layer).__name__} with the "
+            f"activation {getattr(layer, 'activation', None)!r}. Use `save` or `save_to_preset`."
+        )
+    place = "linear" if activation == "Identity" else "activation"
+    weights = {"linear.weight": layer.kernel, "linear.bias": layer.bias}
+    return {
+        "in_features": layer.kernel.shape[0],
+        "out_features": layer.units,
+        "bias": layer.use_bias,
+        "activation_function": f"torch.nn.modules.{place}.{activation}",
+    }, {
+        name: np.ascontiguousarray(keras.ops.convert_to_numpy(weight).T.astype("float32"))
+        for name, weight in weights.items()
+        if weight is not None
+    }

@@ -1,0 +1,115 @@
+"""Says which weights of a file a model did not take, and which of its own are not from the file."""
+
+import logging
+import re
+import warnings
+
+from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
+from keras_bert_suite.checkpoints.model_types.name_table import is_of_head, matches_any, part_of
+from keras_bert_suite.files.messages import list_names, shorten
+
+#: The heads of pretraining. A fine-tuning leaves them behind.
+PRETRAINING_HEADS = frozenset(
+    layer for layer, head in HEADS_BY_LAYER.items() if head.task.endswith("Pretrainer")
+)
+
+
+def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
+    """Sorts the tensors of a file that a model does not take.
+
+    Args:
+        checkpoint: a checkpoint from `open_checkpoint`.
+        shapes: dict from `spelled_shapes`.
+        rows: dict of path -> (their name, transform) or None, for all weights of the model.
+        wanted: the part of `rows` that is loaded.
+        skip: the patterns of the user, who knows of these weights and tensors.
+        new: the patterns of weights that a task makes anew.
+
+    Returns:
+        (problems, heads): list of messages about tensors in parts that the model has; dict of the
+        name in the file -> our layer of each tensor of a head that is left out. The layer is None
+        if this package does not have the head.
+    """
+    table = checkpoint.name_table
+    path_of = {row[0]: path for path, row in rows.items() if row is not None}
+    taken = {row[0] for row in wanted.values() if row is not None}
+    parts, copies = {part_of(name) for name in taken}, {copy for copy, _ in table.copies}
+    problems, heads = [], {}
+    for spelled, (name, shape) in shapes.items():
+        path = path_of.get(spelled, "")
+        is_known = spelled in taken or spelled in copies or matches_any(spelled, table.ignored)
+        if is_known or any(matches_any(text, skip) for text in (spelled, name, path)):
+            continue
+        layer = _find_layer(table, spelled)
+        if layer is not None:
+            # `from_preset` has said so of a new head that replaces one with labels.
+            if not (layer in checkpoint.heads and matches_any(path, new)):
+                heads[name] = layer
+        elif path:
+            continue  # Another weight that the task makes anew.
+        elif part_of(spelled) not in parts or re.search(r"[./]pooler[./]", spelled):
+            # Such a pooler is not that of our model. RoBERTa's classifiers of transformers 3 have
+            # one beside that of their head.
+            heads[name] = None
+        else:
+            problems.append(
+                f"{shorten(name)}: shape {shorten(shape)}, the model has no such weight"
+            )
+    return problems, heads
+
+
+def _find_layer(table, name):
+    """Our layer of the head that a tensor belongs to, or None."""
+    if matches_any(name, table.others):
+        return "masked_lm"
+    path, _ = table.our_path(name) or ("", None)
+    return path.partition("/")[0] if is_of_head(path) else None
+
+
+def report_load(checkpoint, model, left_alone, heads, new):
+    """Warns, once, of weights without a tensor and of heads without a weight.
+
+    Heads of pretraining that a fine-tuning leaves behind, and all heads where an encoder alone is
+    opened, are logged at the level of warnings instead, as transformers does.
+
+    Args:
+        checkpoint: a checkpoint from `open_checkpoint`.
+        model: the backbone or the task.
+        left_alone: list of paths of optional weights that the file lacks.
+        heads: dict from `sort_surplus`.
+        new: list of paths of weights that a task makes anew.
+    """
+    is_encoder = not hasattr(model, "backbone")
+    expected = [
+        name
+        for name, layer in heads.items()
+        if layer in PRETRAINING_HEADS or (is_encoder and layer is not None)
+    ]
+    surprising = [name for name in heads if name not in expected]
+    reports = []
+    if left_alone:
+        reports.append(
+            f"{checkpoint.path} has no weights for {list_names(left_alone)}. These weights keep "
+            "their values. Train them before you use their output."
+        )
+    if surprising:
+        reports.append(
+            f"{checkpoint.path} has heads that {model.name!r} does not have: "
+            f"{list_names(surprising)}. They are left out."
+        )
+        if new:
+            reports.append(f"New, with values to be trained: {list_names(new)}.")
+    if reports:
+        warnings.warn(" ".join(reports), stacklevel=4)
+    log_left_out(checkpoint.path, dict.fromkeys(map(part_of, expected)))
+
+
+def log_left_out(path, parts):
+    """Logs which parts of a file are left out where no warning is due.
+
+    Args:
+        path: str or path of the file.
+        parts: iterable of str. Without parts nothing is logged.
+    """
+    if parts := list_names(parts):
+        logging.getLogger("keras_bert_suite").warning("%s: left out the head %s.", path, parts)
