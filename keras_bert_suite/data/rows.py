@@ -135,6 +135,9 @@ def read_inputs(x):
     """
     x = name_columns(x)
     if isinstance(x, dict):
+        for name, column in x.items():
+            if isinstance(column, (str, bytes)):
+                read_texts(column, name)  # It says that a single text is no column.
         columns = {name: as_array(column) for name, column in x.items()}
         if not any(holds_texts(column) for column in columns.values()):
             return columns, None

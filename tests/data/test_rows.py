@@ -39,3 +39,9 @@ def test_the_arrays_of_a_tokenizer_of_transformers(theirs, kind, arguments):
     for read in (Rows.read, Rows.read_batch):
         with pytest.raises(ValueError, match=re.escape('{"token_ids": x["input_ids"], ')):
             read(arrays)
+
+
+def test_a_dict_of_single_texts():
+    """The form of the question-answering pipeline of transformers."""
+    with pytest.raises(ValueError, match="list of strings, got the string 'who wrote it'"):
+        Rows.read({"question": "who wrote it", "context": "ada"})
