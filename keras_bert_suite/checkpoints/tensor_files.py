@@ -109,10 +109,15 @@ class TorchFile:
         if not isinstance(self._tensors, dict) or not all(
             isinstance(value, torch.Tensor) for value in self._tensors.values()
         ):
-            raise ValueError(
-                f"{path} does not hold a dictionary of tensors. Save the model with "
-                "`save_pretrained` of transformers."
+            parts = self._tensors if isinstance(self._tensors, dict) else {}
+            inner = next((name for name, part in parts.items() if isinstance(part, dict)), None)
+            advice = (
+                "Save the model with `save_pretrained` of transformers."
+                if inner is None
+                else f"Write the part with the weights alone, such as {inner!r}: "
+                f"torch.save(torch.load(path)[{inner!r}], path)."
             )
+            raise ValueError(f"{path} does not hold a dictionary of tensors. {advice}")
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
     def tensor(self, name):

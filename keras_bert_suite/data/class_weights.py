@@ -1,6 +1,7 @@
 """Turns weights of classes into weights of rows."""
 
 import numbers
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -23,9 +24,15 @@ def read_class_weights(class_weight, label_names):
         float32 (C,).
 
     Raises:
-        ValueError: if a key is neither a label nor an id, or may be both, or a weight is not a
-            finite number of at least 0.
+        ValueError: if `class_weight` is no dict, a key is neither a label nor an id, or may be
+            both, or a weight is not a finite number of at least 0.
     """
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be a dict of label or class id -> weight, got "
+            f"{str(class_weight)[:80]}. For weights in the order of the labels, pass "
+            "dict(enumerate(class_weight))."
+        )
     weights = np.ones(len(label_names), "float32")
     for key, weight in class_weight.items():
         is_id = isinstance(key, numbers.Integral)

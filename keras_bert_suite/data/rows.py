@@ -2,6 +2,7 @@
 
 import dataclasses
 import numbers
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -134,6 +135,9 @@ def read_inputs(x):
     """
     x = name_columns(x)
     if isinstance(x, dict):
+        for name, column in x.items():
+            if isinstance(column, (str, bytes)):
+                read_texts(column, name)  # It says that a single text is no column.
         columns = {name: as_array(column) for name, column in x.items()}
         if not any(holds_texts(column) for column in columns.values()):
             return columns, None
@@ -150,10 +154,21 @@ def read_inputs(x):
 
 
 def name_columns(x):
-    """Turns a DataFrame into a dict of its columns. Other values are returned as they are."""
+    """Turns a DataFrame into a dict of its columns. Other values are returned as they are.
+
+    Raises:
+        ValueError: if the columns are what a tokenizer of transformers returns.
+    """
     if hasattr(x, "iloc") and hasattr(x, "columns"):
         return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}
-    return x
+    if isinstance(x, Mapping) and "input_ids" in x:
+        raise ValueError(
+            f"Got the arrays {', '.join(map(str, x))} of a tokenizer of transformers. Pass the "
+            "texts, which the task tokenizes itself; or, with padding=True and "
+            'return_tensors="np" in the tokenizer: {"token_ids": x["input_ids"], "segment_ids": '
+            'x["token_type_ids"], "padding_mask": x["attention_mask"]}.'
+        )
+    return dict(x) if isinstance(x, Mapping) and not isinstance(x, dict) else x
 
 
 def read_labels(y):

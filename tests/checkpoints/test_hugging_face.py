@@ -251,12 +251,19 @@ def test_pickled_code_is_not_run(save_peer, zip_format):
         open_checkpoint(path)
 
 
-@pytest.mark.parametrize("content", [[torch.zeros(1)], {"state_dict": {"a": torch.zeros(1)}}])
-def test_pytorch_file_of_another_form(save_peer, content):
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        ([torch.zeros(1)], "`save_pretrained`"),
+        ({"a": 1}, "`save_pretrained`"),
+        ({"epoch": 1, "model": {"a": torch.zeros(1)}}, r"torch.load\(path\)\['model'\], path"),
+    ],
+)
+def test_pytorch_file_of_another_form(save_peer, content, remedy):
     _, path = save_peer()
     (path / "model.safetensors").unlink()
     torch.save(content, path / "pytorch_model.bin")
-    with pytest.raises(ValueError, match="dictionary of tensors"):
+    with pytest.raises(ValueError, match=f"dictionary of tensors.*{remedy}"):
         open_checkpoint(path)
 
 

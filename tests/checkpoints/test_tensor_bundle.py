@@ -174,3 +174,12 @@ def test_every_flipped_byte_is_noticed(toy, tmp_path):
             # Some bytes of the index mean nothing: padding, and a block that is not read.
             assert damaged_file.endswith("index")
             assert got == expected
+
+
+def test_checkpoints_of_tensorflow_2_are_refused(tf, tmp_path):
+    """Their tensors are named by the objects of a program, such as model/layer-0/..."""
+    table = tf.Module()
+    table.variable = tf.Variable(np.zeros((3, 2), "float32"))
+    path = tf.train.Checkpoint(model=table).write(str(tmp_path / "bert_model.ckpt"))
+    with pytest.raises(ValueError, match="bert_model.ckpt is a checkpoint of TensorFlow 2"):
+        TensorBundle(tmp_path / path)

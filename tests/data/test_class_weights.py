@@ -28,6 +28,9 @@ def test_weights_by_name_or_id(class_weight, wanted):
         ({-1: 1.0}, "has -1: 1.0, wanted"),
         ({"yes": -1.0}, "'yes': -1.0, .* at least 0"),
         ({"yes": float("nan")}, "'yes': nan, wanted"),
+        (np.array([0.5, 1.0, 2.0]), r"got \[0.5 1.  2. \]. .* dict\(enumerate\(class_weight\)\)"),
+        ([0.5, 1.0, 2.0], r"got \[0.5, 1.0, 2.0\]"),
+        ("balanced", "got balanced"),
     ],
 )
 def test_wrong_weights(class_weight, error):

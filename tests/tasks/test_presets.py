@@ -355,6 +355,35 @@ def test_a_masked_lm_of_a_pretrainers_preset_has_the_wanted_dtype(tmp_path):
     assert model.backbone.transformer_layers[0].compute_dtype == "bfloat16"
 
 
+def make_masked_lm(dtype):
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    return MaskedLM(BertBackbone(**ONE_LAYER, dtype=dtype), preprocessor=packer)
+
+
+@pytest.mark.parametrize("saved", ["mixed_float16", "mixed_bfloat16", "bfloat16", "float32"])
+@pytest.mark.parametrize("now", ["float32", "mixed_bfloat16"])
+def test_a_preset_opens_in_the_policy_of_the_process(tmp_path, saved, now):
+    """KerasHub's rule for all policies of floating-point numbers, see its `_resolve_dtype`."""
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
+    backbone = BertBackbone(**ONE_LAYER, dtype=saved)
+    classifier = TextClassifier(backbone, num_classes=2, preprocessor=packer)
+    classifier.save_to_preset(str(tmp_path / "classifier"))
+    make_masked_lm(saved).save_to_preset(str(tmp_path / "masked"))
+    former = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(now)
+    try:
+        opened = TextClassifier.from_preset(tmp_path / "classifier")
+        with pytest.warns(UserWarning, match="holds a classification layer"):
+            renewed = TextClassifier.from_preset(tmp_path / "classifier", num_classes=3)
+        masked = MaskedLM.from_preset(tmp_path / "masked")
+        chosen = MaskedLM.from_preset(tmp_path / "masked", dtype="float32")
+    finally:
+        keras.config.set_dtype_policy(former)
+    assert {task.backbone.dtype_policy.name for task in (opened, renewed, masked)} == {now}
+    assert chosen.backbone.dtype_policy.name == "float32"
+    assert np.array_equal(to_numpy(opened.weights[0]), to_numpy(classifier.weights[0]))
+
+
 @pytest.mark.parametrize("name", ["segment_ids", "padding_mask"])
 def test_packed_arrays_of_other_shapes_are_refused(name):
     classifier = make_classifier()

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import transformers
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import VOCABULARY
@@ -90,6 +91,34 @@ def test_the_settings_beside_a_vocabulary(tmp_path, tokenizer):
     opened = kbs.open_tokenizer(tmp_path)
     check_same(opened, tokenizer)
     assert opened.tokenize("Bad covid-19") == tokenizer.tokenize("Bad covid-19")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "added"),
+    [
+        ("AlbertTokenizer", {"do_lower_case": True, "keep_accents": True}, {}),
+        ("AlbertTokenizer", {"do_lower_case": False, "keep_accents": False}, {}),
+        ("RobertaTokenizer", {"add_prefix_space": True}, {}),
+        ("RobertaTokenizer", None, {"<e1>": len(make_vocabulary())}),
+        ("BertTokenizer", None, {"<e1>": len(VOCABULARY)}),
+    ],
+)
+def test_settings_of_a_folder_that_has_no_config_json(tmp_path, kind, settings, added):
+    """`save_pretrained` of a tokenizer of transformers writes no config.json."""
+    tokenizer = {"Bert": "word pieces", "Roberta": "byte pairs", "Albert": "ALBERT"}
+    tokenizer = TOKENIZERS[tokenizer[kind.removesuffix("Tokenizer")]]()
+    for name, content in tokenizer.hugging_face_files().items():
+        (tmp_path / name).write_bytes(content)
+    if settings:
+        config = {"tokenizer_class": kind, **settings}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    if added:
+        (tmp_path / "added_tokens.json").write_text(json.dumps(added))
+    theirs = getattr(transformers, kind).from_pretrained(str(tmp_path))
+    texts = ["the good <e1> film", "Low café"]
+    ours = kbs.open_tokenizer(tmp_path).tokenize(texts)
+    assert ours == theirs(texts, add_special_tokens=False)["input_ids"]
+    assert ours != tokenizer.tokenize(texts)
 
 
 def test_a_preset(tmp_path):

@@ -49,6 +49,10 @@ class _Entry(NamedTuple):
     is_sliced: bool
 
 
+#: The tensor in which TensorFlow 2 writes which object has which tensor.
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
 class TensorBundle:
     """The tensors of a TensorFlow checkpoint. They are memory-mapped, and checked when read.
 
@@ -59,7 +63,7 @@ class TensorBundle:
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is cut short or damaged.
+        ValueError: if a file is cut short or damaged, or written by TensorFlow 2.
     """
 
     def __init__(self, prefix):
@@ -91,6 +95,13 @@ class TensorBundle:
             if path.stat().st_size < end:
                 raise damaged(path, f"it must have at least {end:,} bytes")
         self.shapes = {name: entry.shape for name, entry in self._entries.items()}
+        if OBJECT_GRAPH in self.shapes:
+            raise ValueError(
+                f"{prefix} is a checkpoint of TensorFlow 2, as the Model Garden and Keras 2 write "
+                "them, and not of google-research/bert. Take the TF1 checkpoint of the model, or "
+                "convert yours with convert_bert_original_tf2_checkpoint_to_pytorch.py of "
+                "transformers 4."
+            )
 
     def tensor(self, name):
         """The tensor called `name`, a read-only array in its stored dtype.

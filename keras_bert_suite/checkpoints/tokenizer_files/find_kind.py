@@ -1,9 +1,10 @@
 """Tells of which kind the tokenizer in a file or a folder is."""
 
-from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
+from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import find_type
+from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import ADDED_FILE, SPECIAL_FILE
 from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
     read_hugging_face_byte_pairs,
     read_modern_bert_tokenizer,
@@ -16,23 +17,20 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, F
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import list_directory, shorten
 
-#: The files of tokenizers in a folder without a configuration. The first one found counts.
-TOKENIZER_FILES = (
-    FAST_FILE,
-    "vocab.json",
-    "vocab.txt",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-)
-
-#: The file of a vocabulary -> the class of its tokenizer, and the function that reads its arguments
-#: from a folder with a tokenizer_config.json.
-CONFIGURED_KINDS = {
-    "vocab.txt": ("WordPieceTokenizer", read_hugging_face_tokenizer),
+#: The vocabularies that transformers writes -> (class of the tokenizer, function that reads its
+#: arguments from the folder).
+VOCABULARIES = {
     "vocab.json": ("BytePairTokenizer", read_hugging_face_byte_pairs),
+    "vocab.txt": ("WordPieceTokenizer", read_hugging_face_tokenizer),
     "spiece.model": ("AlbertTokenizer", read_hugging_face_albert),
     "sentencepiece.bpe.model": ("XLMRobertaTokenizer", read_hugging_face_fairseq),
 }
+
+#: The files of tokenizers in a folder without a configuration. The first one found counts.
+TOKENIZER_FILES = (FAST_FILE, *VOCABULARIES)
+
+#: The files of settings that `save_pretrained` of a tokenizer writes beside its vocabulary.
+SETTINGS_FILES = (CONFIG_FILE, ADDED_FILE, SPECIAL_FILE)
 
 #: The type of the model in tokenizer.json -> rows of (a token that the vocabulary has, the class
 #: of the tokenizer, function that reads its arguments from the folder).
@@ -56,8 +54,8 @@ def read_folder_tokenizer(path):
         path: `pathlib.Path` of a folder.
 
     Returns:
-        (class, str; dict of its arguments). Or (None, path of a file) if the folder has no
-        configuration, but a file of a tokenizer.
+        (class, str; dict of its arguments). Or (None, path of a file) if the folder has a file of
+        a tokenizer, but no configuration and no settings of the tokenizer.
 
     Raises:
         FileNotFoundError: if there is neither.
@@ -67,7 +65,7 @@ def read_folder_tokenizer(path):
     if config.is_file():
         name, read = find_type(ConfigValues(config)).find_tokenizer(path)
         return name, read(path)
-    for model in NAMED_MODELS:
+    for model in GOOGLE_MODELS.values():
         if any(path.glob(f"{model.config}*.json")):
             return model.read_tokenizer(path)
     files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()]
@@ -76,8 +74,8 @@ def read_folder_tokenizer(path):
             f"{path} holds no tokenizer: found {list_directory(path)}, wanted a config.json beside "
             f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
         )
-    if files[0].name in CONFIGURED_KINDS and (path / CONFIG_FILE).is_file():
-        name, read = CONFIGURED_KINDS[files[0].name]
+    if files[0].name != FAST_FILE and any((path / name).is_file() for name in SETTINGS_FILES):
+        name, read = VOCABULARIES[files[0].name]
         return name, read(path)
     return None, files[0]
 

@@ -117,7 +117,8 @@ def _split_csv(text, path, delimiter=","):
     except csv.Error as error:
         raise ValueError(
             f"{path}, line {line_number}: {error}. A field with a quote or a {delimiter!r} is put "
-            "in quotes, and its quotes are doubled."
+            "in quotes, and its quotes are doubled. If another character is between the fields, "
+            "name it as the delimiter."
         ) from None
     finally:
         csv.field_size_limit(former_limit)
@@ -155,10 +156,14 @@ def _find_column(path, header, column):
         # The first line of a file without a header is a text, and may be long.
         names = ", ".join(map(repr, header))
         names = names if len(names) < 1000 else f"{names[:1000]}... ({len(header):,} columns)"
-        raise ValueError(
-            f"{path} has {problem} {column!r}. Its columns are {names}. If the first line is a row "
-            "and not a line of names, use header=False or --noheader, and numbers of columns."
+        marks = [mark for mark in ";,|\t" if column in header[0].split(mark)]
+        advice = (
+            f"Name the delimiter, which seems to be {marks[0]!r}."
+            if marks and len(header) == 1
+            else "If the first line is a row and not a line of names, use header=False or "
+            "--noheader, and numbers of columns."
         )
+        raise ValueError(f"{path} has {problem} {column!r}. Its columns are {names}. {advice}")
     return header.index(column)
 
 

@@ -24,7 +24,8 @@ from keras_bert_suite.data.readers.squad_answers import (
 
 _FORM = (
     "The form is data > paragraphs > context and qas > id, question and answers > text and "
-    "answer_start; or rows of id, context, question and answers."
+    "answer_start; or rows of id, context, question and answers. A file without answers is read "
+    "with labelled=False."
 )
 
 

@@ -85,6 +85,12 @@ def label_table(read, texts, label_column, problem_type, label_separator):
             f"problem_type must be {CLASSES!r}, {SETS!r}, {NUMBERS!r} or None, got "
             f"{problem_type!r}."
         )
+    if label_column is not None and not isinstance(label_column, str):
+        raise ValueError(
+            f"label_column must be the name of one column, got {label_column!r}. For a column of 0 "
+            "and 1 for each label, read the table with pandas, and pass its columns to `fit`: "
+            "fit(table[text_column], table[label_columns])."
+        )
     if not label_separator:
         raise ValueError('label_separator must not be empty. The default is a comma, ",".')
     columns = texts if label_column is None else [*texts, label_column]

@@ -38,6 +38,9 @@ def load_task(cls, preset, load_weights, dtype, arguments):
     # layout for several devices, and not about the preset.
     is_alone = not arguments and keras.distribution.distribution() is None
     is_whole = is_alone and holds_task(preset, cls)
+    if dtype is None and _is_mixed(loader):
+        # KerasHub opens a preset in the policy of the process, and fails at the name of this one.
+        arguments["dtype"] = keras.config.dtype_policy()
     with _reading(preset) if is_whole else contextlib.nullcontext():
         task = cls.load_keras_preset(loader, load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
@@ -130,6 +133,13 @@ def _is_quantized(loader):
     policy = loader.config.get("config", {}).get("dtype")
     layers = policy["config"].get("policy_map", {}) if isinstance(policy, dict) else {}
     return any(layer["class_name"] == "QuantizedDTypePolicy" for layer in layers.values())
+
+
+def _is_mixed(loader):
+    """Whether the backbone of a preset that KerasHub's loader has opened has mixed precision."""
+    policy = loader.config.get("config", {}).get("dtype")
+    name = policy["config"].get("name") if isinstance(policy, dict) else None
+    return str(name).startswith("mixed_")
 
 
 def _saved_class(preset, file, family):

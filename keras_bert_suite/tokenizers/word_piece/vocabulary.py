@@ -84,6 +84,7 @@ def _check_tokens(tokens, source):
         if token and token in first_line:
             raise ValueError(
                 f"The {source} holds pieces twice: {token!r} at lines {first_line[token]} and "
-                f"{line}. Rename the later one (removing it would shift every id after it)."
+                f"{line}. BERT's loader and transformers' take the last one, so rename the others. "
+                "Do not remove lines: this would shift every id after them."
             )
         first_line[token] = line

@@ -82,6 +82,7 @@ def test_numbers_and_empty_sets(write):
         ("x\tnan\n", {"problem_type": NUMBERS}, "line 2: .* is 'nan'. Wanted a finite number"),
         ("x\ta\n", {"label_column": "text"}, "different columns, got text, text"),
         ("x\ta\n", {"problem_type": "classes"}, "problem_type must be .* got 'classes'"),
+        ("x\ta\n", {"label_column": ["label"]}, "got .'label'.. For a column of 0 and 1"),
         ("x\ta\n", {"label_separator": ""}, "label_separator must not be empty"),
     ],
 )  # fmt: skip

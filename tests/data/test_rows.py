@@ -1,0 +1,47 @@
+"""Rows in memory: their columns, and what is no column."""
+
+import re
+from collections import UserDict
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from small_texts import VOCABULARY
+from transformers import BertTokenizer
+
+from keras_bert_suite.data.rows import Rows
+
+TEXTS = ["the good film", "bad"]
+
+
+@pytest.mark.parametrize("kind", [dict, UserDict, MappingProxyType])
+def test_any_mapping_has_columns(kind):
+    rows = Rows.read(kind({"first": TEXTS, "second": TEXTS[::-1]}), [0, 1])
+    assert rows.input_names == ("first", "second") and not rows.is_packed
+    assert [column.tolist() for column in rows.inputs] == [TEXTS, TEXTS[::-1]]
+    assert Rows.read_batch(kind({"first": TEXTS})).input_names == ("first",)
+    packed = Rows.read(kind({"token_ids": np.zeros((2, 3))}))
+    assert packed.is_packed and len(packed) == 2
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bert") / "vocab.txt"
+    path.write_text("\n".join(VOCABULARY) + "\n")
+    return BertTokenizer.from_pretrained(str(path.parent))
+
+
+@pytest.mark.parametrize("kind", [lambda arrays: arrays, dict])
+@pytest.mark.parametrize("arguments", [{"padding": True, "return_tensors": "np"}, {}])
+def test_the_arrays_of_a_tokenizer_of_transformers(theirs, kind, arguments):
+    """A `BatchEncoding` is a mapping, and no dict. Its three names are no three texts."""
+    arrays = kind(theirs(TEXTS, **arguments))
+    for read in (Rows.read, Rows.read_batch):
+        with pytest.raises(ValueError, match=re.escape('{"token_ids": x["input_ids"], ')):
+            read(arrays)
+
+
+def test_a_dict_of_single_texts():
+    """The form of the question-answering pipeline of transformers."""
+    with pytest.raises(ValueError, match="list of strings, got the string 'who wrote it'"):
+        Rows.read({"question": "who wrote it", "context": "ada"})
