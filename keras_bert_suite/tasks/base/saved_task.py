@@ -79,6 +79,22 @@ class SavedTask(SealedPreset):
         # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
 
+    def _run_through_graph(self, inputs, **functions):
+        """Refuses `keras.models.clone_model`, which alone brings a function of its own module.
+
+        Its copy would take no texts, and a head that shares the token embedding would get another.
+        """
+        cloner = getattr(functions.get("operation_fn"), "__module__", None)
+        if cloner != keras.models.clone_model.__module__:
+            return super()._run_through_graph(inputs, **functions)
+        name = type(self).__name__
+        raise ValueError(
+            f"keras.models.clone_model would copy the layers of a {name}, but not what reads its "
+            "texts. For a copy with the weights, call `copy.deepcopy(task)`. For new weights: "
+            f"`new = {name}.from_config(task.get_config())`, `new.preprocessor = "
+            "task.preprocessor` and `new.compile()`."
+        )
+
     def load_own_variables(self, store: Any) -> None:
         """Loads the few weights that belong to no layer, and checks a `.keras` file first.
 
