@@ -7,7 +7,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.argument_checks import check_choice, check_integer, list_arguments
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
@@ -38,6 +38,22 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses a new value of an argument that has shaped the layers, such as `dropout`."""
+        own = getattr(self, name, value) if getattr(self, "built", False) else value
+        if own is not value and self._has_shaped(name) and own != value:
+            raise AttributeError(
+                f"{name}={own!r} has built the layers of this {type(self).__name__}, so {value!r} "
+                f"would change nothing. Pass {name}={value!r} to `from_preset`; or build "
+                f"another: `new = type(old).from_config({{**old.get_config(), {name!r}: "
+                f"{value!r}}})` and `new.set_weights(old.get_weights())`."
+            )
+        super().__setattr__(name, value)
+
+    def _has_shaped(self, name: str) -> bool:
+        is_property = isinstance(getattr(type(self), name, None), property)
+        return not is_property and name in list_arguments(type(self))
 
     @property
     def remat(self) -> bool:
