@@ -25,7 +25,7 @@ from keras_bert_suite.data.row_orders import (
     shuffled,
     shuffled_by_length,
 )
-from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
 from keras_bert_suite.replicas import Group, find_group, find_groups, take_share
 
 DEFAULT_BATCH_SIZE = 32
@@ -274,7 +274,7 @@ def _check_dataset(dataset, model, **given):
         raise ValueError(
             f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
             "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
-            "or a generator of batches."
+            f"or a generator of batches. {HOW_TO_COLLATE}"
         )
     names = [name for name, value in given.items() if value is not None]
     if names:
