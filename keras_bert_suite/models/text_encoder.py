@@ -8,12 +8,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
 from keras_bert_suite.argument_checks import check_choice, check_integer, list_arguments
-from keras_bert_suite.layers import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    SHIFT_ARGUMENT,
-    PackedSequences,
-)
+from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
@@ -35,7 +30,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
     def take_layouts(self) -> None:
         """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""
-        self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+        self.hand_companions_on(self)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 

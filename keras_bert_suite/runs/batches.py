@@ -121,15 +121,10 @@ class RowBatches(grain.MapDataset):
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
         self.rows = rows
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._order = order
         self._trains = trains
         self._num_batches = -(-len(order(0)) // batch_size)
-
-    @property
-    def batch_size(self):
-        """int, the rows of a batch, or None if an epoch has one batch of any size."""
-        return self._batch_size if self._num_batches > 1 else None
 
     def __len__(self):
         return self._num_batches
@@ -138,7 +133,7 @@ class RowBatches(grain.MapDataset):
         if isinstance(index, slice):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
-        rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
+        rows = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
         return self.rows.take(rows, epoch if self._trains else 0)
 
 

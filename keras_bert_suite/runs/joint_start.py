@@ -3,7 +3,7 @@
 import grain
 import keras
 
-from keras_bert_suite.data.input_dataset import list_sources
+from keras_bert_suite.data.input_dataset import list_sources, num_batches
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
 from keras_bert_suite.replicas.processes import check_same, copy_from_leader, digest_batch
 from keras_bert_suite.runs.torch_generators import separate_generators
@@ -24,7 +24,8 @@ def check_shares(optimizer, dataset):
     # The outermost dataset that knows it: a mixture has larger batches than its parts.
     sizes = (getattr(source, "batch_size", None) for source in list_sources(dataset))
     size = next((size for size in sizes if isinstance(size, int)), None)
-    if size is not None and size % num_replicas:
+    # A single batch may have any size, as the last one may.
+    if size is not None and size % num_replicas and num_batches(dataset) != 1:
         near = max(size // num_replicas, 1) * num_replicas
         raise ValueError(
             f"batch_size={size} is the size of a whole batch, and {num_replicas} replicas "

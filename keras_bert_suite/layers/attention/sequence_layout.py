@@ -25,6 +25,7 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepi
 LAYOUT_ARGUMENT = "sequence_layout"
 GLOBAL_ARGUMENT = "global_attention_mask"
 SHIFT_ARGUMENT = "embedding_shift"
+COMPANIONS = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
 
 
 class SequenceLayout(NamedTuple):
@@ -253,6 +254,11 @@ class PackedSequences:
     #: Whether the rows of the model may come packed.
     packs_sequences = True
 
+    @staticmethod
+    def hand_companions_on(model: keras.Model) -> None:
+        """Lets the layers of a built model have the arrays beside its inputs, such as a layout."""
+        model._register_call_context_args(*COMPANIONS)
+
     def takes_groups(self) -> bool:
         """Whether the attention of this model takes groups of packed rows."""
         return False
@@ -287,6 +293,5 @@ def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str
     """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
     if not isinstance(inputs, dict):
         return inputs, {}
-    companions = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
-    handed_on = {name: inputs[name] for name in companions if name in inputs}
+    handed_on = {name: inputs[name] for name in COMPANIONS if name in inputs}
     return {name: array for name, array in inputs.items() if name in names}, handed_on
