@@ -168,11 +168,13 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             the new backbone. This one stays as it is.
 
         Raises:
-            ValueError: if there would be fewer rows, or if the encoder is quantized.
+            ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
         check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
-        if any(layer.quantization_mode for layer in self._flatten_layers()):
-            raise ValueError("A quantized encoder has no place for new rows. Resize it before.")
+        for layer in self._flatten_layers():
+            # A copy of the weights would have no LoRA.
+            if layer.quantization_mode or getattr(layer, "lora_enabled", False):
+                raise ValueError("Resize the encoder before `quantize` or `enable_lora`.")
         config = {**self.get_config(), "vocabulary_size": vocabulary_size}
         resized = type(self).from_config(config)
         old, new = (encoder.token_embedding.embeddings for encoder in (self, resized))

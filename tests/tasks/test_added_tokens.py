@@ -130,6 +130,9 @@ def test_new_rows_leave_the_others_alone():
     assert (rows[0] != rows[2]).all() and 0 < np.abs(rows[0]).max() < 0.05
     with pytest.raises(ValueError, match="vocabulary_size must be .* at least 20, got 19"):
         backbone.resize_vocabulary(19)
+    backbone.token_embedding.enable_lora(2)
+    with pytest.raises(ValueError, match="before `quantize` or `enable_lora`"):
+        backbone.resize_vocabulary(23)
 
 
 def run_guesser(path, arrays):
