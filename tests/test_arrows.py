@@ -60,7 +60,7 @@ TENSORFLOW = {
     "training/gradient_cache.py": "writes a gradient of its own under that backend",
     "layers/dense.py": "writes the product so that TensorFlow joins it, under that backend",
     "layers/dropout.py": "draws random bits under that backend",
-    "layers/attention/grouped_layout.py": "cuts arrays by the operation whose gradient joins them",
+    "layers/attention/bucketed_layout.py": "cuts arrays by the operation whose gradient joins them",
     "layers/recompute.py": "calls TensorFlow's own recomputation under that backend",
     "replicas/": "sums over the devices of a strategy, under that backend",
     "training/cross_entropy.py": "writes a gradient of its own under that backend",

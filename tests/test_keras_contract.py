@@ -51,6 +51,11 @@ METHODS = {
         ["self", "loss"],
         "Replicas under PyTorch add the penalties of layers as often as there are replicas.",
     ),
+    "_run_through_graph": (
+        [type(keras.Model(NUMBER := keras.Input((1,)), NUMBER))],
+        ["self", "inputs", "operation_fn", "call_fn"],
+        "`keras.models.clone_model` copies a task without its tokenizer, in silence.",
+    ),
     "_symbolic_build": (
         [keras.Model],
         ["self", "iterator", "data_batch"],

@@ -207,8 +207,8 @@ def _find_encoding(name):
         is_fit = False
     if not is_fit:
         raise ValueError(
-            "`encoding` must be one that Python knows and that ends a line with the byte 0x0a, "
-            f"such as 'utf-8', 'gb18030' or 'cp1252'. Received: {name!r}. Convert other files to "
-            "UTF-8, for example with iconv."
+            f"encoding={name!r} cannot be read: Python must know the encoding, and its lines must "
+            "end with the byte 0x0a. Such are 'utf-8', 'gb18030' and 'cp1252'. Convert other files "
+            "to UTF-8, for example with iconv."
         )
     return found

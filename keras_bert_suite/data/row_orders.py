@@ -28,10 +28,10 @@ def longest_last(lengths):
     return lambda epoch: rows
 
 
-def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
+def shuffled_by_length(lengths, batch_size, seed, batches_per_chunk=50):
     """A new random order each epoch, in which the rows of a batch have similar lengths.
 
-    Shuffled rows are cut into groups of `batches_per_group` batches. Each group is sorted by
+    Shuffled rows are cut into chunks of `batches_per_chunk` batches. Each chunk is sorted by
     length, and then the batches are shuffled. So little is computed on padding, and a batch still
     has other rows in each epoch. If the last batch is not full, it holds random rows.
 
@@ -39,7 +39,7 @@ def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
         lengths: int array, a length for each row, in any unit.
         batch_size: int.
         seed: int.
-        batches_per_group: int.
+        batches_per_chunk: int.
     """
     lengths = np.asarray(lengths)
 
@@ -48,10 +48,10 @@ def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
         rng = np.random.default_rng([seed, epoch])
         rows = rng.permutation(len(lengths))
         num_full = len(rows) // batch_size * batch_size
-        group_size = batch_size * batches_per_group
-        groups = [rows[i : min(i + group_size, num_full)] for i in range(0, num_full, group_size)]
-        groups = [group[np.argsort(lengths[group], kind="stable")] for group in groups]
-        full = np.concatenate([rows[:0], *groups]).reshape(-1, batch_size)
+        chunk_size = batch_size * batches_per_chunk
+        chunks = [rows[i : min(i + chunk_size, num_full)] for i in range(0, num_full, chunk_size)]
+        chunks = [chunk[np.argsort(lengths[chunk], kind="stable")] for chunk in chunks]
+        full = np.concatenate([rows[:0], *chunks]).reshape(-1, batch_size)
         return np.concatenate([rng.permutation(full).ravel(), rows[num_full:]])
 
     return order

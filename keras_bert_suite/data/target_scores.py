@@ -70,21 +70,21 @@ def _score(reference, prediction):
     """The `SCORES` of a row, each from 0 to 1."""
     wanted, written = split_words(reference), split_words(prediction)
     return (
-        _compare_groups(wanted, written, 1),
-        _compare_groups(wanted, written, 2),
+        _compare_ngrams(wanted, written, 1),
+        _compare_ngrams(wanted, written, 2),
         score_counts(measure_common_subsequence(wanted, written), len(written), len(wanted))["f1"],
         float(" ".join(reference.split()) == " ".join(prediction.split())),
     )
 
 
-def _compare_groups(wanted, written, size):
-    """The F1 of the groups of neighbouring words of this size."""
-    groups = [
+def _compare_ngrams(wanted, written, size):
+    """The F1 of the n-grams of words, n = `size`."""
+    ngrams = [
         collections.Counter(zip(*(words[i:] for i in range(size)), strict=False))
         for words in (wanted, written)
     ]
-    common = (groups[0] & groups[1]).total()
-    return score_counts(common, groups[1].total(), groups[0].total())["f1"]
+    common = (ngrams[0] & ngrams[1]).total()
+    return score_counts(common, ngrams[1].total(), ngrams[0].total())["f1"]
 
 
 @functools.cache

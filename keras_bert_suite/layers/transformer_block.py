@@ -8,7 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
-from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
@@ -106,7 +106,7 @@ class TransformerBlock(ShapeKeepingLayer):
     def call(
         self,
         hidden: Tensor,
-        attention_mask: Tensor | GroupedLayout | None = None,
+        attention_mask: Tensor | BucketedLayout | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
         source: Tensor | None = None,

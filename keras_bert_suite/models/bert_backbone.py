@@ -266,11 +266,11 @@ class BertBackbone(TextEncoder):
         """The decoder of a `Seq2Seq` whose head is `head`, by the mask of UniLM."""
         return UnilmDecoder(self, head)
 
-    def takes_groups(self) -> bool:
-        """Whether the attention of this model takes groups of packed rows."""
+    def takes_buckets(self) -> bool:
+        """Whether the attention of this model takes buckets of packed rows."""
         attentions = (block.self_attention for block in self.transformer_layers)
         sees_all = self.attention_pattern == "bidirectional"
-        return sees_all and all(attention.takes_groups for attention in attentions)
+        return sees_all and all(attention.takes_buckets for attention in attentions)
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""

@@ -8,13 +8,8 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice, check_integer
-from keras_bert_suite.layers import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    SHIFT_ARGUMENT,
-    PackedSequences,
-)
+from keras_bert_suite.argument_checks import check_choice, check_integer, list_arguments
+from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
@@ -40,9 +35,25 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
     def take_layouts(self) -> None:
         """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""
-        self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+        self.hand_companions_on(self)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses a new value of an argument that has shaped the layers, such as `dropout`."""
+        own = getattr(self, name, value) if getattr(self, "built", False) else value
+        if own is not value and self._has_shaped(name) and own != value:
+            raise AttributeError(
+                f"{name}={own!r} has built the layers of this {type(self).__name__}, so {value!r} "
+                f"would change nothing. Pass {name}={value!r} to `from_preset`; or build "
+                f"another: `new = type(old).from_config({{**old.get_config(), {name!r}: "
+                f"{value!r}}})` and `new.set_weights(old.get_weights())`."
+            )
+        super().__setattr__(name, value)
+
+    def _has_shaped(self, name: str) -> bool:
+        is_property = isinstance(getattr(type(self), name, None), property)
+        return not is_property and name in list_arguments(type(self))
 
     @property
     def remat(self) -> bool:
@@ -202,11 +213,13 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             the new backbone. This one stays as it is.
 
         Raises:
-            ValueError: if there would be fewer rows, or if the encoder is quantized.
+            ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
         check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
-        if any(layer.quantization_mode for layer in self._flatten_layers()):
-            raise ValueError("A quantized encoder has no place for new rows. Resize it before.")
+        for layer in self._flatten_layers():
+            # A copy of the weights would have no LoRA.
+            if layer.quantization_mode or getattr(layer, "lora_enabled", False):
+                raise ValueError("Resize the encoder before `quantize` or `enable_lora`.")
         config = {**self.get_config(), "vocabulary_size": vocabulary_size}
         resized = type(self).from_config(config)
         old, new = (encoder.token_embedding.embeddings for encoder in (self, resized))

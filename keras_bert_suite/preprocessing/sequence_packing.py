@@ -1,9 +1,9 @@
 """Lays the rows of a batch out in packed rows, which are almost full.
 
-`lay_out_sequences` makes one array of packed rows. `lay_out_groups` makes groups, each as wide as
+`lay_out_sequences` makes one array of packed rows. `lay_out_buckets` makes buckets, each as wide as
 its own rows, for attention on a CPU. There attention takes more time than the dense layers, and
-most of this time is reading and writing the attention probabilities. So a group should have rows of
-one length, which make few pairs of tokens.
+most of this time is reading and writing the attention probabilities. So a bucket should have rows
+of one length, which make few pairs of tokens.
 """
 
 import bisect
@@ -15,15 +15,15 @@ import numpy as np
 #: attention compares each place with the whole row. The number was chosen on a CPU.
 FIXED_COST = 512
 
-#: The cost of a group, in the unit of `FIXED_COST`: the calls of its operations.
-GROUP_COST = 4096
+#: The cost of a bucket, in the unit of `FIXED_COST`: the calls of its operations.
+BUCKET_COST = 4096
 
-#: The groups of a batch where nothing is compiled. With more of them rows are fuller.
-NUM_GROUPS = 32
+#: The buckets of a batch where nothing is compiled. With more of them rows are fuller.
+NUM_BUCKETS = 32
 
-#: The widths of groups that are compiled, as shares of the longest row. A batch has one group with
-#: the first width, or groups with all widths and about as many rows in each. More choices would be
-#: more shapes to compile.
+#: The widths of buckets that are compiled, as shares of the longest row. A batch has one bucket
+#: with the first width, or buckets with all widths and about as many rows in each. More choices
+#: would be more shapes to compile.
 WIDTH_SHARES = (1.0, 0.875, 0.75, 0.625, 0.5)
 
 
@@ -135,35 +135,35 @@ def _find_width(lengths, number):
     return low
 
 
-def lay_out_groups(
-    padding_mask: np.ndarray, num_groups: int = NUM_GROUPS, compiled: bool = False
+def lay_out_buckets(
+    padding_mask: np.ndarray, num_buckets: int = NUM_BUCKETS, compiled: bool = False
 ) -> tuple[np.ndarray, ...]:
-    """Finds a place in groups of packed rows for each token of a batch.
+    """Finds a place in buckets of packed rows for each token of a batch.
 
-    No row of the batch is divided. The function looks for the groups with the least cost.
-    All batches have the same number of groups, since Keras wants the same number of arrays.
+    No row of the batch is divided. The function looks for the buckets with the least cost.
+    All batches have the same number of buckets, since Keras wants the same number of arrays.
 
     Args:
         padding_mask: int (..., L), 0 on padding. All axes but the last count rows of the batch.
-        num_groups: int, the maximum number of groups. Each row of the batch is a packed row.
-            Batches of 32 rows of 16 to 512 tokens are 94% full with 8 groups, 98% with 16, and
+        num_buckets: int, the maximum number of buckets. Each row of the batch is a packed row.
+            Batches of 32 rows of 16 to 512 tokens are 94% full with 8 buckets, 98% with 16, and
             nearly 100% with 32.
-        compiled: bool, whether a step is compiled for each shape. Then the groups take few shapes,
+        compiled: bool, whether a step is compiled for each shape. Then the buckets take few shapes,
             their number is that of `WIDTH_SHARES`, and several rows of the batch stand side by side
             in a packed row. The batches above have ten shapes, and are 90% full.
 
     Returns:
-        tuple of int32 (R_g, W_g), b * L + l of the token at each place, and -1 at places without a
-        token. A group that is not needed is (0, 1).
+        tuple of int32 (R_k, W_k), b * L + l of the token at each place, and -1 at places without a
+        token. A bucket that is not needed is (0, 1).
     """
     is_token = padding_mask.reshape(-1, max(padding_mask.shape[-1], 1)) != 0
     lengths = is_token.sum(axis=1)
-    groups: list[tuple[list[list[int]], int]] = [([[]], 1)]  # A place without a token.
+    buckets: list[tuple[list[list[int]], int]] = [([[]], 1)]  # A place without a token.
     if lengths.any():
-        groups = _fill_few_shapes(lengths) if compiled else _cut_by_length(lengths, num_groups)
-    groups += [([], 1)] * ((len(WIDTH_SHARES) if compiled else num_groups) - len(groups))
+        buckets = _fill_few_shapes(lengths) if compiled else _cut_by_length(lengths, num_buckets)
+    buckets += [([], 1)] * ((len(WIDTH_SHARES) if compiled else num_buckets) - len(buckets))
     tokens = np.arange(is_token.size, dtype="int32").reshape(is_token.shape)
-    return tuple(_place_tokens(rows, width, tokens, is_token) for rows, width in groups)
+    return tuple(_place_tokens(rows, width, tokens, is_token) for rows, width in buckets)
 
 
 def _place_tokens(rows, width, tokens, is_token):
@@ -175,24 +175,24 @@ def _place_tokens(rows, width, tokens, is_token):
     return layout
 
 
-def _cut_by_length(lengths, num_groups):
-    """list of (rows, width) of groups of similar length, one row of the batch in each row."""
+def _cut_by_length(lengths, num_buckets):
+    """list of (rows, width) of buckets of similar length, one row of the batch in each row."""
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-    group_cost = GROUP_COST
-    cuts = _find_cuts(lengths[order], group_cost)
-    while len(cuts) > num_groups:
-        group_cost *= 1.5
-        cuts = _find_cuts(lengths[order], group_cost)
+    bucket_cost = BUCKET_COST
+    cuts = _find_cuts(lengths[order], bucket_cost)
+    while len(cuts) > num_buckets:
+        bucket_cost *= 1.5
+        cuts = _find_cuts(lengths[order], bucket_cost)
     return [([[b] for b in order[i:j].tolist()], int(lengths[order[i]])) for i, j in cuts]
 
 
-def _find_cuts(lengths, group_cost):
-    """list of (begin, end) of groups of descending lengths that have the least cost together."""
-    # The least costs of the first i rows, and where the last of their groups begins.
+def _find_cuts(lengths, bucket_cost):
+    """list of (begin, end) of buckets of descending lengths that have the least cost together."""
+    # The least costs of the first i rows, and where the last of their buckets begins.
     least, begins = np.zeros(len(lengths) + 1), [0]
     costs = lengths * (FIXED_COST + lengths)
     for end in range(1, len(lengths) + 1):
-        totals = least[:end] + costs[:end] * np.arange(end, 0, -1) + group_cost
+        totals = least[:end] + costs[:end] * np.arange(end, 0, -1) + bucket_cost
         begins.append(int(totals.argmin()))
         least[end] = totals.min()
     cuts, end = [], len(lengths)
@@ -203,7 +203,7 @@ def _find_cuts(lengths, group_cost):
 
 
 def _fill_few_shapes(lengths):
-    """list of (rows, width) of one group, or of a group for each of `WIDTH_SHARES`."""
+    """list of (rows, width) of one bucket, or of a bucket for each of `WIDTH_SHARES`."""
     longest = int(lengths.max())
     widest = longest + -longest % max(1, (1 << longest.bit_length()) // 8)
     best, least = [], np.inf
@@ -223,6 +223,6 @@ def _fill_few_shapes(lengths):
             n * width * (FIXED_COST + width) for n, width in zip(numbers, widths, strict=True)
         )
         if cost < least:
-            groups = [rows[end - n : end] for n, end in zip(numbers, ends, strict=True)]
-            best, least = list(zip(groups, widths, strict=True)), cost
-    return [group for group in best if group[0]]
+            buckets = [rows[end - n : end] for n, end in zip(numbers, ends, strict=True)]
+            best, least = list(zip(buckets, widths, strict=True)), cost
+    return [bucket for bucket in best if bucket[0]]

@@ -5,12 +5,12 @@ The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
 over the replicas. Without replicas its functions return their arguments.
 """
 
-from keras_bert_suite.replicas.groups import (
-    Group,
+from keras_bert_suite.replicas.find_replicas import (
+    Member,
     count_replicas,
     drop_copies,
-    find_group,
-    find_groups,
+    find_local_replicas,
+    find_process,
     find_replica,
     has_joint_variables,
     in_scope_of_model,

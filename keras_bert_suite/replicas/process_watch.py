@@ -13,7 +13,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.replicas.groups import Group, find_group, find_torch_processes
+from keras_bert_suite.replicas.find_replicas import Member, find_process, find_torch_processes
 from keras_bert_suite.replicas.processes import check_same
 
 #: Seconds from one sign of life to the next.
@@ -28,7 +28,7 @@ PATIENCE_AFTER_FAILURE = 5.0
 #: Seconds that a process has for an error of its own, once another process was lost.
 GRACE = 5.0
 
-#: Numbers the watches of a process. All processes of a group watch the same calls.
+#: Numbers the watches of a process. All processes that share batches watch the same calls.
 _numbers = itertools.count()
 
 
@@ -74,11 +74,11 @@ class ProcessWatch(keras.callbacks.Callback):
             LostProcessError: instead of the error of a collective, if another process was lost.
         """
         # A thread does not see the distribution of Keras.
-        group = find_group()
-        if group.count == 1:
+        own = find_process()
+        if own.count == 1:
             yield callbacks
             return
-        self._begin(group, _open_store(f"keras_bert_suite/{next(_numbers)}"))
+        self._begin(own, _open_store(f"keras_bert_suite/{next(_numbers)}"))
         thread = threading.Thread(target=self._run, daemon=True)
         thread.start()
         try:
@@ -96,11 +96,11 @@ class ProcessWatch(keras.callbacks.Callback):
             self._ended.set()
             thread.join()
 
-    def _begin(self, group: Group, store: Any) -> None:
+    def _begin(self, own: Member, store: Any) -> None:
         """Shows the other processes that this one came, so that they know it if it is lost."""
-        self._group, self._store = group, store
+        self._own, self._store = own, store
         sign = {"place": f"the code before {self._call}", "failure": "", "ended": False}
-        others = [index for index in range(group.count) if index != group.index]
+        others = [index for index in range(own.count) if index != own.index]
         self._signs: dict[int, Any] = dict.fromkeys(others, sign)
         #: The texts of the signs, and when this process has first seen them.
         self._texts, self._seen = dict.fromkeys(others, ""), dict.fromkeys(others, 0.0)
@@ -126,7 +126,7 @@ class ProcessWatch(keras.callbacks.Callback):
 
     def _show(self) -> None:
         sign = {**self._sign, "time": time.monotonic()}
-        self._store.write(self._group.index, json.dumps(sign))
+        self._store.write(self._own.index, json.dumps(sign))
 
     def _read(self) -> None:
         """Reads the signs of the other processes."""
@@ -156,7 +156,7 @@ class ProcessWatch(keras.callbacks.Callback):
     def _describe(self, index: int) -> str:
         sign = self._signs.get(index, {"place": "another call", "failure": ""})
         return (
-            f"Process {index} of {self._group.count} was lost in {sign['place']}; the others stop. "
+            f"Process {index} of {self._own.count} was lost in {sign['place']}; the others stop. "
             f"{sign['failure'] or 'Look at its log.'} Start all processes again. With a "
             "TrainingCheckpoint they resume from the last checkpoint."
         )

@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_suite.replicas.groups import (
-    find_group,
+from keras_bert_suite.replicas.find_replicas import (
+    find_process,
     find_torch_processes,
     has_joint_variables,
 )
@@ -52,7 +52,7 @@ def run_on_leader(function: Callable[[], Any]) -> Any:
     An error of the function is raised in all processes.
     """
     result, error = None, None
-    if find_group().leads:
+    if find_process().leads:
         try:
             result = function()
         except Exception as raised:

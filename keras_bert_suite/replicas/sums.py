@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.replicas.groups import count_replicas, find_torch_processes
+from keras_bert_suite.replicas.find_replicas import count_replicas, find_torch_processes
 
 #: Gradients are sent in buckets of so many bytes, the size that PyTorch's own
 #: DistributedDataParallel has. A larger gradient is sent as it is, without a copy.

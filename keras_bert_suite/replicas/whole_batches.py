@@ -15,7 +15,7 @@ import keras
 from keras.src.distribution.distribution_lib import Distribution
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.replicas.groups import Group, count_replicas
+from keras_bert_suite.replicas.find_replicas import Member, count_replicas
 
 
 class WholeBatches(Distribution):
@@ -60,7 +60,7 @@ def whole_batches() -> Iterator[None]:
         yield
 
 
-def take_share(batch: Any, group: Group) -> Any:
+def take_share(batch: Any, member: Member) -> Any:
     """The rows of a batch that one replica takes: neighbours, and as many as the others take.
 
     The batch is the same in all processes. So its lengths of padding do not depend on the number of
@@ -68,7 +68,7 @@ def take_share(batch: Any, group: Group) -> Any:
     The number of rows B is that of the shortest array (B, ...). An array (k B, ...) has `k` entries
     for each row, such as texts, one after the other.
     """
-    if group.count == 1:
+    if member.count == 1:
         return batch
     sizes = {
         len(array) if array.shape else 0 for array in keras.tree.flatten(batch) if array is not None
@@ -77,12 +77,12 @@ def take_share(batch: Any, group: Group) -> Any:
     wrong = [size for size in sizes if size % max(num_rows, 1)]
     if num_rows == 0 or wrong:
         raise ValueError(
-            f"A batch for {group.count} replicas is cut by rows, and this one has arrays of "
+            f"A batch for {member.count} replicas is cut by rows, and this one has arrays of "
             f"{sorted(sizes)} entries. Make batches in which each row has the same number of "
             "entries."
         )
     # The first replicas have a row more.
-    first, last = (-(-num_rows * (group.index + i) // group.count) for i in (0, 1))
+    first, last = (-(-num_rows * (member.index + i) // member.count) for i in (0, 1))
 
     def cut(array: Any) -> Any:
         if array is None:

@@ -25,8 +25,8 @@ from keras_bert_suite.data.row_orders import (
     shuffled,
     shuffled_by_length,
 )
-from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import Group, find_group, find_groups, take_share
+from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
+from keras_bert_suite.replicas import Member, find_local_replicas, find_process, take_share
 
 DEFAULT_BATCH_SIZE = 32
 
@@ -40,7 +40,7 @@ class Batches:
         pack: function from an element of `dataset` to a batch as Keras takes it: inputs, or a tuple
             (inputs, labels) or (inputs, labels, weights).
         lay_out: function that gives a packed batch a layout of packed rows, or None.
-        groups: the replicas that take their rows from this process, see `find_groups`.
+        members: the replicas that take their rows from this process, see `find_local_replicas`.
         in_graph: bool, whether `pack` can be part of a graph of TensorFlow.
         fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
         is_joint: bool, whether all processes take these batches together, so that each of them must
@@ -50,7 +50,7 @@ class Batches:
     dataset: object
     pack: Callable
     lay_out: Callable | None = None
-    groups: tuple[Group, ...] = (Group(),)
+    members: tuple[Member, ...] = (Member(),)
     in_graph: bool = True
     fixed_labels: bool = False
     is_joint: bool = False
@@ -67,7 +67,7 @@ class Batches:
                 self.dataset, self.pack, total, first, shuffle, in_graph=False
             )
             return preprocess_batches(compare_dataset(whole), lambda batch: self._share(batch)[0])
-        if len(self.groups) > 1:
+        if len(self.members) > 1:
             return replica_batches(
                 self.dataset, self.shares_of, total, first, shuffle, self.fixed_labels
             )
@@ -78,12 +78,12 @@ class Batches:
             first,
             shuffle,
             # A batch is cut outside of a graph, which does not know the number of its rows.
-            self.in_graph and self.groups[0].count == 1,
+            self.in_graph and self.members[0].count == 1,
             self.fixed_labels,
         )
 
     def shares_of(self, element):
-        """Packs a whole batch, and cuts it into a list of shares, one for each of `groups`.
+        """Packs a whole batch, and cuts it into a list of shares, one for each of `members`.
 
         All shares are padded to the length of the whole batch. Sequence packing lays out each share
         by itself.
@@ -97,10 +97,10 @@ class Batches:
         They compare batches that can be read at random before the first step; see `joint_start.py`.
         """
         at_random = isinstance(self.dataset, grain.MapDataset)
-        return self.is_joint and not at_random and find_group().count > 1
+        return self.is_joint and not at_random and find_process().count > 1
 
     def _share(self, batch):
-        shares = [take_share(batch, group) for group in self.groups]
+        shares = [take_share(batch, member) for member in self.members]
         return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
 
 
@@ -121,15 +121,10 @@ class RowBatches(grain.MapDataset):
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
         self.rows = rows
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._order = order
         self._trains = trains
         self._num_batches = -(-len(order(0)) // batch_size)
-
-    @property
-    def batch_size(self):
-        """int, the rows of a batch, or None if an epoch has one batch of any size."""
-        return self._batch_size if self._num_batches > 1 else None
 
     def __len__(self):
         return self._num_batches
@@ -138,7 +133,7 @@ class RowBatches(grain.MapDataset):
         if isinstance(index, slice):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
-        rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
+        rows = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
         return self.rows.take(rows, epoch if self._trains else 0)
 
 
@@ -274,7 +269,7 @@ def _check_dataset(dataset, model, **given):
         raise ValueError(
             f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
             "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
-            "or a generator of batches."
+            f"or a generator of batches. {HOW_TO_COLLATE}"
         )
     names = [name for name, value in given.items() if value is not None]
     if names:
@@ -293,7 +288,7 @@ def _share(data, batches, pack, lay_out=None):
         batches,
         pack,
         lay_out,
-        find_groups(),
+        find_local_replicas(),
         in_graph=data.takes_graphs and lay_out is None,
         fixed_labels=data.labels.have_fixed_shape,
         is_joint=True,

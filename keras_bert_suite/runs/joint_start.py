@@ -3,8 +3,8 @@
 import grain
 import keras
 
-from keras_bert_suite.data.input_dataset import list_sources
-from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
+from keras_bert_suite.data.input_dataset import list_sources, num_batches
+from keras_bert_suite.replicas import count_replicas, find_local_replicas, find_process, take_share
 from keras_bert_suite.replicas.processes import check_same, copy_from_leader, digest_batch
 from keras_bert_suite.runs.torch_generators import separate_generators
 from keras_bert_suite.training.gradient_sums import list_accumulators
@@ -24,7 +24,8 @@ def check_shares(optimizer, dataset):
     # The outermost dataset that knows it: a mixture has larger batches than its parts.
     sizes = (getattr(source, "batch_size", None) for source in list_sources(dataset))
     size = next((size for size in sizes if isinstance(size, int)), None)
-    if size is not None and size % num_replicas:
+    # A single batch may have any size, as the last one may.
+    if size is not None and size % num_replicas and num_batches(dataset) != 1:
         near = max(size // num_replicas, 1) * num_replicas
         raise ValueError(
             f"batch_size={size} is the size of a whole batch, and {num_replicas} replicas "
@@ -32,7 +33,7 @@ def check_shares(optimizer, dataset):
         )
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     steps = getattr(optimizer, "gradient_accumulation_steps", None)
-    if steps and len(find_groups()) > 1:
+    if steps and len(find_local_replicas()) > 1:
         raise ValueError(
             f"gradient_accumulation_steps={steps} does not go with {num_replicas} devices under "
             "TensorFlow, which cannot sum over devices within a condition. Drop it and raise "
@@ -42,7 +43,7 @@ def check_shares(optimizer, dataset):
 
 def copy_weights(task):
     """Gives all processes the weights of the first, and each of them random numbers of its own."""
-    if find_group().count == 1:
+    if find_process().count == 1:
         return
     # Between two updates each process has gradients of its own rows.
     own = {id(variable) for variable in list_accumulators(task.optimizer)}
@@ -53,7 +54,7 @@ def copy_weights(task):
 
 def start_jointly(task, run):
     """Compares the processes that share a `fit`, and gives them the weights of the first."""
-    if find_group().count == 1:
+    if find_process().count == 1:
         return
     optimizer = keras.optimizers.serialize(task.optimizer)["config"]
     check_shared(
@@ -76,7 +77,7 @@ def check_shared(task, sources, **facts):
     `sources` is a dict of name -> `Batches`, or None if there is no row. If models, data or
     `facts` differ, all processes raise a ValueError.
     """
-    if find_group().count == 1:
+    if find_process().count == 1:
         return
     joint = {
         "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
@@ -94,10 +95,10 @@ def share_batch(call, batch):
     It returns the rows that this process takes. Under JAX a step takes all of them, and under
     TensorFlow each device takes all of them.
     """
-    if find_group().count == 1:
+    if find_process().count == 1:
         return batch
     check_same({"call": call, "batch": digest_batch(batch)})
-    return take_share(batch, *find_groups())
+    return take_share(batch, *find_local_replicas())
 
 
 def _name_loss(loss):

@@ -9,15 +9,15 @@ from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import (
-    NUM_GROUPS,
-    lay_out_groups,
+    NUM_BUCKETS,
+    lay_out_buckets,
     lay_out_sequences,
 )
 from keras_bert_suite.replicas import count_replicas
 
-#: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
+#: The buckets of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
 #: time before the first step.
-GRAPH_GROUPS = 8
+GRAPH_BUCKETS = 8
 
 
 def check_can_pack_sequences(task):
@@ -92,11 +92,11 @@ def _choose_kind(backbone):
     compiled = compiles_each_length()
     if keras.distribution.distribution() is not None:
         return partial(_lay_out_shares, compiled=compiled, num_devices=count_replicas())
-    if not backbone.takes_groups() or not _trains_on_cpu():
-        # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
+    if not backbone.takes_buckets() or not _trains_on_cpu():
+        # Kernels of a GPU skip hidden tokens, and one large bucket keeps the GPU busy.
         return partial(lay_out_sequences, compiled=compiled)
-    num_groups = GRAPH_GROUPS if keras.config.backend() == "tensorflow" else NUM_GROUPS
-    return partial(lay_out_groups, num_groups=num_groups, compiled=compiled)
+    num_buckets = GRAPH_BUCKETS if keras.config.backend() == "tensorflow" else NUM_BUCKETS
+    return partial(lay_out_buckets, num_buckets=num_buckets, compiled=compiled)
 
 
 def _lay_out_shares(padding_mask, compiled, num_devices):

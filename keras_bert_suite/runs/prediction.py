@@ -14,7 +14,7 @@ from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import (
     drop_copies,
-    find_group,
+    find_process,
     has_joint_variables,
     in_scope_of_model,
     whole_batches,
@@ -98,7 +98,7 @@ class PredictingModel:
         watch: Any = contextlib.nullcontext(callbacks)
         if has_joint_variables():  # Each process of PyTorch predicts by itself.
             watch = ProcessWatch("predict").watch(callbacks)
-            verbose = verbose if find_group().leads else 0
+            verbose = verbose if find_process().leads else 0
         with watch as callbacks:
             given = read(self, x, batch_size=batch_size)
             kwargs = {"verbose": verbose, "callbacks": callbacks}

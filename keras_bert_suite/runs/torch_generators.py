@@ -9,7 +9,7 @@ import hashlib
 import keras
 
 from keras_bert_suite.annotations import Arrays
-from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas import find_process
 from keras_bert_suite.replicas.processes import exchange
 
 PREFIX = "torch_generators/"
@@ -40,7 +40,7 @@ def restore_generators(arrays: Arrays) -> None:
         return
     import torch
 
-    process = find_group().index
+    process = find_process().index
     if _prefix(process) + "cpu" not in arrays:
         digest = hashlib.sha256(arrays[PREFIX + "cpu"].tobytes() + str(process).encode()).digest()
         torch.manual_seed(int.from_bytes(digest[:7], "little"))
@@ -59,7 +59,7 @@ def separate_generators() -> None:
     """
     if keras.config.backend() != "torch":
         return
-    if find_group().leads:
+    if find_process().leads:
         copy_generators()
         return
     restore_generators({PREFIX + "cpu": copy_generators()[PREFIX + "cpu"]})

@@ -8,7 +8,7 @@ import keras
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.replicas import (
     count_replicas,
-    find_groups,
+    find_local_replicas,
     in_scope_of_model,
     join_rows,
     split_rows,
@@ -170,7 +170,7 @@ class TrainedModel:
 
         Keras would take the mean of the shares of all replicas as a batch.
         """
-        if iterator is not None and len(find_groups()) > 1:
+        if iterator is not None and len(find_local_replicas()) > 1:
             for _, _, batches in iterator:
                 data_batch = take_first_share(next(batches))
                 break

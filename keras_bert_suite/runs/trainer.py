@@ -3,7 +3,7 @@
 import keras
 
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas import find_process
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
 from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
@@ -81,7 +81,7 @@ def fit(
     )
     if checkpoint is not None:
         checkpoint.recognize(describe_training(model, training, shuffle))
-        if run.is_finished and verbose and find_group().leads:
+        if run.is_finished and verbose and find_process().leads:
             print(f"The training in {checkpoint.directory} is finished, so `fit` trains no more.")
     set_schedule_length(model, progress.first_step, run.total)
     build_optimizer(model)
@@ -99,7 +99,7 @@ def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
             x=batches.packed(),
             steps=steps,
             callbacks=callbacks,
-            verbose=verbose if find_group().leads else 0,
+            verbose=verbose if find_process().leads else 0,
             **kwargs,
         )
 

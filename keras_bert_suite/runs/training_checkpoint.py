@@ -10,7 +10,7 @@ import keras
 
 from keras_bert_suite.annotations import Arrays, PathLike
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.replicas import find_group, has_joint_variables
+from keras_bert_suite.replicas import find_process, has_joint_variables
 from keras_bert_suite.replicas.processes import (
     exchange,
     is_true_anywhere,
@@ -156,7 +156,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
             # The metrics of the first process are those of all.
-            if done % steps_per_epoch and (find_group().leads or has_joint_variables()):
+            if done % steps_per_epoch and (find_process().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
         self._initial_epoch = initial_epoch
@@ -253,7 +253,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 copy()
             else:
                 run_on_leader(copy)
-        if find_group().leads:
+        if find_process().leads:
             self._writer.write(self.progress, arrays)
         else:
             self._writer.saved = self.progress.batches

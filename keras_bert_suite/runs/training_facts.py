@@ -29,7 +29,7 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
         digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights)))
         return {
             **facts,
-            "batch size": dataset.batch_size or len(rows),
+            "batch size": min(dataset.batch_size, len(rows)),
             "data": f"{len(rows)} rows with the digest {digest}",
         }
     return facts

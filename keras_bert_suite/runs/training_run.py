@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas import find_process
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
 from keras_bert_suite.runs.progress import Progress
@@ -65,7 +65,7 @@ class TrainingRun:
     def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
         """Trains a compiled task, whose optimizer is built, on the batches that are left."""
         batches = self.training.packed(self.total, self.progress.batches, shuffle)
-        verbose = verbose if find_group().leads else 0
+        verbose = verbose if find_process().leads else 0
         resuming = contextlib.nullcontext()
         if checkpoint is not None:
             callbacks = WholeEpochs(

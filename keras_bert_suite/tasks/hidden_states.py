@@ -8,9 +8,6 @@ import keras_hub
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    SHIFT_ARGUMENT,
     PackedSequences,
 )
 from keras_bert_suite.layers.poolings.pooling import (
@@ -141,7 +138,7 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     states.append(encoded["sequence_output"] if isinstance(encoded, dict) else encoded)
     model = keras.Model(backbone.input, states, name="layer_outputs")
     if takes_layout:
-        model._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+        backbone.hand_companions_on(model)
     return model
 
 

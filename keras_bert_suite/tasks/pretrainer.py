@@ -21,7 +21,6 @@ from keras_bert_suite.tasks.base.token_states import find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
-from keras_bert_suite.tasks.hidden_states import pool_summary
 from keras_bert_suite.tasks.pretraining_heads import (
     HEAD_ARGUMENTS,
     add_perplexity,
@@ -31,7 +30,7 @@ from keras_bert_suite.tasks.pretraining_heads import (
     make_span_boundary_head,
     warn_of_new_heads,
 )
-from keras_bert_suite.tasks.read_states import encode_summary_and_tokens, reads_few_tokens
+from keras_bert_suite.tasks.read_states import encode_summary_and_tokens
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -108,14 +107,10 @@ class Pretrainer(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        if span_boundary or not reads_few_tokens(backbone):
-            encoded = backbone(backbone.input)
-            states = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
-            outputs = {"mlm": self.masked_lm(states, mask_positions)}
-            summary = pool_summary(backbone, encoded, backbone.input)
-        else:
-            states, summary = encode_summary_and_tokens(backbone, backbone.input, mask_positions)
-            outputs = {"mlm": self.masked_lm(states)}
+        states, read_positions, summary = encode_summary_and_tokens(
+            backbone, backbone.input, mask_positions, all_tokens=span_boundary
+        )
+        outputs = {"mlm": self.masked_lm(states, read_positions)}
         if self.next_sentence_head is not None:
             outputs["nsp"] = self.next_sentence_head(summary)
         if self.span_boundary_head is not None:

@@ -10,12 +10,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    SHIFT_ARGUMENT,
-    MaskedLMHead,
-)
+from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks.base.token_states import encode_tokens
@@ -54,15 +49,29 @@ def score_masked_tokens(
 
 
 def encode_summary_and_tokens(
-    backbone: BertBackbone, inputs: dict[str, Tensor], positions: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Symbolic float (B, P, H), the states of the tokens at int32 (B, P), and (B, H), the vectors.
+    backbone: keras_hub.models.Backbone,
+    inputs: dict[str, Tensor],
+    mask_positions: Tensor,
+    all_tokens: bool = False,
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """What the heads of a pretraining read.
 
-    Args: as for `encode_read_tokens`.
+    Args:
+        backbone, inputs, mask_positions: as for `score_masked_tokens`.
+        all_tokens: bool, whether another head reads the states of all tokens.
+
+    Returns:
+        (symbolic float (B, L, H), the states of all tokens; `mask_positions`; float (B, H), the
+        vectors of rows). If the last layer computes masked tokens alone, the states are (B, P, H),
+        and the positions None.
     """
-    positions = keras.ops.pad(positions, [[0, 0], [1, 0]])
+    if all_tokens or not reads_few_tokens(backbone):
+        encoded = backbone(inputs)
+        states = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
+        return states, mask_positions, pool_summary(backbone, encoded, inputs)
+    positions = keras.ops.pad(mask_positions, [[0, 0], [1, 0]])
     states = encode_read_tokens(backbone, inputs, positions)
-    return states[:, 1:], backbone.pooler(states[:, 0])
+    return states[:, 1:], None, backbone.pooler(states[:, 0])
 
 
 def encode_read_tokens(
@@ -85,7 +94,7 @@ def encode_read_tokens(
     )
     # A weight that no output depends on, such as the pooler's, is a weight of the task, too.
     model.backbone = backbone
-    model._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+    backbone.hand_companions_on(model)
     return model(inputs if positions is None else {**inputs, "read_positions": positions})
 
 

@@ -173,6 +173,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer, loss, **kwargs)
         self.data.labels.loss = self.loss if isinstance(self.loss, EmbeddingLoss) else None
+        rates = [getattr(layer, "rate", 0.0) for layer in self._flatten_layers()]
+        self.data.has_dropout = any(rates)
 
     def make_loss(self) -> keras.losses.Loss:
         return InBatchNegatives()

@@ -12,14 +12,13 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.files.messages import shorten
 from keras_bert_suite.tokenizers.added_tokens import (
     AddedToken,
     EagerAddedTokens,
-    check_ids,
     read_added_tokens,
 )
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
+from keras_bert_suite.tokenizers.numbered_tokens import NumberedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
@@ -310,26 +309,19 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     def get_vocabulary(self) -> list[str]:
         """The tokens in the order of their ids, list of str."""
         self._checked_vocabulary()
-        return list(self._tokens)
+        return list(self._numbered.tokens)
 
     def vocabulary_size(self) -> int:
         self._checked_vocabulary()
-        return len(self._tokens)
+        return len(self._numbered.tokens)
 
     def id_to_token(self, id: int) -> str:
-        size = self.vocabulary_size()
-        if not 0 <= id < size:
-            raise ValueError(f"`id` must be from 0 to {size - 1}. Received: id={id}.")
-        return self._tokens[id]
+        self._checked_vocabulary()
+        return self._numbered.to_token(id)
 
     def token_to_id(self, token: str) -> int:
-        vocabulary = self._checked_vocabulary()
-        if token not in self._ids:
-            raise ValueError(
-                f"{token!r} is not a piece of the {vocabulary.source}. A word that is no single "
-                "piece has no id of its own: use `tokenize`."
-            )
-        return self._ids[token]
+        self._checked_vocabulary()
+        return self._numbered.to_id(token)
 
     @property
     def special_tokens(self) -> list[str]:
@@ -343,7 +335,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     def special_token_ids(self) -> list[int]:
         """The ids of `special_tokens`, in the same order."""
         self._checked_vocabulary()
-        return [self._ids[token] for token in self.special_tokens]
+        return [self._numbered.ids[token] for token in self.special_tokens]
 
     @property
     def row_template(self) -> RowTemplate:
@@ -354,7 +346,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         """bool (V,), the ids of tokens that text may become. Random tokens are drawn from them."""
         ordinary = np.ones(self.vocabulary_size(), bool)
         ordinary[self.special_token_ids] = False
-        ordinary[[self._ids[t.content] for t in self.added_tokens if t.special]] = False
+        ordinary[[self._numbered.ids[t.content] for t in self.added_tokens if t.special]] = False
         return ordinary
 
     def asset_contents(self) -> dict[str, bytes]:
@@ -397,18 +389,11 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def _use_vocabulary(self, vocabulary):
         """Sets the vocabulary, None for none, and the ids of the special tokens."""
+        ids = {}
         if vocabulary is not None:
-            needed = ("unknown_token", "start_token", "end_token", "pad_token")
-            _check_special_tokens(vocabulary, {name: getattr(self, name) for name in needed})
-        self._tokens, self._ids = (), {}
-        if vocabulary is not None:
-            contents = [token.content for token in self.added_tokens]
-            new = [content for content in contents if content not in vocabulary.ids]
-            self._tokens = (*vocabulary.tokens, *new)
-            places = range(len(vocabulary.tokens), len(self._tokens))
-            self._ids = {**vocabulary.ids, **dict(zip(new, places, strict=True))}
-            check_ids(self.added_tokens, self._ids)
-        ids = self._ids
+            needed = {name: getattr(self, name) for name in SPECIAL_TOKENS if name != "mask_token"}
+            self._numbered = NumberedTokens(vocabulary, self.added_tokens, needed)
+            ids = self._numbered.ids
         self.unknown_token_id = ids.get(self.unknown_token)
         self.start_token_id = ids.get(self.start_token)
         self.end_token_id = ids.get(self.end_token)
@@ -438,13 +423,13 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def _find_added(self):
         """The ids of the added tokens."""
-        return [self._ids[token.content] for token in self.added_tokens]
+        return [self._numbered.ids[token.content] for token in self.added_tokens]
 
     def _with_added_tokens(self, engine):
         if not self.added_tokens:
             return engine
         tokens = self._list_searched()
-        return EagerAddedTokens(engine, tokens, self._ids, self._make_normalizer())
+        return EagerAddedTokens(engine, tokens, self._numbered.ids, self._make_normalizer())
 
     def _list_searched(self):
         """The added tokens. It cannot matter who takes spaces that become no tokens."""
@@ -460,25 +445,13 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         if "graph" not in self._engines:
             engine = self.graph_engine(*self._engine_arguments())
             if self.added_tokens:
-                engine = GraphAddedTokens(engine, self._list_searched(), self._ids)
+                engine = GraphAddedTokens(engine, self._list_searched(), self._numbered.ids)
             self._engines["graph"] = engine
         return self._engines["graph"]
 
     @abstractmethod
     def _engine_arguments(self):
         """tuple of the arguments of both engines."""
-
-
-def _check_special_tokens(vocabulary, special_tokens):
-    """Raises ValueError if a value of `special_tokens` (argument name -> token) is absent."""
-    missing = {name: piece for name, piece in special_tokens.items() if piece not in vocabulary.ids}
-    if missing:
-        wanted = ", ".join(f"{shorten(repr(piece))} ({name})" for name, piece in missing.items())
-        names = " or ".join(f"{name}=..." for name in missing)
-        raise ValueError(
-            f"The {vocabulary.source} of {len(vocabulary.tokens)} pieces lacks {wanted}. Add the "
-            f"missing pieces, or name the pieces that play these parts with {names}."
-        )
 
 
 def _restore_tokenizer(cls, config, vocabulary):

@@ -119,8 +119,8 @@ class CharacterMap(dict):
                     assigned = not membership(unicode14.UNASSIGNED)[ord(part)]
                     parts.append((part, index, unicodedata.combining(part) if assigned else 0))
         characters, origins = [], []
-        for moves, group in itertools.groupby(parts, lambda part: part[2] > 0):
-            visible = [part for part in group if strip_nonspacing(part[0])]
+        for moves, run in itertools.groupby(parts, lambda part: part[2] > 0):
+            visible = [part for part in run if strip_nonspacing(part[0])]
             ordered = sorted(visible, key=lambda part: part[2]) if moves else visible
             moved = ordered != visible
             for character, index, _ in ordered:

@@ -77,7 +77,8 @@ class InBatchNegatives(EmbeddingLoss):
     1 / `temperature`.
 
     A row of one text is its own positive. The encoder sees the text twice, with two dropout masks.
-    This is SimCSE without labels; rows with hard negatives are SimCSE with labels.
+    This is SimCSE without labels; rows with hard negatives are SimCSE with labels. An encoder
+    without dropout is refused: both vectors would be equal.
 
     A text of another row is no negative if it equals the row's own anchor or positive, and the
     positive of another row is no negative if both rows have the same anchor. If replicas share a

@@ -11,8 +11,8 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.replicas import count_replicas, find_group, sum_over_replicas
-from keras_bert_suite.replicas.groups import find_torch_processes
+from keras_bert_suite.replicas import count_replicas, find_process, sum_over_replicas
+from keras_bert_suite.replicas.find_replicas import find_torch_processes
 from keras_bert_suite.replicas.sums import sum_gradients
 
 
@@ -87,7 +87,7 @@ def summed_accumulators(optimizer: keras.optimizers.Optimizer) -> Iterator[None]
 
 def keep_on_leader(optimizer: keras.optimizers.Optimizer) -> None:
     """Empties the accumulators of all processes but the first, which hold sums of all processes."""
-    if find_torch_processes() is None or find_group().leads:
+    if find_torch_processes() is None or find_process().leads:
         return
     for variable in list_accumulators(optimizer):
         variable.assign(keras.ops.zeros_like(variable))

@@ -133,9 +133,9 @@ def test_encodings(tmp_path, encoding, text):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"encoding": "utf-16"}, "byte 0x0a.*Received: 'utf-16'. .*iconv"),
-        ({"encoding": "utf-9"}, "`encoding` must be one that Python knows.*Received: 'utf-9'"),
-        ({"encoding": "hex"}, "`encoding` must be one that Python knows.*Received: 'hex'"),
+        ({"encoding": "utf-16"}, "encoding='utf-16' cannot be read: .*byte 0x0a.*iconv"),
+        ({"encoding": "utf-9"}, "encoding='utf-9' cannot be read: Python must know the encoding"),
+        ({"encoding": "hex"}, "encoding='hex' cannot be read"),
         ({"errors": "ignore"}, "`errors` must be one of strict, replace, got 'ignore'"),
         ({"on_error": "warn"}, "`on_error` must be one of stop, skip, got 'warn'"),
         ({"format": "xml"}, "`format` must be one of auto, .* got 'xml'"),

@@ -17,7 +17,9 @@ from keras_bert_suite.data.input_dataset import (
 )
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.runs.batches import batch_rows, training_batches
-from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.labels import Classes, Labels
+from keras_bert_suite.tasks.data.texts import TextData
 
 #: Seven rows: x is their number, y twice the number.
 COLUMNS = ({"x": np.arange(7)}, 2 * np.arange(7))
@@ -195,3 +197,16 @@ def test_rows_that_name_their_texts_and_labels_say_how_to_collate():
     loader = torch.utils.data.DataLoader(ROWS_BY_NAME, batch_size=2, collate_fn=collate)
     read = Rows.read_batch(*next(iter(loader)))
     assert (read.inputs, read.labels.tolist()) == ((["good", "bad"],), [1, 0])
+
+
+def test_labels_that_are_words_say_how_to_collate_too():
+    """Beside texts, names of labels look like a second text."""
+    import torch
+
+    named = [{"text": "good", "label": "yes"}, {"text": "bad", "label": "no"}]
+    loader = torch.utils.data.DataLoader(named, batch_size=2)
+    data = TextData(None, EncoderInputs(("token_ids",)), Classes(["yes", "no"]))
+    with pytest.raises(ValueError, match="has the texts text, label, and no labels. .*collate_fn"):
+        data.read_batch(*data.unpack(next(iter(loader))), labelled=True)
+    assert data.input_names is None
+    assert data.read_batch((["good"], ["bad"])).labels is None  # `predict` needs none.

@@ -11,8 +11,8 @@ from peer_weights import randomize, to_numpy
 from keras_bert_suite import BertBackbone, RobertaBackbone, change_pattern
 from keras_bert_suite.layers import VisibleTokens
 from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
-from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
+from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_buckets, lay_out_sequences
 
 SEGMENTS = np.array([[0, 0, 1, 1]], "int32")
 EXPECTED = {
@@ -110,9 +110,11 @@ def test_errors():
         )[-1]
         == 4
     )
-    groups = GroupedLayout.read(lay_out_groups(np.ones((1, 3), "int32")), np.ones((1, 3), "int32"))
-    with pytest.raises(ValueError, match="'left_to_right' takes no groups of packed rows"):
-        VisibleTokens("left_to_right")(np.ones((1, 3), "int32"), sequence_layout=groups)
+    buckets = BucketedLayout.read(
+        lay_out_buckets(np.ones((1, 3), "int32")), np.ones((1, 3), "int32")
+    )
+    with pytest.raises(ValueError, match="'left_to_right' takes no buckets of packed rows"):
+        VisibleTokens("left_to_right")(np.ones((1, 3), "int32"), sequence_layout=buckets)
 
 
 def permute_xlnet(is_masked, is_functional, perm_size, rng):

@@ -29,6 +29,7 @@ from keras_bert_suite.models import (
     LongformerBackbone,
     ModernBertBackbone,
     NezhaBackbone,
+    RobertaBackbone,
     RoFormerBackbone,
 )
 
@@ -211,6 +212,38 @@ def test_hidden_states_equal_transformers(undrawn):
         np.testing.assert_allclose(to_numpy(got), expected.numpy(), rtol=0, atol=1e-5)
     assert ours.get_config()["output_hidden_states"] is True
     assert "hidden_states" not in BertBackbone(**SMALL).output
+
+
+@pytest.mark.parametrize(
+    "cls, name, value",
+    [
+        (BertBackbone, "output_hidden_states", True),
+        (BertBackbone, "attention_pattern", "seq2seq"),
+        (RobertaBackbone, "dropout", 0.5),
+        (ModernBertBackbone, "pooling", "mean"),
+        (RoFormerBackbone, "rotary_value", True),
+    ],
+)
+def test_an_argument_of_a_built_model_cannot_be_set(cls, name, value):
+    backbone = cls(**SMALL)
+    old = getattr(backbone, name)
+    setattr(backbone, name, old)
+    with pytest.raises(AttributeError, match=f"{name}={old!r} has built the layers of this"):
+        setattr(backbone, name, value)
+    new = type(backbone).from_config({**backbone.get_config(), name: value})
+    new.set_weights(backbone.get_weights())
+    assert getattr(new, name) == value and getattr(backbone, name) == old
+
+
+def test_what_a_subclass_keeps_after_it_was_built_is_its_own():
+    class Named(BertBackbone):
+        def __init__(self, *sizes, notes="none", **arguments):
+            super().__init__(*sizes, **arguments)
+            self.notes = notes
+
+    backbone = Named(*SMALL.values(), notes="a")
+    backbone.remat = True
+    assert backbone.notes == "a" and backbone.remat
 
 
 def test_narrow_embeddings_equal_electra(undrawn):

@@ -7,7 +7,7 @@ from peer_weights import randomize, to_numpy
 import keras_bert_suite as kbs
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import Dropout
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_buckets, lay_out_sequences
 
 LAYERS = 2
 SIZES = {
@@ -43,7 +43,7 @@ MASK = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
 ROWS = {
     "padded": lambda: {},
     "packed": lambda: {"sequence_layout": lay_out_sequences(MASK)},
-    "groups": lambda: {"sequence_layout": lay_out_groups(MASK, num_groups=2)},
+    "buckets": lambda: {"sequence_layout": lay_out_buckets(MASK, num_buckets=2)},
 }
 
 
@@ -84,8 +84,8 @@ def test_a_rate_alone(family, rate, rows):
     cls, arguments, places = FAMILY[family]
     rates = {name: 0.5 if name == rate else 0.0 for name in places}
     backbone = randomize(cls(**SIZES, **arguments, **rates))
-    if rows == "groups" and not backbone.takes_groups():
-        pytest.skip("it takes no groups")
+    if rows == "buckets" and not backbone.takes_buckets():
+        pytest.skip("it takes no buckets")
     without = cls(**SIZES, **arguments, **dict.fromkeys(places, 0.0))
     without.set_weights(backbone.get_weights())
     inputs = make_inputs(backbone, rows)

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert_suite import MultipleChoice, Pretrainer, RoFormerBackbone, TextClassifier
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_buckets
 
 MEMBER = MEMBERS["roformer"]
 
@@ -137,7 +137,7 @@ def test_the_second_version(tmp_path):
     backbone = RoFormerBackbone.from_preset(tmp_path / "v2")
     got = to_numpy(backbone(inputs)["sequence_output"])
     np.testing.assert_allclose(got[seen], expected.numpy()[seen], rtol=0, atol=1e-5)
-    layout = lay_out_groups(inputs["padding_mask"], num_groups=2)
+    layout = lay_out_buckets(inputs["padding_mask"], num_buckets=2)
     packed = to_numpy(backbone({**inputs, "sequence_layout": layout})["sequence_output"])
     np.testing.assert_allclose(packed[seen], got[seen], rtol=0, atol=1e-5)
     assert not any("bias" in w.path for w in backbone.weights if not w.path.startswith("pooler/"))

@@ -6,7 +6,7 @@ import grain
 import numpy as np
 import pytest
 
-from keras_bert_suite.replicas import Group, processes
+from keras_bert_suite.replicas import Member, processes
 from keras_bert_suite.replicas.processes import compare_batches, digest_batch
 from keras_bert_suite.runs import joint_start
 from keras_bert_suite.runs.batches import Batches
@@ -35,7 +35,7 @@ def test_a_process_alone_gets_its_batches():
 
 def test_endless_datasets_are_compared_by_their_first_batches(monkeypatch):
     """Datasets of two processes that differ in their order, and never end."""
-    monkeypatch.setattr(joint_start, "find_group", lambda: Group(0, 2))
+    monkeypatch.setattr(joint_start, "find_process", lambda: Member(0, 2))
     task = SimpleNamespace(variables=[], loss=None)
 
     def check(*orders):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from keras_bert_suite.replicas import process_watch
-from keras_bert_suite.replicas.groups import Group
+from keras_bert_suite.replicas.find_replicas import Member
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 
 
@@ -33,7 +33,7 @@ def look(monkeypatch):
     """Function from the signs of processes 1 and 2 to what process 0 says of them."""
     clock, store, watch = Clock(), Store(), ProcessWatch("fit")
     monkeypatch.setattr(process_watch, "time", clock)
-    watch._begin(Group(0, 3), store)
+    watch._begin(Member(0, 3), store)
 
     def look(seconds, collective_failed=False, failure="", **places):
         clock.seconds = seconds

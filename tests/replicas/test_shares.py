@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_suite.replicas import Group, count_replicas, find_group, take_share
+from keras_bert_suite.replicas import Member, count_replicas, find_process, take_share
 
 BATCH = (
     {"token_ids": np.arange(20).reshape(10, 2), "padding_mask": np.ones((10, 2))},
@@ -15,7 +15,7 @@ BATCH = (
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 7])
 def test_shares_are_the_batch_cut_by_rows(count):
-    shares = [take_share(BATCH, Group(index, count)) for index in range(count)]
+    shares = [take_share(BATCH, Member(index, count)) for index in range(count)]
     joined = keras.tree.map_structure(
         lambda *parts: None if parts[0] is None else np.concatenate(parts),
         *shares,
@@ -31,11 +31,11 @@ def test_shares_are_the_batch_cut_by_rows(count):
 
 def test_rows_with_different_numbers_of_entries_are_refused():
     with pytest.raises(ValueError, match=r"arrays of \[2, 3\] entries"):
-        take_share((np.zeros((3, 1)), np.zeros(2)), Group(0, 2))
+        take_share((np.zeros((3, 1)), np.zeros(2)), Member(0, 2))
     with pytest.raises(ValueError, match="is cut by rows"):
-        take_share((np.zeros((3, 1)), np.float32(1)), Group(0, 2))
+        take_share((np.zeros((3, 1)), np.float32(1)), Member(0, 2))
 
 
 def test_without_distribution_there_is_one_replica():
-    assert (find_group(), count_replicas()) == (Group(0, 1), 1)
-    assert find_group().leads
+    assert (find_process(), count_replicas()) == (Member(0, 1), 1)
+    assert find_process().leads

@@ -8,11 +8,16 @@ import pytest
 import torch
 import transformers
 from peer_weights import randomize, to_numpy, transformers_peer
+from small_tasks import make_task
+from small_texts import ONE_LAYER
 from tokenizers import AddedToken
 
 from keras_bert_suite import (
     BertBackbone,
+    ElectraBackbone,
+    ElectraPretrainer,
     MaskedLM,
+    Pretrainer,
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
@@ -125,6 +130,82 @@ def test_new_rows_leave_the_others_alone():
     assert (rows[0] != rows[2]).all() and 0 < np.abs(rows[0]).max() < 0.05
     with pytest.raises(ValueError, match="vocabulary_size must be .* at least 20, got 19"):
         backbone.resize_vocabulary(19)
+    backbone.token_embedding.enable_lora(2)
+    with pytest.raises(ValueError, match="before `quantize` or `enable_lora`"):
+        backbone.resize_vocabulary(23)
+
+
+def run_guesser(path, arrays):
+    model = transformers.AutoModelForMaskedLM.from_pretrained(path).eval()
+    names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
+    inputs = {names[n]: torch.tensor(a, dtype=torch.long) for n, a in arrays.items() if n in names}
+    with torch.no_grad():
+        logits = model(**inputs).logits.numpy()
+    return np.take_along_axis(logits, arrays["mask_positions"][..., None], axis=1), model
+
+
+def test_pretraining_goes_on_with_more_tokens(tmp_path):
+    """Against transformers, which resizes its own copy of the model."""
+    tokenizer = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(PIECES)})
+    config = transformers.BertConfig(vocab_size=len(PIECES), **SIZES)
+    peer = transformers_peer(transformers.BertForMaskedLM, config)
+    peer.save_pretrained(tmp_path / "peer")
+    tokenizer.save_pretrained(tmp_path / "peer")
+    small = MaskedLM.from_preset(tmp_path / "peer", masking={"rate": 0.5})
+    small.preprocessor.tokenizer.add_tokens(MARKERS, special=True)
+    with pytest.raises(ValueError, match=r"`resize_vocabulary\(24, seed=0\)`"):
+        small.fit(TEXTS, verbose=0)
+    task = small.resize_vocabulary(24, seed=0)
+    assert task.masking == {"rate": 0.5} and not task.compiled
+    arrays = task.preprocessor.pack(TEXTS)
+    assert (arrays["token_ids"] >= 22).any()
+    arrays["mask_positions"] = np.tile(np.arange(1, 4, dtype="int32"), (len(TEXTS), 1))
+    peer.resize_token_embeddings(24, mean_resizing=False)
+    with torch.no_grad():
+        rows = to_numpy(task.backbone.token_embedding.embeddings)
+        peer.get_input_embeddings().weight[22:] = torch.tensor(rows[22:])
+    peer.save_pretrained(tmp_path / "resized")
+    wanted, _ = run_guesser(tmp_path / "resized", arrays)
+    np.testing.assert_allclose(to_numpy(task(arrays)), wanted, atol=1e-5)
+    task.compile()
+    task.fit(TEXTS, verbose=0)
+    wanted = to_numpy(task(arrays))
+    save_hugging_face(task, tmp_path / "theirs")
+    theirs, model = run_guesser(tmp_path / "theirs", arrays)
+    np.testing.assert_allclose(theirs, wanted, atol=1e-5)
+    assert model.config.vocab_size == len(model.cls.predictions.bias) == 24
+    task.save(tmp_path / "task.keras")
+    task.save_to_preset(str(tmp_path / "preset"))
+    for again in (
+        keras.models.load_model(tmp_path / "task.keras"),
+        MaskedLM.from_preset(tmp_path / "preset"),
+        MaskedLM.from_preset(tmp_path / "theirs"),
+    ):
+        np.testing.assert_allclose(to_numpy(again(arrays)), wanted, atol=1e-5)
+        assert again.preprocessor.tokenizer.vocabulary_size() == 24
+
+
+@pytest.mark.parametrize("task", ["words", "masks", "targets", "pretraining", "spans", "electra"])
+def test_the_outputs_of_a_resized_task_are_those_before(task):
+    if task in ("spans", "electra"):
+        (x, *_) = make_task("pretraining", "none")[1]
+        small = Pretrainer(BertBackbone(**ONE_LAYER), span_boundary=True)
+        if task == "electra":
+            small = ElectraPretrainer(ElectraBackbone(**ONE_LAYER), generator_width=0.5)
+    else:
+        small, (x, *_) = make_task(task, "none")
+    randomize(small)
+    small.backbone.trainable = task == "electra"
+    size = small.backbone.vocabulary_size
+    resized = small.resize_vocabulary(size + 3, seed=1)
+    assert [v.path for v in resized.trainable_weights] == [v.path for v in small.trainable_weights]
+    before, after = small(x), resized(x)
+    if not isinstance(before, dict):
+        before, after = {"outputs": before}, {"outputs": after}
+    for name in {*before} - {"token_ids", "rtd"}:  # They depend on draws from more tokens.
+        a, b = to_numpy(before[name]), to_numpy(after[name])
+        np.testing.assert_allclose(a, b[..., : a.shape[-1]], atol=1e-6, err_msg=name)
+        assert b.shape[-1] in (a.shape[-1], size + 3)
 
 
 def test_no_guess_is_beyond_a_short_vocabulary():

@@ -3,6 +3,7 @@
 tests/test_combinations.py has the inputs, presets and exports of every task.
 """
 
+import copy
 import dataclasses
 import functools
 import operator
@@ -170,6 +171,21 @@ def test_a_keras_file(runs, task, tmp_path):
             np.testing.assert_array_equal(to_numpy(a), to_numpy(b), err_msg=b.path)
     x = predicted_columns(run.model, run.columns[0])
     assert_close(predict(twin, x=x), predict(run.model, x=x))
+
+
+@pytest.mark.parametrize("task", ["texts", "documents", "vectors", "masks", "targets"])
+def test_the_copies_that_clone_model_names(task):
+    model, columns = MAKERS[task]()
+    with pytest.raises(ValueError, match=f"layers of a {type(model).__name__}, but not what"):
+        keras.models.clone_model(model)
+    x = predicted_columns(model, columns[0])
+    copied = copy.deepcopy(model)
+    assert_close(predict(copied, x=x), predict(model, x=x))
+    new = type(model).from_config(model.get_config())
+    new.preprocessor = model.preprocessor
+    assert len(predict(new, x=x)) == len(predict(model, x=x))
+    old, fresh = (part.backbone.token_embedding.get_weights()[0] for part in (model, new))
+    assert old.shape == fresh.shape and (old != fresh).any()
 
 
 @pytest.mark.parametrize("task", ["texts", "words", "spans", "questions", "vectors"])

@@ -28,7 +28,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT
 from keras_bert_suite.layers.dense import Dense
-from keras_bert_suite.preprocessing.sequence_packing import lay_out_groups, lay_out_sequences
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_buckets, lay_out_sequences
 
 SIZES = {
     "vocabulary_size": 40,
@@ -50,7 +50,7 @@ FAMILY = {
     "no segments": DistilBertBackbone,
     "offset positions": RobertaBackbone,
 }
-LAYOUTS = {"padded": None, "array": lay_out_sequences, "groups": lay_out_groups}
+LAYOUTS = {"padded": None, "array": lay_out_sequences, "buckets": lay_out_buckets}
 
 
 def make_arrays(backbone, **more):
@@ -145,7 +145,7 @@ def check_same(task, compute, arrays):
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("layout", ["array", "groups"])
+@pytest.mark.parametrize("layout", ["array", "buckets"])
 def test_packed_rows(layout):
     task = Pretrainer(BertBackbone(**SIZES))
     randomize(task)

@@ -37,16 +37,16 @@ from keras_bert_suite import (
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, TokenEmbeddings
 from keras_bert_suite.preprocessing.sequence_packing import (
     WIDTH_SHARES,
-    lay_out_groups,
+    lay_out_buckets,
     lay_out_sequences,
 )
 
-#: One packed array, groups of rows of similar length (some of them without a row), and groups whose
-#: packed rows hold several rows.
+#: One packed array, buckets of rows of similar length (some of them without a row), and buckets
+#: whose packed rows hold several rows.
 LAYOUTS = {
     "array": lay_out_sequences,
-    "groups": functools.partial(lay_out_groups, num_groups=8),
-    "few shapes": functools.partial(lay_out_groups, compiled=True),
+    "buckets": functools.partial(lay_out_buckets, num_buckets=8),
+    "few shapes": functools.partial(lay_out_buckets, compiled=True),
 }
 
 
@@ -186,7 +186,7 @@ def test_blocks_that_are_computed_twice_can_be_packed(layouts):
 )  # fmt: skip
 def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
     backbone = kind(**{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype)
-    assert backbone.takes_groups()
+    assert backbone.takes_buckets()
     randomize(backbone)  # Attention tells positions apart.
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
     layout = lay_out(packed["padding_mask"])
@@ -206,7 +206,7 @@ def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
 
 
 def test_relative_positions_need_a_mask_of_pairs():
-    assert not NezhaBackbone(**ONE_LAYER).takes_groups()
+    assert not NezhaBackbone(**ONE_LAYER).takes_buckets()
 
 
 def test_what_cannot_be_packed_is_refused():
@@ -274,21 +274,21 @@ def test_shares_of_devices_have_packed_rows_of_one_shape(compiled):
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
-@pytest.mark.parametrize("arguments", [{"num_groups": 8}, {}, {"compiled": True}], ids=str)
+@pytest.mark.parametrize("arguments", [{"num_buckets": 8}, {}, {"compiled": True}], ids=str)
 def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, arguments):
     rng = np.random.default_rng(num_rows)
-    num_groups = len(WIDTH_SHARES) if "compiled" in arguments else arguments.get("num_groups", 32)
+    num_buckets = len(WIDTH_SHARES) if "compiled" in arguments else arguments.get("num_buckets", 32)
     shapes, shares = set(), []
     for _ in range(20):
         lengths = rng.integers(0, 129, num_rows)
         mask = (np.arange(128) < lengths[:, None]).astype("int32")
-        groups = lay_out_groups(mask, **arguments)
-        assert len(groups) == num_groups
-        shapes.add(tuple(group.shape for group in groups))
-        places = np.concatenate([group.ravel() for group in groups])
+        buckets = lay_out_buckets(mask, **arguments)
+        assert len(buckets) == num_buckets
+        shapes.add(tuple(bucket.shape for bucket in buckets))
+        places = np.concatenate([bucket.ravel() for bucket in buckets])
         assert sorted(places[places >= 0]) == np.flatnonzero(mask).tolist()
         seen = []
-        for row in (row for group in groups for row in group):
+        for row in (row for bucket in buckets for row in bucket):
             sequences = row[row >= 0] // 128
             here = sequences[np.diff(sequences, prepend=-1) != 0].tolist()
             assert "compiled" in arguments or len(here) <= 1
@@ -303,7 +303,7 @@ def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, argume
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_rows_of_one_length_are_one_group(compiled):
-    groups = lay_out_groups(np.ones((6, 4), "int32"), compiled=compiled)
-    assert [group.shape for group in groups if group.size] == [(6, 4)]
-    groups = lay_out_groups(np.zeros((6, 4), "int32"), compiled=compiled)
-    assert [group.tolist() for group in groups if group.size] == [[[-1]]]
+    buckets = lay_out_buckets(np.ones((6, 4), "int32"), compiled=compiled)
+    assert [bucket.shape for bucket in buckets if bucket.size] == [(6, 4)]
+    buckets = lay_out_buckets(np.zeros((6, 4), "int32"), compiled=compiled)
+    assert [bucket.tolist() for bucket in buckets if bucket.size] == [[[-1]]]

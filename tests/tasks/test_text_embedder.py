@@ -5,10 +5,11 @@ from keras import ops
 from kerashub_models import make_distil_bert
 from peer_weights import to_numpy
 from small_embedder import LENGTH, make_embedder, make_pairs
-from small_texts import make_reviews
+from small_texts import ONE_LAYER, make_reviews
 
 from keras_bert_suite import (
     AdamW,
+    BertBackbone,
     CoSENT,
     CosineRegression,
     InBatchNegatives,
@@ -62,7 +63,7 @@ def test_it_learns_from_raw_strings_in_bfloat16_part_by_part():
     ids=["SimCSE", "hard negatives", "cosine regression", "triplets", "own function"],
 )
 def test_rows_of_each_loss(loss, x, y):
-    embedder = make_embedder()
+    embedder = make_embedder(dropout=0.1 if isinstance(x, list) else 0.0)
     embedder.compile(AdamW(1e-3), loss)
     columns = (x, x) if isinstance(x, list) else x
     columns = tuple(columns.values()) if isinstance(columns, dict) else columns
@@ -78,6 +79,34 @@ def test_rows_of_each_loss(loss, x, y):
     moved = [bool((a != b).any()) for a, b in zip(before, embedder.get_weights(), strict=True)]
     # The pooler has no part in the vectors.
     assert len(moved) - sum(moved) <= 3
+
+
+def test_equal_views_are_refused():
+    embedder = make_embedder(dropout=0.0)
+    embedder.compile(AdamW(1e-3))
+    refused = pytest.raises(ValueError, match="All dropout rates of this embedder are 0")
+    with refused:
+        embedder.fit(FIRST, batch_size=4, verbose=0)
+    with refused:
+        embedder.train_on_batch(FIRST)
+    embedder.fit(PAIRS, batch_size=4, verbose=0)
+    # One rate is enough: that of the attention, or of a layer of the user.
+    for drops in ({"attention_dropout": 0.1}, {"pooling": DroppedMean()}):
+        arguments = {**ONE_LAYER, "dropout": 0.0, **drops}
+        pooling = arguments.pop("pooling", "mean")
+        backbone = BertBackbone(**arguments)
+        twin = TextEmbedder(backbone, pooling=pooling, preprocessor=embedder.preprocessor)
+        twin.fit(FIRST, batch_size=4, verbose=0)
+
+
+class DroppedMean(keras.layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.drop = keras.layers.Dropout(0.1)
+
+    def call(self, states, mask=None):
+        return ops.mean(self.drop(states), axis=1)
 
 
 def stack_packed(embedder, columns):

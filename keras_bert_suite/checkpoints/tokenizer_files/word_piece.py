@@ -242,7 +242,7 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
     if tokenizer_size > backbone_size:
         raise ValueError(
             f"{found} Use the vocabulary of the weights, or make room for tokens that you have "
-            f"added: `backbone.resize_vocabulary({tokenizer_size}, seed=0)`."
+            f"added: `resize_vocabulary({tokenizer_size}, seed=0)` of the model."
         )
     warnings.warn(
         f"{found} No text becomes the last {backbone_size - tokenizer_size}. Check that the "

@@ -78,7 +78,7 @@ class LongRows:
         is_global: bool (B, L).
         places: int32 (B, G), l of the token in each slot, and 0 in an empty slot.
         is_taken: bool (B, G), whether the slot has a token.
-        layout: `SequenceLayout`, `GroupedLayout` or None.
+        layout: `SequenceLayout`, `BucketedLayout` or None.
     """
 
     padding_mask: Tensor
@@ -172,7 +172,7 @@ class GlobalTokens(ConfiguredLayer):
         Args:
             token_ids: int (B, L).
             padding_mask: int (B, L), 1 on tokens and 0 on padding.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
             global_attention_mask: int (..., L) of B rows, 1 on global tokens and 0 on others, or
                 None for those of the pattern.
 

@@ -33,7 +33,7 @@ class ReadTokens(ConfiguredLayer):
         Args:
             x: float (B, L, H), or int (1, L), with a number for each position.
             positions: int32 (B, Q), the tokens that are read; None for the first token of each row.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
         """
         return x if sequence_layout is not None else take_tokens(x, positions)
 
@@ -60,10 +60,10 @@ class ReadPackedTokens(ConfiguredLayer):
         """float (R, W, H) or (1, N, H) -> (B, Q, H); without a layout `hidden` itself.
 
         Args:
-            hidden: float (R, W, H), with groups (1, N, H), or (B, Q, H) without a layout.
+            hidden: float (R, W, H), with buckets (1, N, H), or (B, Q, H) without a layout.
             padding_mask: int (B, L), of which the shape is read.
             positions: as for `ReadTokens.call`.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
         """
         if sequence_layout is None:
             return hidden

@@ -40,7 +40,7 @@ class RelativeAttention(SelfAttention):
     """
 
     #: A mask of pairs is always needed.
-    takes_groups = False
+    takes_buckets = False
     takes_source = False
     has_even_heads = True
 
@@ -57,7 +57,7 @@ class RelativeAttention(SelfAttention):
     ) -> Tensor:
         """Lets each position attend to the positions that its mask allows.
 
-        Args, Returns: as for `SelfAttention.call`, without groups and without a source.
+        Args, Returns: as for `SelfAttention.call`, without buckets and without a source.
         """
         query, key, value = self.project(hidden)
         positions = count_positions(hidden) if positions is None else positions

@@ -12,7 +12,7 @@ from keras_bert_suite.layers.attention.attention_kernels import (
     fused_attention,
     plain_attention,
 )
-from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
@@ -43,8 +43,8 @@ class SelfAttention(ShapeKeepingLayer):
     Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
     """
 
-    #: Whether `call` takes a `GroupedLayout` instead of a mask.
-    takes_groups: ClassVar[bool] = True
+    #: Whether `call` takes a `BucketedLayout` instead of a mask.
+    takes_buckets: ClassVar[bool] = True
     #: Whether keys and values may come from other tokens than the queries.
     takes_source: ClassVar[bool] = True
     #: Whether the width of a head must be even, because pairs of its dimensions are turned.
@@ -91,7 +91,7 @@ class SelfAttention(ShapeKeepingLayer):
     def call(
         self,
         hidden: Tensor,
-        attention_mask: Tensor | GroupedLayout | None = None,
+        attention_mask: Tensor | BucketedLayout | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
         source: Tensor | None = None,
@@ -106,13 +106,13 @@ class SelfAttention(ShapeKeepingLayer):
                 (B, S) with the same keys for every query (a padding mask),
                 (B, L, S) with keys for each query, or (B, heads, L, S), where any
                 of the first three sizes may be 1. S is L without a `source`. With None every query
-                attends to every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query
+                attends to every key. With a `BucketedLayout`, `hidden` is (1, N, H), and a query
                 looks at its own row of the batch.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place_queries` reads; None for 0 to L - 1. A
-                `GroupedLayout` has positions of its own.
+                `BucketedLayout` has positions of its own.
             source: float (B, S, H), from which keys and values come; None for `hidden`. With a
-                `GroupedLayout` it has the places of `hidden`.
+                `BucketedLayout` it has the places of `hidden`.
             source_positions: int32 (1, S) or (B, S), the positions of the source; None for 0 to
                 S - 1.
             score_bias: float, broadcastable to (B, heads, L, S), added to the scores
@@ -122,22 +122,22 @@ class SelfAttention(ShapeKeepingLayer):
             float (B, L, H). A query that may attend to no key gets a finite value.
 
         Raises:
-            ValueError: if the mask has another rank, or if groups come with a bias.
+            ValueError: if the mask has another rank, or if buckets come with a bias.
         """
-        if isinstance(attention_mask, GroupedLayout):
+        if isinstance(attention_mask, BucketedLayout):
             if score_bias is not None:
-                raise ValueError("Groups of packed rows take no `score_bias`.")
-            return self._call_on_groups(hidden, source, attention_mask, training)
+                raise ValueError("Buckets of packed rows take no `score_bias`.")
+            return self._call_on_buckets(hidden, source, attention_mask, training)
         query, key, value = self.project(hidden, source)
         query = self.place_queries(query, positions)
         key, value = self.place_keys(key, value, positions if source is None else source_positions)
         context = self.attend(query, key, value, attention_mask, training, score_bias)
         return self.merge(context)
 
-    def _call_on_groups(
-        self, hidden: Tensor, source: Tensor | None, layout: GroupedLayout, training: bool | None
+    def _call_on_buckets(
+        self, hidden: Tensor, source: Tensor | None, layout: BucketedLayout, training: bool | None
     ) -> Tensor:
-        """`call` for the places (1, N, H) of groups, each of which attends by itself.
+        """`call` for the places (1, N, H) of buckets, each of which attends by itself.
 
         A source has the same places.
         """
@@ -149,8 +149,8 @@ class SelfAttention(ShapeKeepingLayer):
         )
         contexts = []
         for *tensors, positions, visible in zip(
-            *map(layout.split_groups, projected),
-            layout.group_positions,
+            *map(layout.split_buckets, projected),
+            layout.bucket_positions,
             layout.visible,
             strict=True,
         ):
@@ -159,7 +159,7 @@ class SelfAttention(ShapeKeepingLayer):
             key, value = self.place_keys(key, value, positions)
             context = self.attend(query, key, value, visible, training)
             contexts.append(self._join_heads(context))
-        return call_inner(self.output_projection, layout.join_groups(contexts))
+        return call_inner(self.output_projection, layout.join_buckets(contexts))
 
     def project(
         self, hidden: Tensor, source: Tensor | None = None

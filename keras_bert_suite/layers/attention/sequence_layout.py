@@ -12,8 +12,8 @@ from keras_bert_suite.layers.attention.attention_patterns import (
     check_pattern,
     mask_by_ranks,
 )
-from keras_bert_suite.layers.attention.grouped_layout import (
-    GroupedLayout,
+from keras_bert_suite.layers.attention.bucketed_layout import (
+    BucketedLayout,
     pack_tokens,
     unpack_tokens,
 )
@@ -25,6 +25,7 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepi
 LAYOUT_ARGUMENT = "sequence_layout"
 GLOBAL_ARGUMENT = "global_attention_mask"
 SHIFT_ARGUMENT = "embedding_shift"
+COMPANIONS = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
 
 
 class SequenceLayout(NamedTuple):
@@ -113,7 +114,7 @@ def _find_tokens(layout: Tensor, padding_mask: Tensor) -> Tensor:
 
 
 #: What says where the tokens of a batch stand in packed rows.
-Layout = SequenceLayout | GroupedLayout
+Layout = SequenceLayout | BucketedLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -135,29 +136,29 @@ class VisibleTokens(ConfiguredLayer):
         padding_mask: Tensor,
         ranked_by: Tensor | None = None,
         sequence_layout: Layout | None = None,
-    ) -> Tensor | GroupedLayout:
+    ) -> Tensor | BucketedLayout:
         """The mask of a batch.
 
         Args:
             padding_mask: int (B, L).
             ranked_by: int (B, L), the array that a pattern of `ARRAYS_READ` reads; None for others.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
-                groups.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None. Only "bidirectional" takes
+                buckets.
 
         Returns:
             int (B, L), which is `padding_mask`, where every token may attend to every token. With
-            another pattern bool (B, L, L), with a layout bool (R, W, W), and with groups their
+            another pattern bool (B, L, L), with a layout bool (R, W, W), and with buckets their
             layout.
 
         Raises:
-            ValueError: if another pattern gets groups.
+            ValueError: if another pattern gets buckets.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
         ranked_by = padding_mask if ranked_by is None else ranked_by
-        if isinstance(sequence_layout, GroupedLayout):
+        if isinstance(sequence_layout, BucketedLayout):
             if rank is not None:
                 raise ValueError(
-                    f"Attention with the pattern {self.pattern!r} takes no groups of packed rows. "
+                    f"Attention with the pattern {self.pattern!r} takes no buckets of packed rows. "
                     "Lay the rows out with `lay_out_sequences`."
                 )
             return sequence_layout
@@ -194,7 +195,7 @@ class TokenPositions(_LayoutReader):
 
         Args:
             hidden: float (B, L, H), of which the length is read.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
         """
         if sequence_layout is not None:
             return sequence_layout.positions
@@ -226,9 +227,9 @@ class UnpackSequences(_LayoutReader, ShapeKeepingLayer):
         """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself.
 
         Args:
-            hidden: float (R, W, H), with groups (1, N, H), or (B, L, H) without a layout.
+            hidden: float (R, W, H), with buckets (1, N, H), or (B, L, H) without a layout.
             padding_mask: int (B, L).
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
         """
         return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
 
@@ -239,7 +240,7 @@ class PackedSequences:
     Where several devices share the batch, it may be (S, R, W), see `lay_out_sequences`.
 
     The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
-    of the rows of several groups. The model then encodes these rows instead of those of the batch.
+    of the rows of several buckets. The model then encodes these rows instead of those of the batch.
     Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
     states of padding are 0.
 
@@ -253,8 +254,13 @@ class PackedSequences:
     #: Whether the rows of the model may come packed.
     packs_sequences = True
 
-    def takes_groups(self) -> bool:
-        """Whether the attention of this model takes groups of packed rows."""
+    @staticmethod
+    def hand_companions_on(model: keras.Model) -> None:
+        """Lets the layers of a built model have the arrays beside its inputs, such as a layout."""
+        model._register_call_context_args(*COMPANIONS)
+
+    def takes_buckets(self) -> bool:
+        """Whether the attention of this model takes buckets of packed rows."""
         return False
 
     def call(
@@ -274,7 +280,7 @@ class PackedSequences:
         layout = companions.pop(LAYOUT_ARGUMENT, None)
         kwargs.update(companions)
         if layout is not None:
-            kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
+            kind = BucketedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
             kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
@@ -287,6 +293,5 @@ def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str
     """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
     if not isinstance(inputs, dict):
         return inputs, {}
-    companions = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
-    handed_on = {name: inputs[name] for name in companions if name in inputs}
+    handed_on = {name: inputs[name] for name in COMPANIONS if name in inputs}
     return {name: array for name, array in inputs.items() if name in names}, handed_on

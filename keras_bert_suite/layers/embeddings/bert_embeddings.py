@@ -147,12 +147,12 @@ class BertEmbeddings(ConfiguredLayer):
             positions: int32 (B, L), rows of the position embedding; None for consecutive rows
                 from `position_offset` on.
             training: bool, whether dropout is active.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
             embedding_shift: float (..., L, E) for B rows, added to the rows of the token embedding,
                 before the norm. Techniques such as `FGM` take gradients by it. None for 0.
 
         Returns:
-            float (B, L, H) in the compute dtype; with a layout (R, W, H), with groups (1, N, H).
+            float (B, L, H) in the compute dtype; with a layout (R, W, H), with buckets (1, N, H).
 
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.

@@ -9,7 +9,8 @@ def check_preprocessor(preprocessor, backbone):
     if size and available and size > available:
         raise ValueError(
             f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
-            f"for {available} tokens. Use the vocabulary that the backbone was trained with."
+            f"for {available} tokens. Use the vocabulary that the backbone was trained with, or "
+            f"make room for added tokens by `resize_vocabulary({size}, seed=0)`."
         )
     if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
         raise ValueError(

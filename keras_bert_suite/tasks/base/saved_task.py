@@ -79,6 +79,51 @@ class SavedTask(SealedPreset):
         # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
 
+    def _run_through_graph(self, inputs, **functions):
+        """Refuses `keras.models.clone_model`, which alone brings a function of its own module.
+
+        Its copy would take no texts, and a head that shares the token embedding would get another.
+        """
+        cloner = getattr(functions.get("operation_fn"), "__module__", None)
+        if cloner != keras.models.clone_model.__module__:
+            return super()._run_through_graph(inputs, **functions)
+        name = type(self).__name__
+        raise ValueError(
+            f"keras.models.clone_model would copy the layers of a {name}, but not what reads its "
+            "texts. For a copy with the weights, call `copy.deepcopy(task)`. For new weights: "
+            f"`new = {name}.from_config(task.get_config())`, `new.preprocessor = "
+            "task.preprocessor` and `new.compile()`."
+        )
+
+    def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
+        """Makes a copy of this task for a tokenizer to which tokens were added.
+
+        ```python
+        model = MaskedLM.from_preset("path/to/checkpoint")
+        model.preprocessor.tokenizer.add_tokens(["covid-19"])
+        model = model.resize_vocabulary(model.preprocessor.tokenizer.vocabulary_size(), seed=0)
+        model.compile()
+        ```
+
+        All weights are copied, those of the heads too. The rows of new tokens are drawn, see
+        `TextEncoder.resize_vocabulary`. Their output biases are 0, as transformers makes them.
+
+        Args:
+            vocabulary_size, seed: as for `TextEncoder.resize_vocabulary`.
+
+        Returns:
+            the new task, which is not compiled. It has the preprocessor of this task.
+        """
+        backbone = self.backbone.resize_vocabulary(vocabulary_size, seed)
+        parts = {"backbone": backbone, "preprocessor": self.preprocessor}
+        resized = type(self).from_config({**self.get_config(), **parts})
+        for old, new in zip(self.weights, resized.weights, strict=True):
+            if new is backbone.token_embedding.embeddings:
+                continue
+            room = [(0, more - held) for more, held in zip(new.shape, old.shape, strict=True)]
+            new.assign(keras.ops.pad(old, room))
+        return resized
+
     def load_own_variables(self, store: Any) -> None:
         """Loads the few weights that belong to no layer, and checks a `.keras` file first.
 

@@ -21,7 +21,11 @@ class EmbeddingData(TextData):
         packer, encoder, input_names: as for `TextData`.
         column_names: tuple of the names of the columns of training. None until the first rows of
             several texts name them.
+
+    `has_dropout` says whether training gives equal texts different vectors; `compile` sets it.
     """
+
+    has_dropout = True
 
     def __init__(self, packer, encoder, input_names=None, column_names=None):
         super().__init__(packer, encoder, Scores(), input_names)
@@ -47,7 +51,8 @@ class EmbeddingData(TextData):
             texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
 
         Raises:
-            ValueError: if the loss does not take such rows.
+            ValueError: if the loss does not take such rows; for single texts, if the model has no
+                dropout.
         """
         if not labelled:
             if not rows.is_packed and len(rows.inputs) > 1:
@@ -63,6 +68,7 @@ class EmbeddingData(TextData):
             loss.check_rows(len(columns), labels is not None)
             if len(columns) == 1:
                 columns = columns * 2  # The text and its positive.
+                self._check_views()
         if rows.is_packed:
             packed = interleave_packed(columns)
         else:
@@ -70,6 +76,15 @@ class EmbeddingData(TextData):
         if labels is None:
             labels = number_texts(packed["token_ids"], len(columns))
         return packed, labels, rows.weights
+
+    def _check_views(self):
+        """Checks that a text and its positive, which is the same text, have different vectors."""
+        if not self.has_dropout:
+            raise ValueError(
+                "Single texts are their own positives (SimCSE), and differ only by dropout. All "
+                "dropout rates of this embedder are 0. Build it on a backbone with dropout, such "
+                "as BertBackbone.from_preset(folder, dropout=0.1); or pass pairs."
+            )
 
 
 def add_prompt(prompts, name, x):

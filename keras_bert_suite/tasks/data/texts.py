@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from keras_bert_suite.data.input_dataset import unpack_batch
-from keras_bert_suite.data.rows import Rows, holds_texts, leave_tensorflow
+from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows, holds_texts, leave_tensorflow
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tasks.data.input_checks import (
@@ -101,6 +101,9 @@ class TextData:
         Args, Returns: as for `read`.
         """
         rows = self.read_batch_columns(x, y, sample_weight)
+        if labelled and rows.labels is None and self.labels.are_needed and not rows.is_packed:
+            names = ", ".join(rows.input_names or default_names(len(rows.inputs)))
+            raise ValueError(f"A batch has the texts {names}, and no labels. {HOW_TO_COLLATE}")
         return self._complete(rows, labelled)
 
     def unpack(self, element):

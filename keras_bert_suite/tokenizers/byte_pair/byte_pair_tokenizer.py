@@ -156,7 +156,7 @@ class BytePairTokenizer(TextTokenizer):
         # names and the like.
         vocabulary = self._checked_vocabulary()
         made = {*byte_characters(), *map("".join, vocabulary.merges)}
-        return super().find_ordinary() & np.array([t in made for t in self._tokens])
+        return super().find_ordinary() & np.array([t in made for t in self._numbered.tokens])
 
     def split_at_masks(self, text: Any) -> Any:
         """Parts of a text; with `mask_takes_space` the mask token takes the spaces before it."""

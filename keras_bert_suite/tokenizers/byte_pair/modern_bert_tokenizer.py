@@ -63,7 +63,7 @@ class ModernBertTokenizer(BytePairTokenizer):
     def _describe(self):
         """dict of a tokenizer.json."""
         vocabulary = self._checked_vocabulary()
-        ids = self._ids
+        ids = self._numbered.ids
         # No text may hold these.
         control = [
             AddedToken(

@@ -1,4 +1,4 @@
-"""Sequence packing in groups of packed rows, each group as wide as its own rows."""
+"""Sequence packing in buckets of packed rows, each bucket as wide as its own rows."""
 
 import dataclasses
 import itertools
@@ -12,48 +12,50 @@ from keras_bert_suite.annotations import Tensor
 
 
 @dataclasses.dataclass(frozen=True)
-class GroupedLayout:
-    """Where the tokens of a batch (B, L) stand in groups of packed rows.
+class BucketedLayout:
+    """Where the tokens of a batch (B, L) stand in buckets of packed rows.
 
-    Group g has R_g packed rows of W_g places. A packed row holds the tokens of one or several rows
+    Bucket k has R_k packed rows of W_k places. A packed row holds the tokens of one or several rows
     of the batch, one row after the other. Tokens of different rows of the batch are hidden from
-    each other. Hidden states are float (1, N, H): the places of all groups, row after row. So
-    layers that work on each token by itself do not see groups, and attention needs no copy to find
-    the rows of a group.
+    each other. Hidden states are float (1, N, H): the places of all buckets, row after row. So
+    layers that work on each token by itself do not see buckets, and attention needs no copy to find
+    the rows of a bucket.
 
     Attributes:
         tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
         positions: int32 (1, N), l of the token at each place, and 0 where there is none.
-        group_positions: tuple of int32 (R_g, W_g), the same for each group.
-        rows: tuple of int32 (R_g, W_g), b of the token at each place, and -1 where there is none.
-        visible: tuple of bool (R_g, W_g, W_g), whether two places have tokens of the same row of
+        bucket_positions: tuple of int32 (R_k, W_k), the same for each bucket.
+        rows: tuple of int32 (R_k, W_k), b of the token at each place, and -1 where there is none.
+        visible: tuple of bool (R_k, W_k, W_k), whether two places have tokens of the same row of
             the batch. Places without a token see each other, so that each place sees one.
     """
 
     tokens: Tensor
     positions: Tensor
-    group_positions: tuple[Tensor, ...]
+    bucket_positions: tuple[Tensor, ...]
     rows: tuple[Tensor, ...]
     visible: tuple[Tensor, ...]
 
     @classmethod
-    def read(cls, groups: Sequence[Tensor], padding_mask: Tensor) -> Self:
+    def read(cls, buckets: Sequence[Tensor], padding_mask: Tensor) -> Self:
         """Reads the `sequence_layout` of a batch.
 
         Args:
-            groups: int32 (R_g, W_g), b * L + l of the token at each place, and -1 where there is
-                none. Groups without a place are left out, unless the shape is not known.
+            buckets: int32 (R_k, W_k), b * L + l of the token at each place, and -1 where there is
+                none. Buckets without a place are left out, unless the shape is not known.
             padding_mask: int (..., L), of which the shape is read.
         """
-        groups = [group for group in groups if 0 not in group.shape]
+        buckets = [bucket for bucket in buckets if 0 not in bucket.shape]
         length = ops.shape(padding_mask)[-1]
-        rows = tuple(ops.where(group >= 0, group // length, -1) for group in groups)
-        places = ops.concatenate([ops.reshape(group, (-1,)) for group in groups])
+        rows = tuple(ops.where(bucket >= 0, bucket // length, -1) for bucket in buckets)
+        places = ops.concatenate([ops.reshape(bucket, (-1,)) for bucket in buckets])
         is_token = places >= 0
         return cls(
             tokens=ops.where(is_token, places, ops.size(padding_mask)),
             positions=ops.where(is_token, places % length, 0)[None, :],
-            group_positions=tuple(ops.where(group >= 0, group % length, 0) for group in groups),
+            bucket_positions=tuple(
+                ops.where(bucket >= 0, bucket % length, 0) for bucket in buckets
+            ),
             rows=rows,
             visible=tuple(r[:, :, None] == r[:, None, :] for r in rows),
         )
@@ -71,8 +73,8 @@ class GroupedLayout:
         """
         return unpack_tokens(hidden, self.tokens, padding_mask)
 
-    def split_groups(self, hidden: Tensor) -> list[Tensor]:
-        """float (1, N, H) -> list of float (R_g, W_g, H)."""
+    def split_buckets(self, hidden: Tensor) -> list[Tensor]:
+        """float (1, N, H) -> list of float (R_k, W_k, H)."""
         shapes = [ops.shape(rows) for rows in self.rows]
         parts = _split_rows(hidden[0], [rows * width for rows, width in shapes])
         return [
@@ -80,9 +82,11 @@ class GroupedLayout:
             for part, shape in zip(parts, shapes, strict=True)
         ]
 
-    def join_groups(self, groups: Sequence[Tensor]) -> Tensor:
-        """List of float (R_g, W_g, H) -> float (1, N, H)."""
-        return ops.concatenate([ops.reshape(g, (-1, g.shape[-1])) for g in groups])[None]
+    def join_buckets(self, buckets: Sequence[Tensor]) -> Tensor:
+        """List of float (R_k, W_k, H) -> float (1, N, H)."""
+        return ops.concatenate([ops.reshape(states, (-1, states.shape[-1])) for states in buckets])[
+            None
+        ]
 
 
 def pack_tokens(x: Tensor, tokens: Tensor) -> Tensor:

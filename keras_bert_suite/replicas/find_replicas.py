@@ -10,7 +10,7 @@ import keras
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class Member:
     """The number of this process among the processes that share each batch.
 
     Args:
@@ -27,7 +27,7 @@ class Group:
         return self.index == 0
 
 
-def find_group() -> Group:
+def find_process() -> Member:
     """The processes that share each batch.
 
     - PyTorch: those of `torch.distributed`, once its `init_process_group` was called.
@@ -37,13 +37,13 @@ def find_group() -> Group:
     if keras.config.backend() == "torch":
         processes = find_torch_processes()
         if processes is None:
-            return Group()
-        return Group(processes.get_rank(), processes.get_world_size())
+            return Member()
+        return Member(processes.get_rank(), processes.get_world_size())
     if keras.config.backend() == "jax" and keras.distribution.distribution() is not None:
         import jax
 
-        return Group(jax.process_index(), jax.process_count())
-    return Group()
+        return Member(jax.process_index(), jax.process_count())
+    return Member()
 
 
 def has_joint_variables() -> bool:
@@ -51,7 +51,7 @@ def has_joint_variables() -> bool:
 
     Then each process writes and reads its own part.
     """
-    return keras.config.backend() == "jax" and find_group().count > 1
+    return keras.config.backend() == "jax" and find_process().count > 1
 
 
 def count_replicas() -> int:
@@ -63,7 +63,7 @@ def count_replicas() -> int:
     """
     backend = keras.config.backend()
     if backend == "torch":
-        return find_group().count
+        return find_process().count
     if backend == "jax":
         distribution = keras.distribution.distribution()
         if distribution is None:
@@ -86,18 +86,18 @@ def find_replica() -> Any:
     return 0 if context is None else context.replica_id_in_sync_group
 
 
-def find_groups() -> tuple[Group, ...]:
+def find_local_replicas() -> tuple[Member, ...]:
     """The replicas that take their rows from this process, one after the other.
 
     It is one replica, but under TensorFlow each device of the strategy. Under JAX a process hands
     over whole batches, see `whole_batches`.
     """
     if keras.config.backend() == "jax":
-        return (Group(),)
+        return (Member(),)
     if keras.config.backend() != "tensorflow":
-        return (find_group(),)
+        return (find_process(),)
     count = count_replicas()
-    return tuple(Group(index, count) for index in range(count))
+    return tuple(Member(index, count) for index in range(count))
 
 
 def drop_copies(model: Any, outputs: Any) -> Any:
