@@ -155,6 +155,7 @@ INTERNAL = {
             "check_config_class": ["config"],
             "PREPROCESSOR_CONFIG_FILE": None,
             "TASK_CONFIG_FILE": None,
+            "TASK_WEIGHTS_FILE": None,
             "TOKENIZER_CONFIG_FILE": None,
         },
         "Presets of tasks cannot be read. KerasHub's own `Task.from_preset` takes no task of ours "

@@ -57,7 +57,7 @@ def test_a_pooling_is_a_name_a_layer_or_its_configuration():
     assert type(copy) is FirstLastPooling and copy.name == "pooling"
     assert name_pooling(keras.layers.GlobalMaxPooling1D()) is None
     with pytest.raises(
-        ValueError, match="must be one or several of mean, cls, last, max, .* got 'avg'"
+        ValueError, match="pooling must be one of mean, cls, last, max, .* got 'avg'"
     ):
         get_pooling("avg")
 

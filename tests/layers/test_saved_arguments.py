@@ -240,9 +240,11 @@ CASES = {
     layers.ConvolutionPooling: Case({}, {"filters": 3, "widths": (1, 3)}, call(HIDDEN, MASK)),
     layers.BiLSTMPooling: Case({}, {"units": 3}, call(HIDDEN, MASK)),
     layers.ConcatenatedPooling: Case(
-        {"poolings": ["max", "mean"]}, {"poolings": ["cls", "last"]}, call(HIDDEN, MASK)
+        {"poolings": ["max", "mean"]}, {"poolings": ["mean", "max"]}, call(HIDDEN, MASK)
     ),
-    layers.PromptlessPooling: Case({"pooling": "mean"}, {"pooling": "max"}, call(HIDDEN, MASK)),
+    layers.PromptlessPooling: Case(
+        {"pooling": layers.MeanPooling()}, {"pooling": layers.MaxPooling()}, call(HIDDEN, MASK)
+    ),
     layers.ScalarMix: Case({}, {"pooling": layers.MaxPooling()}, call(STATES, MASK)),
     layers.LastLayers: Case(
         {"num_layers": 2},

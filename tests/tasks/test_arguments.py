@@ -232,6 +232,7 @@ CASES = {
         TextEmbedder,
         {
             "pooling": "max",
+            "dense_layers": [keras.layers.Dense(3, "tanh")],
             "normalize": False,
             "input_names": ("body",),
             "column_names": ("query", "answer"),

@@ -203,7 +203,7 @@ def test_bad_input(embedder):
         refuses("vector at row 0 has NaN", other, nan, FIRST)
         refuses("vector at row 0 has NaN", other, FIRST, nan)
     refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
-    refuses("pooling must be one or several of", make_embedder, pooling="average")
+    refuses("pooling must be one of", make_embedder, pooling="average")
     embedder.compile(loss=CosineRegression())
     refuses("got 5.0 at row 0", embedder.fit, PAIRS, 5.0 * np.ones(12), verbose=0)
     refuses("a label for each row", embedder.fit, PAIRS, verbose=0)

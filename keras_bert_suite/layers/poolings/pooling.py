@@ -248,8 +248,9 @@ def get_pooling(
     if isinstance(pooling, keras.layers.Layer):
         return pooling
     raise ValueError(
-        f"pooling must be one or several of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. A "
-        "layer is called with the sequence output (B, L, H) and the padding mask (B, L)."
+        f"pooling must be one of {', '.join(POOLINGS)}, a list of them, or a layer, got "
+        f"{pooling!r}. A layer is called with the sequence output (B, L, H) and the padding mask "
+        "(B, L)."
     )
 
 
