@@ -34,15 +34,41 @@ def list_sources(dataset):
             yield from list_sources(parent)
 
 
+def count_steps(dataset, steps, name):
+    """int, the batches that are read: `steps`, or those of one pass; None if they are unknown.
+
+    Args:
+        dataset: a dataset, see `is_dataset`.
+        steps: int or None.
+        name: str, the argument that sets `steps`.
+
+    Raises:
+        ValueError: if a dataset repeats without end, and there are no `steps`.
+    """
+    if steps:
+        return steps
+    if _count_batches(dataset) == sys.maxsize:
+        raise ValueError(f"The dataset repeats without end. Set {name}, or leave out its repeat().")
+    return num_batches(dataset)
+
+
 def num_batches(dataset):
-    """int, the number of batches in one epoch of a dataset; None if the dataset does not know it.
+    """int, the batches in one pass of a dataset; None if it is endless or does not know it.
 
     Raises:
         ValueError: if there are no batches.
     """
+    size = _count_batches(dataset)
+    if size == 0:
+        raise ValueError("The dataset has no batches. Add rows, or lower its batch size.")
+    return None if size == sys.maxsize else size
+
+
+def _count_batches(dataset):
+    """int, `sys.maxsize` if the dataset is endless; None if it does not know the number."""
     if hasattr(dataset, "cardinality"):
         size = int(dataset.cardinality())
-        size = None if size < 0 else size  # infinite or unknown
+        size = {-1: sys.maxsize, -2: None}.get(size, size)
     elif isinstance(dataset, keras.utils.PyDataset):
         size = dataset.num_batches
     else:
@@ -50,9 +76,7 @@ def num_batches(dataset):
             size = len(dataset)
         except TypeError:
             size = None
-    if size == 0:
-        raise ValueError("The dataset has no batches. Add rows, or lower its batch size.")
-    return size if size is None or size < sys.maxsize else None
+    return size if size is None else min(size, sys.maxsize)
 
 
 def preprocess_batches(

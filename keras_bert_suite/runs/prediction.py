@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs
-from keras_bert_suite.data.input_dataset import num_batches
+from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import (
@@ -171,7 +171,7 @@ def _run_batch(model, batch):
 
 
 def _predict_dataset(model, dataset, steps, decode, condense, **kwargs):
-    data, steps = model.data, steps or num_batches(dataset)
+    data, steps = model.data, count_steps(dataset, steps, "steps")
     if not _has_open_outputs(model):
         source = Batches(
             dataset,

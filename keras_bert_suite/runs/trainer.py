@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_process
 from keras_bert_suite.runs.batches import read
@@ -91,7 +92,7 @@ def fit(
 
 def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
     """The loss and metrics of a model over `Batches`. Others: as for `Task.evaluate`."""
-    steps = steps or batches.num_batches
+    steps = count_steps(batches.dataset, steps, "steps")
     check_shared(model, {"data": batches}, steps=steps)
     with lock_weights(model):
         return keras.Model.evaluate(

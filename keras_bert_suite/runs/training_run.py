@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.replicas import find_process
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
@@ -48,9 +49,13 @@ class TrainingRun:
     validation_steps: int | None
 
     def __post_init__(self):
-        self.steps_per_epoch = self.steps_per_epoch or self.training.num_batches
+        self.steps_per_epoch = count_steps(
+            self.training.dataset, self.steps_per_epoch, "steps_per_epoch"
+        )
         if self.validation is not None:
-            self.validation_steps = self.validation_steps or self.validation.num_batches
+            self.validation_steps = count_steps(
+                self.validation.dataset, self.validation_steps, "validation_steps"
+            )
 
     @property
     def total(self):

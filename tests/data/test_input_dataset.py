@@ -5,6 +5,7 @@ import input_kinds
 import keras
 import numpy as np
 import pytest
+from small_tasks import make_task
 
 from keras_bert_suite.data.input_dataset import (
     choose_batches,
@@ -79,6 +80,25 @@ def test_a_resume_on_several_devices_leaves_out_batches():
             grain.MapDataset.range(4), lambda number: [np.full(2, number)], total=6, first=3
         )
         assert [batch.numpy().tolist() for batch in batches] == [[3, 3], *wanted]
+
+
+@pytest.mark.parametrize("kind", ["tf.data", "Grain"])
+def test_a_dataset_without_an_end_needs_steps(kind):
+    classifier, (texts, classes) = make_task("texts", "SegmentPacker")
+    classifier.compile()
+    if kind == "tf.data":
+        tf = pytest.importorskip("tensorflow")
+        dataset = tf.data.Dataset.from_tensors((texts, classes)).repeat()
+    else:
+        dataset = grain.MapDataset.source([(texts, classes)]).repeat()
+    with pytest.raises(ValueError, match="repeats without end. Set steps_per_epoch, or leave"):
+        classifier.fit(dataset, verbose=0)
+    with pytest.raises(ValueError, match="Set validation_steps"):
+        classifier.fit(texts, classes, validation_data=dataset, verbose=0)
+    for method in (classifier.evaluate, classifier.predict):
+        with pytest.raises(ValueError, match="repeats without end. Set steps, or leave"):
+            method(dataset, verbose=0)
+        method(dataset, steps=1, verbose=0)
 
 
 def test_sources_and_lengths():
