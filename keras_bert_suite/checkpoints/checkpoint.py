@@ -30,6 +30,9 @@ class Checkpoint:
         """dict of keyword arguments of the model that reads texts: the backbone, or its encoder."""
         return self.backbone_config.get("encoder_arguments", self.backbone_config)
 
+    #: Whether the configuration names the class of the model, by which its head is known.
+    names_class = True
+
     @property
     def label_names(self):
         """list of str in id order if the model classifies texts, else None."""
@@ -61,10 +64,18 @@ def head_arguments(checkpoint, layer):
     """
     if layer in checkpoint.heads:
         return dict(checkpoint.heads[layer])
-    labelled = HEADS_BY_LAYER[layer].labels
-    if labelled:
+    head = HEADS_BY_LAYER[layer]
+    if head.labels:
+        names = checkpoint.model_type.classifier_names
+        name, _ = names.their_name(head.path) or (None, None)
+        kept = (
+            f" If {name} is that layer, say so in config.json: "
+            f'"architectures": ["{checkpoint.model_type.classes}{head.ending}"].'
+            if name in checkpoint.tensor_shapes() and not checkpoint.names_class
+            else ""
+        )
         raise ValueError(
-            f"{checkpoint.path} has no classification layer for {labelled}. Pass `num_classes` or "
-            "`label_names` to get a new layer."
+            f"{checkpoint.path} has no classification layer for {head.labels}. Pass `num_classes` "
+            f"or `label_names` to get a new layer.{kept}"
         )
     return {}

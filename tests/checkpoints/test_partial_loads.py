@@ -1,5 +1,7 @@
 """Files with more than the model has: heads, copies, strangers."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -55,12 +57,25 @@ def test_the_skip_of_the_message_works(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path, skip=name), peer, inputs)
 
 
+def test_a_configuration_that_names_no_class(save_peer):
+    """The head of such a file of 2019 may be any; the error says how to name it."""
+    _, path = save_peer("BertForSequenceClassification")
+    config = json.loads((path / "config.json").read_text())
+    name = config.pop("architectures")
+    (path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError) as caught:
+        head_arguments(open_checkpoint(path), "classifier")
+    assert str(caught.value).endswith(f'"architectures": {json.dumps(name)}.')
+    (path / "config.json").write_text(json.dumps({**config, "architectures": name}))
+    assert head_arguments(open_checkpoint(path), "classifier")["label_names"]
+
+
 @pytest.mark.parametrize("model_name", ["BertForTokenClassification", "BertForMultipleChoice"])
 def test_classifier_of_something_else(save_peer, inputs, model_name):
     peer, path = save_peer(model_name)
     checkpoint = open_checkpoint(path)
     assert checkpoint.label_names is None
-    with pytest.raises(ValueError, match="no classification layer for texts.*`num_classes`"):
+    with pytest.raises(ValueError, match="for texts. Pass `num_classes`.*layer.$"):
         head_arguments(checkpoint, "classifier")
     model = TextClassifier(BertBackbone(**checkpoint.backbone_config), num_classes=2)
     with pytest.raises(ValueError, match="classifier/kernel: no tensor is known"):

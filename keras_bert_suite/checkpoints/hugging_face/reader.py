@@ -56,6 +56,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         dense = find_dense(path) if self.has_modules else []
         config = ConfigValues(find_config(path))
         self.decoder_start_token_id = config.get("decoder_start_token_id")
+        self.names_class = bool(config.get("architectures"))
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)
         self._tensors = unwrap_names(_open_weights(path), kind.names)
