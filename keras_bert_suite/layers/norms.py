@@ -32,11 +32,12 @@ class RootMeanSquareNorm(ShapeKeepingLayer):
         return ops.cast(wide * ops.rsqrt(squares + self.epsilon), x.dtype)
 
 
-class LayerNorm(keras.layers.LayerNormalization):
+class LayerNormalization(keras.layers.LayerNormalization):
     """Keras' norm over the last axis, under PyTorch by its kernel alone.
 
     Keras asks for the dtype of its input, weights and output seven times in each call. For
-    `make_norm`: other axes and scalings are not for this class.
+    `make_norm`: other axes and scalings are not for this class. It has the name of Keras' class,
+    by which files know the norms of a list.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -55,7 +56,7 @@ class LayerNorm(keras.layers.LayerNormalization):
 
 #: The class of each type of norm.
 NORM_TYPES: dict[str, type[keras.layers.Layer]] = {
-    "layer_norm": LayerNorm,
+    "layer_norm": LayerNormalization,
     "rms_norm": RootMeanSquareNorm,
 }
 

@@ -134,7 +134,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         (["predict", "--model=cut.keras"], "cut.keras is damaged, or was not written by Keras"),
         (
             ["evaluate", "--model=saved/1", f"--input={train}"],
-            "saved/1 is a SavedModel",
+            "saved/1 is an export, which only answers",
         ),
         (["predict", "--model=model.keras", "--input=absent.txt"], "absent.txt: No such file"),
         (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),

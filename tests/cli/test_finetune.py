@@ -61,8 +61,8 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     status, _, err = finetune(
         train="pairs.tsv", text_column="b0", text_pair_column="sentence", dtype="mixed_bfloat16"
     )
-    # The processor may have no bfloat16.
-    assert status == 0 and all("has no bfloat16" in line for line in err.splitlines())
+    # Most processors are slow at bfloat16.
+    assert status == 0 and all("bfloat16 takes longer" in line for line in err.splitlines())
     classifier = keras.saving.load_model("out/model.keras")
     assert classifier.label_names == ["9", "10"]
     assert classifier.input_names == ("b0", "sentence")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from keras_bert_suite.layers.norms import LayerNorm
+from keras_bert_suite.layers.norms import LayerNormalization
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -14,7 +14,7 @@ def test_it_is_the_norm_of_keras(dtype, center):
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=4) for _ in range(1 + center)]
     results = []
-    for kind in (LayerNorm, keras.layers.LayerNormalization):
+    for kind in (LayerNormalization, keras.layers.LayerNormalization):
         norm = kind(epsilon=1e-3, center=center, dtype=dtype)
         norm.build((2, 3, 4))
         norm.set_weights(weights)
