@@ -79,7 +79,10 @@ def is_saved_model(path):
 
 def is_runtime_folder(path):
     """Whether a folder holds a model for ONNX Runtime or OpenVINO."""
-    return any((Path(path) / name).is_file() for name in RUNTIME_FILES)
+    # Checkpoints may have a model.onnx beside their weights.
+    return (Path(path) / "task.json").is_file() and any(
+        (Path(path) / name).is_file() for name in RUNTIME_FILES
+    )
 
 
 def check_input(path):

@@ -40,7 +40,7 @@ ALLOWED = {
     },
     "serving": {
         *("models", "tokenizers", "preprocessing", "data", "tasks"),
-        *("checkpoints", "files"),
+        *("checkpoints", "files", "argument_checks"),
     },
     "__init__": {
         "jax_cache",

@@ -71,6 +71,14 @@ class SafetensorsFile:
             return np.memmap(self.path, dtype, "r", begin, tuple(entry["shape"]))
 
 
+def _holds_tensors(value):
+    import torch
+
+    return isinstance(value, dict) and all(
+        isinstance(part, torch.Tensor) for part in value.values()
+    )
+
+
 class TorchFile:
     """The tensors of one `pytorch_model.bin`. Pickled code in it is not run.
 
@@ -106,16 +114,14 @@ class TorchFile:
                 "cut short, download it again. If it holds pickled objects, which are never run "
                 "here, take the checkpoint's model.safetensors."
             ) from error
-        if not isinstance(self._tensors, dict) or not all(
-            isinstance(value, torch.Tensor) for value in self._tensors.values()
-        ):
+        if not _holds_tensors(self._tensors):
             parts = self._tensors if isinstance(self._tensors, dict) else {}
-            inner = next((name for name, part in parts.items() if isinstance(part, dict)), None)
+            inner = next((name for name, part in parts.items() if _holds_tensors(part)), None)
             advice = (
                 "Save the model with `save_pretrained` of transformers."
                 if inner is None
-                else f"Write the part with the weights alone, such as {inner!r}: "
-                f"torch.save(torch.load(path)[{inner!r}], path)."
+                else f"Write the part with the weights alone to a folder of its own: "
+                f"torch.save(torch.load({path.name!r})[{inner!r}], 'new/{path.name}')."
             )
             raise ValueError(f"{path} does not hold a dictionary of tensors. {advice}")
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}

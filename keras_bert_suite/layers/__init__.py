@@ -16,6 +16,7 @@ from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.attention.sequence_layout import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
+    PROMPT_ARGUMENT,
     SHIFT_ARGUMENT,
     PackedSequences,
     SequenceLayout,

@@ -34,11 +34,9 @@ class ServedVectors(ServedTask):
         texts = (tf.strings.join([prompt, *texts]),)
         if self.task.pools_prompts:
             return self.answer_texts(texts)
-        self.task.pooling.constant_length = length
-        try:
-            return self.answer_texts(texts)
-        finally:
-            self.task.pooling.constant_length = None
+        packed = self.pack_once_traced(texts)
+        lengths = tf.fill(tf.shape(texts[0]), length)
+        return self.answer_ids({**packed, "prompt_length": lengths})
 
     def compare(self, texts):
         """Compares pairs of texts.

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, PathLike
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.checkpoints import check_vocabulary
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.runtime_parts import KINDS, RuntimeParts, make_parts
 from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
 from keras_bert_suite.tasks.data.embedded_texts import add_prompt
 from keras_bert_suite.tokenizers import open_tokenizer
+
+#: What task.json must have.
+_NEEDED = {"encoder_inputs", "input_names", "tokenizer", "sequence_length"}
 
 
 class TaskRuntime:
@@ -61,8 +66,15 @@ class TaskRuntime:
         Raises:
             ValueError: as `predict` of the task, or for packed arrays.
         """
+        check_integer("batch_size", batch_size, at_least=1)
         if prompt is not None:
-            x = add_prompt(self.description.get("prompts") or {}, prompt, x)
+            if prompt not in (prompts := self.description.get("prompts") or {}):
+                raise ValueError(
+                    f"This export has the prompts {list_names(prompts) or 'none'}, got {prompt!r}. "
+                    "Put the prompt before the texts; if its tokens are not pooled, export a "
+                    "SavedModel."
+                )
+            x = add_prompt(prompts, prompt, x)
         return self._answer(self.answers.decode, x, batch_size)
 
     def predict_labels(self, x: Inputs, batch_size: int = 32) -> Any:
@@ -125,14 +137,20 @@ def open_runtime(path: PathLike) -> TaskRuntime:
             f"{folder} has the files of a {type(tokenizer).__name__}, and the task was exported "
             f"with a {said['tokenizer']}. Pack texts with it, and run the model on arrays."
         )
+    if packing.get("sequence_length") != said["sequence_length"]:
+        raise ValueError(
+            f"{folder / PACKING_FILE} has the sequence_length {packing.get('sequence_length')}, "
+            f"and {DESCRIPTION_FILE} {said['sequence_length']}. Export the task again."
+        )
+    check_vocabulary(tokenizer.vocabulary_size(), said["encoder_inputs"]["vocabulary_size"])
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
         parts = make_parts(said, packer)
     if (folder / "model.onnx").is_file():
-        return TaskRuntime(said, parts, *_open_onnx(folder / "model.onnx", parts.outputs))
+        return TaskRuntime(said, parts, *_open_onnx(folder / "model.onnx", parts, said))
     if (folder / "model.xml").is_file():
-        return TaskRuntime(said, parts, *_open_openvino(folder / "model.xml", parts.outputs))
+        return TaskRuntime(said, parts, *_open_openvino(folder / "model.xml", parts, said))
     raise FileNotFoundError(
         f"{folder} has no model.onnx of `export_onnx` and no model.xml of `export_openvino`. "
         "Export the task to one of them. A SavedModel is opened by TensorFlow."
@@ -155,7 +173,7 @@ def _check(file, said):
             f"{file} is of a {said.get('task')}, and a runtime answers for {', '.join(KINDS)}. "
             "Run the model of another task with onnxruntime or openvino, on arrays."
         )
-    if missing := {"encoder_inputs", "input_names", "tokenizer"} - said.keys():
+    if missing := _NEEDED - said.keys():
         raise ValueError(
             f"{file} lacks {', '.join(sorted(missing))}. It was written by "
             f"{said.get('package', 'another package')}, and this is {name_package()}. Export the "
@@ -163,7 +181,7 @@ def _check(file, said):
         )
 
 
-def _open_onnx(file, outputs):
+def _open_onnx(file, parts, said):
     """(function from a dict of arrays to the arrays of outputs, the shapes of a row of them)."""
     import onnxruntime
 
@@ -174,11 +192,12 @@ def _open_onnx(file, outputs):
         value.name: tuple(size if isinstance(size, int) else 0 for size in value.shape[1:])
         for value in session.get_outputs()
     }
-    _check_outputs(file, shapes, outputs)
+    _check_outputs(file, shapes, parts, said)
+    outputs = parts.outputs
     return lambda inputs: session.run(outputs, inputs), [shapes[name] for name in outputs]
 
 
-def _open_openvino(file, outputs):
+def _open_openvino(file, parts, said):
     """As `_open_onnx`."""
     import openvino
 
@@ -190,7 +209,8 @@ def _open_openvino(file, outputs):
         )
         for port in model.outputs
     }
-    _check_outputs(file, shapes, outputs)
+    _check_outputs(file, shapes, parts, said)
+    outputs = parts.outputs
 
     def run(inputs):
         answers = model.create_infer_request().infer(inputs)
@@ -199,9 +219,17 @@ def _open_openvino(file, outputs):
     return run, [shapes[name] for name in outputs]
 
 
-def _check_outputs(file, found, wanted):
-    if not set(wanted) <= set(found):
-        raise ValueError(
-            f"{file} has the outputs {list_names(found)}, and the {DESCRIPTION_FILE} beside it is "
-            f"of a task with {list_names(wanted)}. They are of two exports: export the task again."
-        )
+def _check_outputs(file, found, parts, said):
+    """Checks that a model has the outputs of its task, and a place for each label."""
+    labels = len(said.get("labels") or ())
+    for name in parts.outputs:
+        shape = found.get(name, ())
+        sizes = dict(zip(parts.axes, shape, strict=False))
+        if len(shape) != len(parts.axes) or sizes.get("labels", 0) not in (0, labels):
+            raise ValueError(
+                f"{file} has the outputs {found}, without the batch and with 0 for any size, and "
+                f"the {DESCRIPTION_FILE} beside it wants {name} with the axes "
+                f"{', '.join(parts.axes)}"
+                + (f" for {labels} labels" if "labels" in parts.axes else "")
+                + ". They are of two exports: export the task again."
+            )

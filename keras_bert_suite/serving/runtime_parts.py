@@ -31,6 +31,8 @@ class RuntimeParts:
     Attributes:
         data, answers: as those of the task.
         outputs: tuple of str, the outputs of the file that are read.
+        axes: tuple of str, the axes of each of them after the batch. "labels" has one place for
+            each label.
         read: function from the arrays of these outputs to what `answers` take.
         condense: function(outputs, rows) that reduces the outputs of a batch, or None.
     """
@@ -38,6 +40,7 @@ class RuntimeParts:
     data: Any
     answers: Any
     outputs: tuple[str, ...]
+    axes: tuple[str, ...]
     read: Callable = lambda output: output
     condense: Callable | None = None
 
@@ -59,7 +62,7 @@ def _classify(said, packer, encoder, make_data=TextData):
     data = make_data(packer, encoder, labels, said["input_names"])
     answers = problem.make_answers(labels, False, said.get("thresholds"))
     output = "scores" if problem.name == "regression" else "probabilities"
-    return RuntimeParts(data, answers, (output,))
+    return RuntimeParts(data, answers, (output,), ("labels",))
 
 
 def _classify_documents(said, packer, encoder):
@@ -70,21 +73,27 @@ def _classify_documents(said, packer, encoder):
 def _tag(said, packer, encoder):
     labels = Tags(said["labels"])
     data = WordData(packer, encoder, labels, said["input_names"])
-    return RuntimeParts(data, WordAnswers(labels), ("probabilities",), _find_logits)
+    return RuntimeParts(
+        data, WordAnswers(labels), ("probabilities",), ("length", "labels"), _find_logits
+    )
 
 
 def _tag_chains(said, packer, encoder):
     labels = Tags(said["labels"])
     scores = [np.array(values, "float32") for values in said["crf"]]
     data = WordData(packer, encoder, labels, said["input_names"])
-    return RuntimeParts(data, ChainAnswers(labels, lambda: scores), ("emissions",))
+    return RuntimeParts(
+        data, ChainAnswers(labels, lambda: scores), ("emissions",), ("length", "labels")
+    )
 
 
 def _find_spans(said, packer, encoder):
     labels = EntitySpans(said["labels"])
     data = EntitySpanData(packer, encoder, labels, said["input_names"])
     answers = EntitySpanAnswers(labels)
-    return RuntimeParts(data, answers, ("scores",), condense=answers.condense)
+    return RuntimeParts(
+        data, answers, ("scores",), ("labels", "length", "length"), condense=answers.condense
+    )
 
 
 def _answer(said, packer, encoder):
@@ -92,17 +101,17 @@ def _answer(said, packer, encoder):
     data = QuestionData(packer, encoder, said["input_names"], **settings)
     answers = QuestionAnswers(data, said["max_answer_length"])
     outputs = ("start_logits", "end_logits")
-    return RuntimeParts(data, answers, outputs, lambda *ends: np.stack(ends, axis=1))
+    return RuntimeParts(data, answers, outputs, ("length",), lambda *ends: np.stack(ends, axis=1))
 
 
 def _choose_endings(said, packer, encoder):
     data = ChoiceData(packer, encoder, said["input_names"])
-    return RuntimeParts(data, ChoiceAnswers(), ("probabilities",), _find_logits)
+    return RuntimeParts(data, ChoiceAnswers(), ("probabilities",), ("choices",), _find_logits)
 
 
 def _embed(said, packer, encoder):
     data = EmbeddingData(packer, encoder, said["input_names"])
-    return RuntimeParts(data, VectorAnswers(), ("embedding",))
+    return RuntimeParts(data, VectorAnswers(), ("embedding",), ("width",))
 
 
 def _guess(said, packer, encoder):
@@ -112,7 +121,9 @@ def _guess(said, packer, encoder):
     def rank(logits, rows):
         return rank_tokens(logits, said["top_k"], allowed)
 
-    return RuntimeParts(data, GuessAnswers(data), ("probabilities",), _find_logits, rank)
+    return RuntimeParts(
+        data, GuessAnswers(data), ("probabilities",), ("masks", "vocabulary"), _find_logits, rank
+    )
 
 
 #: The class of a task -> the function that makes its parts.

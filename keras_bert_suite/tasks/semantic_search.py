@@ -55,7 +55,11 @@ class SemanticSearch:
         return (to_unit_length(a) * to_unit_length(b)).sum(axis=-1)
 
     def index(
-        self, corpus: Inputs, batch_size: int | None = None, faiss_factory: str | None = None
+        self,
+        corpus: Inputs,
+        batch_size: int | None = None,
+        faiss_factory: str | None = None,
+        prompt: str | None = None,
     ) -> VectorIndex:
         """Makes a corpus ready for many searches: a service has one for as long as it runs.
 
@@ -63,8 +67,9 @@ class SemanticSearch:
             corpus: texts or vectors.
             batch_size: int, as for `predict`.
             faiss_factory: str or None; see `VectorIndex`.
+            prompt: of texts, as for `predict`.
         """
-        return VectorIndex(self._read_vectors(corpus, batch_size), faiss_factory)
+        return VectorIndex(self._read_vectors(corpus, batch_size, prompt), faiss_factory)
 
     def search(
         self,
@@ -72,6 +77,7 @@ class SemanticSearch:
         corpus: Inputs | VectorIndex,
         top_k: int = 10,
         batch_size: int | None = None,
+        prompt: str | None = None,
     ) -> list[list[SearchHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
@@ -85,6 +91,8 @@ class SemanticSearch:
             top_k: int, how many texts are found for each query. If the corpus has fewer texts, all
                 are found.
             batch_size: int, as for `predict`.
+            prompt: of queries that are texts, as for `predict`. A corpus of texts gets none: make
+                an index of it with the prompt of passages.
 
         Returns:
             list with a list of `SearchHit` for each query, the best first. A hit is a named tuple
@@ -93,7 +101,7 @@ class SemanticSearch:
         Raises:
             ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
         """
-        queries = self._read_vectors(queries, batch_size)
+        queries = self._read_vectors(queries, batch_size, prompt)
         if isinstance(corpus, VectorIndex):
             return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
@@ -181,13 +189,13 @@ class SemanticSearch:
             )
         return columns
 
-    def _read_vectors(self, x, batch_size):
-        """float32 (N, H), of texts or of vectors."""
+    def _read_vectors(self, x, batch_size, prompt=None):
+        """float32 (N, H), of texts, with a named prompt or None, or of vectors."""
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
             if x.ndim != 2:
                 raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")
             check_vectors(x)
             return x
-        vectors = self.predict(x, batch_size, verbose=0)
+        vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)
         check_vectors(vectors)
         return vectors

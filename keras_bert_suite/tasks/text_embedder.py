@@ -1,16 +1,18 @@
 """Encodes texts as vectors, so that similar texts have similar vectors."""
 
-import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.layers import PROMPT_ARGUMENT
 from keras_bert_suite.layers.poolings.pooling import (
     PromptlessPooling,
     get_pooling,
@@ -117,10 +119,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.pooling = get_pooling(
             pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
         )
-        self.dense_layers = [
-            keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer
-            for layer in dense_layers
-        ]
+        self.dense_layers = list(map(_open_layer, dense_layers))
         # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
         # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.
         scale = scale_to_unit_length if normalize else None
@@ -146,8 +145,13 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
+        given = arguments
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        if "dense_layers" in given:
+            layers = list(map(_open_layer, given["dense_layers"]))
+            arguments["dense_layers"] = layers
+            new_parts = [*new_parts, *(f"{re.escape(layer.name)}/.*" for layer in layers)]
         if not arguments.pop("include_prompt", True):
             arguments["pooling"] = PromptlessPooling(arguments["pooling"], name="pooling")
         return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
@@ -226,16 +230,12 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         Raises:
             ValueError: if there is no such prompt, or `x` holds no texts in memory.
         """
-        texts = x if prompt is None else add_prompt(self.prompts, prompt, x)
-        with self._leave_out(prompt):
-            return super().predict(texts, batch_size, steps, **kwargs)
-
-    def _leave_out(self, prompt):
-        """A block in which a `PromptlessPooling` leaves a named prompt out, or None."""
-        if self.pools_prompts:
-            return contextlib.nullcontext()
-        length = 0 if prompt is None else self.count_prompt_tokens(self.prompts[prompt])
-        return self.pooling.leave_out(length)
+        if prompt is not None:
+            x = add_prompt(self.prompts, prompt, x)
+            if not self.pools_prompts:
+                length = self.count_prompt_tokens(self.prompts[prompt])
+                x = {**self.data.pack_texts((x,)), PROMPT_ARGUMENT: np.full(len(x), length)}
+        return super().predict(x, batch_size, steps, **kwargs)
 
     @property
     def pools_prompts(self) -> bool:
@@ -283,3 +283,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             "column_names": self.column_names and list(self.column_names),
             "prompts": dict(self.prompts),
         }
+
+
+def _open_layer(layer):
+    return keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer

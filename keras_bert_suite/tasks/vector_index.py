@@ -7,6 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import reading
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
     check_search,
@@ -35,11 +38,8 @@ class VectorIndex:
     """
 
     def __init__(self, vectors: np.ndarray, faiss_factory: str | None = None) -> None:
-        vectors = np.asarray(vectors)
-        if vectors.ndim != 2:
-            raise ValueError(f"Vectors must be an array (N, H), got the shape {vectors.shape}.")
+        vectors = _read(vectors)
         check_search(vectors, top_k=1)
-        check_vectors(vectors)
         self.vectors = to_unit_length(vectors)
         self.faiss_factory = faiss_factory
         self._faiss = None if faiss_factory is None else _build(self.vectors, faiss_factory)
@@ -61,7 +61,7 @@ class VectorIndex:
             ValueError: if `top_k` is less than 1, or a query is not finite or has another width.
         """
         check_search(self.vectors, top_k)
-        check_vectors(queries)
+        queries = _read(queries)
         if queries.shape[1] != self.vectors.shape[1]:
             raise ValueError(
                 f"The queries have {queries.shape[1]} dimensions, the index has "
@@ -78,14 +78,16 @@ class VectorIndex:
         ]
 
     def save(self, directory: PathLike) -> None:
-        """Writes the vectors, and faiss' own index if there is one, to a folder."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        np.save(directory / _VECTORS, self.vectors)
-        if self._faiss is not None:
-            _import_faiss().write_index(self._faiss, str(directory / _FAISS))
-        settings = {"faiss_factory": self.faiss_factory}
-        (directory / _SETTINGS).write_text(json.dumps(settings), encoding="utf-8")
+        """Writes the vectors, and faiss' own index if there is one, to a folder.
+
+        Raises:
+            FileExistsError: if the folder exists.
+        """
+        with atomic_directory(directory) as folder:
+            np.save(folder / _VECTORS, self.vectors)
+            if self._faiss is not None:
+                _import_faiss().write_index(self._faiss, str(folder / _FAISS))
+            write_json(folder / _SETTINGS, {"faiss_factory": self.faiss_factory})
 
     @classmethod
     def load(cls, directory: PathLike) -> Self:
@@ -93,20 +95,39 @@ class VectorIndex:
 
         Raises:
             FileNotFoundError: if the folder has no index.
+            ValueError: if its files are damaged, or of two indexes.
         """
         directory = Path(directory)
-        settings = json.loads((directory / _SETTINGS).read_text(encoding="utf-8"))
-        index = cls(np.load(directory / _VECTORS, allow_pickle=False))
-        index.faiss_factory = settings["faiss_factory"]
-        if index.faiss_factory is not None:
-            index._faiss = _import_faiss().read_index(str(directory / _FAISS))
+        with reading(directory / _SETTINGS):
+            settings = json.loads((directory / _SETTINGS).read_bytes())
+            factory = settings["faiss_factory"]
+        with reading(directory / _VECTORS):
+            index = cls(np.load(directory / _VECTORS, allow_pickle=False))
+        index.faiss_factory = factory
+        if factory is not None:
+            with reading(directory / _FAISS):
+                index._faiss = _import_faiss().read_index(str(directory / _FAISS))
+            if (index._faiss.ntotal, index._faiss.d) != index.vectors.shape:
+                raise ValueError(f"{_VECTORS} and {_FAISS} in {directory} are of two indexes.")
         return index
+
+
+def _read(vectors: Any) -> np.ndarray:
+    vectors = np.asarray(vectors, "float32")
+    if vectors.ndim != 2:
+        raise ValueError(f"Vectors must be an array (N, H), got the shape {vectors.shape}.")
+    check_vectors(vectors)
+    return vectors
 
 
 def _build(vectors: np.ndarray, factory: str) -> Any:
     faiss = _import_faiss()
-    index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-    index.train(vectors)
+    try:
+        index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+        index.train(vectors)
+    except RuntimeError as error:  # A factory that faiss does not know, or too few vectors for it.
+        reason = str(error).rpartition(": ")[2] or str(error)
+        raise ValueError(f"faiss_factory={factory!r}: {reason}") from error
     index.add(vectors)
     return index
 

@@ -256,7 +256,10 @@ def test_pickled_code_is_not_run(save_peer, zip_format):
     [
         ([torch.zeros(1)], "`save_pretrained`"),
         ({"a": 1}, "`save_pretrained`"),
-        ({"epoch": 1, "model": {"a": torch.zeros(1)}}, r"torch.load\(path\)\['model'\], path"),
+        (
+            {"epoch": 1, "optimizer": {"lr": 1.0}, "model": {"a": torch.zeros(1)}},
+            r"torch.load\('pytorch_model.bin'\)\['model'\], 'new/",
+        ),
     ],
 )
 def test_pytorch_file_of_another_form(save_peer, content, remedy):

@@ -213,9 +213,14 @@ def test_a_missing_file_is_named(folder, name):
         (
             {"task": "TextEmbedder"},
             (),
-            r"model\.onnx has the outputs probabilities, and the task\.json beside it is of a task "
-            "with embedding",
+            r"model\.onnx has the outputs .* beside it wants embedding with the axes",
         ),
+        (
+            {"task": "TokenClassifier"},
+            (),
+            "wants probabilities with the axes length, labels for 2 labels. They are of two",
+        ),
+        ({"sequence_length": 7}, (), r"packing\.json has the sequence_length .*, and task\.json 7"),
         (
             {"tokenizer": "MyTokenizer"},
             (),
@@ -235,15 +240,36 @@ def test_another_version_or_task_is_refused(folder, values, left_out, message):
 
 
 @pytest.mark.backend("torch")
+def test_a_model_with_other_labels_is_refused(folder):
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(folder / "model.onnx")
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 3
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 3
+    onnx.save(model, folder / "model.onnx")
+    with pytest.raises(ValueError, match="for 2 labels. They are of two exports"):
+        kbs.open_runtime(folder)
+
+
+@pytest.mark.backend("torch")
+def test_a_shorter_vocabulary_is_named(folder):
+    file = folder / "vocab.txt"
+    file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
+    with pytest.warns(UserWarning, match="No text becomes the last 1"):
+        kbs.open_runtime(folder)
+
+
+@pytest.mark.backend("torch")
 def test_arguments(folder):
     runtime = kbs.open_runtime(folder)
     assert runtime.description["labels"] == ["no", "yes"]
     with pytest.raises(ValueError, match="takes texts, got packed arrays"):
         runtime.predict(runtime.data.packer.pack(["good"]))
-    with pytest.raises(ValueError, match="prompt must be one of none"):
+    with pytest.raises(ValueError, match="has the prompts none, got 'query'. Put the prompt"):
         runtime.predict(["good"], prompt="query")
-    change(folder, {"task": "TokenClassifier"}, ["problem_type"])
-    with pytest.raises(ValueError, match="A TokenClassifier has no labels of rows"):
+    with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got -1"):
+        runtime.predict(["good"], batch_size=-1)
+    change(folder, {"task": "MultipleChoice"}, ["problem_type"])
+    with pytest.raises(ValueError, match="A MultipleChoice has no labels of rows"):
         kbs.open_runtime(folder).predict_labels(["good"])
 
 

@@ -65,3 +65,28 @@ def test_bad_input(tmp_path):
         index.search(vectors, 0)
     with pytest.raises(FileNotFoundError):
         VectorIndex.load(tmp_path)
+    with pytest.raises(FileExistsError):
+        index.save(tmp_path)
+    index.save(tmp_path / "index")
+    (tmp_path / "index" / "vectors.npy").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="vectors.npy cannot be read"):
+        VectorIndex.load(tmp_path / "index")
+
+
+def test_files_of_two_indexes_are_refused(tmp_path):
+    pytest.importorskip("faiss")
+    VectorIndex(make_vectors(4, 0), "Flat").save(tmp_path / "a")
+    VectorIndex(make_vectors(9, 0), "Flat").save(tmp_path / "b")
+    (tmp_path / "b" / "index.faiss").replace(tmp_path / "a" / "index.faiss")
+    with pytest.raises(ValueError, match="are of two indexes"):
+        VectorIndex.load(tmp_path / "a")
+    with pytest.raises(ValueError, match="faiss_factory='IVF99,Flat'.*training points"):
+        VectorIndex(make_vectors(4, 0), "IVF99,Flat")
+
+
+def test_a_prompt_is_put_before_queries():
+    embedder = make_embedder()
+    embedder.prompts["query"] = "good "
+    index = embedder.index(["good cat", "film"], prompt=None)
+    found = embedder.search(["cat"], index, 1, prompt="query")
+    assert found[0][0].id == 0 and found[0][0].score == pytest.approx(1, abs=1e-6)

@@ -30,7 +30,7 @@ WEIGHT_FILES = (
 )
 
 #: The layers behind the pooling of sentence-transformers.
-DENSE = PYTORCH.rows(("dense_{i}", "dense_{i}.linear"))
+DENSE = PYTORCH.rows(("sentence_dense_{i}", "dense_{i}.linear"))
 
 #: The layer that heads of many classes of transformers have. Only the class says what it is for.
 ANY_HEAD = "classifier"

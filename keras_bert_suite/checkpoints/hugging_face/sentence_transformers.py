@@ -131,7 +131,7 @@ def _read_dense(number, folder):
         config.read("size", "out_features"),
         activation=ACTIVATIONS[activation],
         use_bias=config.read("flag", "bias", True),
-        name=f"dense_{number}",
+        name=f"sentence_dense_{number}",
     )
 
 

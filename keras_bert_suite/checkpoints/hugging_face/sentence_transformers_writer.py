@@ -104,7 +104,7 @@ def _write_pooling(embedder):
         "word_embedding_dimension": embedder.backbone.hidden_dim,
         **{flag: value for flag, value in flags.items() if value or flag in old},
         SQUARE_ROOT[1]: False,
-        **({"include_prompt": False} if hasattr(embedder.pooling, "prompt_length") else {}),
+        **({} if embedder.pools_prompts else {"include_prompt": False}),
     }
 
 
@@ -112,7 +112,8 @@ def _write_dense(layer):
     """(config.json, tensors) of the Dense module of a layer."""
     theirs = {name: torch for torch, name in ACTIVATIONS.items()}
     is_dense = isinstance(layer, keras.layers.Dense)
-    activation = theirs.get(keras.activations.serialize(layer.activation)) if is_dense else None
+    name = keras.activations.serialize(layer.activation) if is_dense else None
+    activation = theirs.get(name) if isinstance(name, str) else None
     if activation is None:
         raise ValueError(
             "sentence-transformers has Dense layers with the activations "

@@ -25,7 +25,8 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepi
 LAYOUT_ARGUMENT = "sequence_layout"
 GLOBAL_ARGUMENT = "global_attention_mask"
 SHIFT_ARGUMENT = "embedding_shift"
-COMPANIONS = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT)
+PROMPT_ARGUMENT = "prompt_length"
+COMPANIONS = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT, PROMPT_ARGUMENT)
 
 
 class SequenceLayout(NamedTuple):
@@ -246,7 +247,8 @@ class PackedSequences:
 
     A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
     see `GlobalTokens`. Other models leave it out. An `embedding_shift`, float (..., L, E), is added
-    to the embeddings of the tokens, see `BertEmbeddings`.
+    to the embeddings of the tokens, see `BertEmbeddings`. A `prompt_length`, int (B,), is how many
+    tokens at the beginning of each row a `PromptlessPooling` leaves out.
 
     List it before `keras.Model` in the bases.
     """
@@ -272,7 +274,7 @@ class PackedSequences:
     ) -> Any:
         """The outputs for packed arrays by name.
 
-        `sequence_layout`, `global_attention_mask` and `embedding_shift` may be among them. Other
+        `sequence_layout` and the other `COMPANIONS` may be among them. Other
         arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
         would take them for others of the same shape.
         """

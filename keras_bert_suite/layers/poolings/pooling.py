@@ -1,15 +1,14 @@
 """Layers that turn the hidden states of a text into one vector."""
 
-import contextlib
 import inspect
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.attention.sequence_layout import PROMPT_ARGUMENT
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 
@@ -152,16 +151,12 @@ class ConcatenatedPooling(ConfiguredLayer):
         return (sequence_output_shape[0], len(self.poolings) * sequence_output_shape[-1])
 
 
-#: The block in which a `PromptlessPooling` leaves a prompt out.
-_ONE_PROMPT = threading.RLock()
-
-
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class PromptlessPooling(ConfiguredLayer):
     """A pooling without the tokens of a prompt, which are read and not pooled.
 
-    `TextEmbedder.predict(texts, prompt=name)` sets their number for the time of its call, and other
-    threads wait. In a graph of a SavedModel it is a constant, `constant_length`.
+    Their number comes with the batch, as `prompt_length` of `PackedSequences`.
+    `TextEmbedder.predict(texts, prompt=name)` gives it.
 
     Args:
         pooling: as for `get_pooling`: the pooling of the other tokens.
@@ -174,30 +169,27 @@ class PromptlessPooling(ConfiguredLayer):
         super().__init__(**kwargs)
         self.pooling = get_pooling(pooling, dtype=self.dtype_policy.name)
         self.takes_hidden_states = getattr(self.pooling, "takes_hidden_states", False)
-        self.constant_length: int | None = None
+        self._register_call_context_args(PROMPT_ARGUMENT)
 
     def build(self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None) -> None:
         self.pooling.build(sequence_output_shape)
-        self.prompt_length = self.add_weight(
-            shape=(), dtype="int32", initializer="zeros", trainable=False, name="prompt_length"
-        )
 
-    @contextlib.contextmanager
-    def leave_out(self, length: int) -> Iterator[None]:
-        """Leaves out the first `length` tokens of each row within a block."""
-        with _ONE_PROMPT:
-            self.prompt_length.assign(length)
-            try:
-                yield
-            finally:
-                self.prompt_length.assign(0)
+    def call(
+        self, sequence_output: Tensor, padding_mask: Tensor, prompt_length: Tensor | None = None
+    ) -> Tensor:
+        """Pools hidden states.
 
-    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
-        """Pools hidden states. Arguments and result are those of the pooling."""
-        length = self.prompt_length if self.constant_length is None else self.constant_length
-        is_text = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1) > length
-        mask = ops.logical_and(ops.cast(padding_mask, "bool"), is_text)
-        return self.pooling(sequence_output, ops.cast(mask, "int32"))
+        Args:
+            sequence_output, padding_mask: those of the pooling.
+            prompt_length: int (B,), the tokens that are left out at the beginning of each row, or
+                None.
+        """
+        if prompt_length is not None:
+            places = ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
+            is_text = places > ops.cast(prompt_length, "int32")[:, None]
+            mask = ops.logical_and(ops.cast(padding_mask, "bool"), is_text)
+            padding_mask = ops.cast(mask, "int32")
+        return self.pooling(sequence_output, padding_mask)
 
     def compute_output_shape(
         self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None
