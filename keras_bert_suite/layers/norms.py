@@ -41,7 +41,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def call(self, inputs: Tensor) -> Tensor:
-        """float (..., H) -> float (..., H) in the same dtype. The norm is computed in float32."""
+        """float (..., H) -> float (..., H) in the compute dtype. It is computed in float32."""
         if keras.config.backend() != "torch" or inputs.dtype.itemsize > 4:
             return super().call(inputs)
         import torch
@@ -51,7 +51,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         outputs = torch.nn.functional.layer_norm(
             inputs.float(), inputs.shape[-1:], gamma, beta, self.epsilon
         )
-        return outputs.to(inputs.dtype)
+        return outputs.to(getattr(torch, self.compute_dtype))
 
 
 #: The class of each type of norm.

@@ -36,7 +36,7 @@ def _is_slow(backend: str, training: bool, vendor: str, instructions: frozenset[
         return False
     # With AVX512-BF16, AMD's processors have a fast product, and Intel's do not.
     is_fast = vendor == "AuthenticAMD" and "avx512_bf16" in instructions
-    return backend == "tensorflow" or not is_fast
+    return not is_fast or (backend == "tensorflow" and not training)
 
 
 def _is_on_cpu(model: keras.Model) -> bool:

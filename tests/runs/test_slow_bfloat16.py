@@ -16,7 +16,7 @@ AMD, INTEL = "AuthenticAMD", "GenuineIntel"
             {"avx2"},
             {"torch": "fit predict", "jax": "fit predict", "tensorflow": "fit predict"},
         ),
-        (AMD, {"avx512_bf16"}, {"jax": "fit", "tensorflow": "fit predict"}),
+        (AMD, {"avx512_bf16"}, {"jax": "fit", "tensorflow": "predict"}),
         (
             INTEL,
             {"avx512_bf16"},

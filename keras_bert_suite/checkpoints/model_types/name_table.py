@@ -41,6 +41,7 @@ class NameTable:
         copies: tuple of (their name, their name of the tensor that it must equal). Our model has
             one weight for both tensors. They must be equal if the model has a head for masked
             tokens.
+        others: tuple of patterns of names in a file of other heads, which are left out and named.
     """
 
     rows: tuple
