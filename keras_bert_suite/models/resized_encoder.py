@@ -23,7 +23,7 @@ def resize_encoder(
     """See `TextEncoder.resize`."""
     check_unconverted(backbone)
     alpha = ALPHA if hierarchical_positions is True else hierarchical_positions
-    if alpha is not False and not 0 < alpha < 1:
+    if alpha and not 0 < alpha < 1:
         raise ValueError(
             "hierarchical_positions must be True or a number between 0 and 1, got "
             f"{hierarchical_positions}."

@@ -223,6 +223,10 @@ def test_poolings_of_all_layers(form, tmp_path):
     backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
     task = kbs.TextClassifier(backbone, num_classes=2, pooling=kbs.ScalarMix())
     assert task.pooling.layer_weights.shape == (2,)
+    task.pooling.scale.assign(3.0)
+    inputs = MEMBERS["bert"].make_inputs()
+    more = task.resize_vocabulary(backbone.vocabulary_size + 2)
+    np.testing.assert_array_equal(to_numpy(more(inputs)), to_numpy(task(inputs)))
 
 
 @pytest.mark.parametrize(
@@ -285,3 +289,14 @@ def test_longformer(tmp_path):
     task = kbs.QuestionAnswerer.from_preset(path, num_layers=1)
     assert task.backbone.global_tokens == "first_text"
     assert list(task.backbone.attention_window) == [4]
+
+
+def test_an_embedder_with_prompts(tmp_path):
+    """Its pooling has a weight without an axis."""
+    save_bert(tmp_path / "peer", "Model")
+    arguments = {"prompts": {"query": "a b"}, "num_layers": 1, "pooling": "first_last_average"}
+    task = kbs.TextEmbedder.from_preset(tmp_path / "peer", **arguments)
+    backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
+    wanted = kbs.TextEmbedder(backbone, pooling="first_last_average")
+    inputs = MEMBERS["bert"].make_inputs()
+    np.testing.assert_allclose(to_numpy(task(inputs)), to_numpy(wanted(inputs)), atol=1e-6)

@@ -143,7 +143,7 @@ class SavedTask(SealedPreset):
                     f"{type(self).__name__}({type(backbone).__name__}.from_preset(preset, "
                     f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
                 )
-            new.assign(keras.ops.pad(old, room))
+            new.assign(keras.ops.pad(old, room) if room else old)
         return resized
 
     def load_own_variables(self, store: Any) -> None:
