@@ -8,6 +8,7 @@ from family import LENGTH, MEMBERS
 from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
+from keras_bert_suite.layers.poolings.pooling import PromptlessPooling
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no weights for"),
@@ -291,11 +292,11 @@ def test_longformer(tmp_path):
     assert list(task.backbone.attention_window) == [4]
 
 
-def test_an_embedder_with_prompts(tmp_path):
+def test_a_pooling_without_the_prompt(tmp_path):
     """Its pooling has a weight without an axis."""
     save_bert(tmp_path / "peer", "Model")
-    arguments = {"prompts": {"query": "a b"}, "num_layers": 1, "pooling": "first_last_average"}
-    task = kbs.TextEmbedder.from_preset(tmp_path / "peer", **arguments)
+    pooling = PromptlessPooling("first_last_average")
+    task = kbs.TextEmbedder.from_preset(tmp_path / "peer", pooling=pooling, num_layers=1)
     backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
     wanted = kbs.TextEmbedder(backbone, pooling="first_last_average")
     inputs = MEMBERS["bert"].make_inputs()
