@@ -154,6 +154,16 @@ class BertEncoderDecoder(TextEncoder):
                 weight.assign(values[weight.path].value)
         return model
 
+    def resize(self, *args: Any, **kwargs: Any) -> Self:
+        """Raises a ValueError: the BERTs are resized before they are joined."""
+        raise ValueError(
+            f"A {type(self).__name__} cannot be resized. Resize the BERTs, and join them: "
+            f"{type(self).__name__}.from_backbones(encoder.resize(...), decoder.resize(...)), or "
+            "the same with `resize_vocabulary`."
+        )
+
+    resize_vocabulary = resize
+
     def encode_sources(self, source: dict[str, Tensor]) -> Tensor:
         """The output of the encoder in the width of the decoder: float (B, L, H)."""
         encoded = self.encoder(source)["sequence_output"]

@@ -21,8 +21,13 @@ def resize_encoder(
     hierarchical_positions: bool | float,
 ) -> Any:
     """See `TextEncoder.resize`."""
-    if any(layer.quantization_mode for layer in backbone._flatten_layers()):
-        raise ValueError("A quantized encoder cannot be resized. Resize it before.")
+    check_unconverted(backbone)
+    alpha = ALPHA if hierarchical_positions is True else hierarchical_positions
+    if alpha and not 0 < alpha < 1:
+        raise ValueError(
+            "hierarchical_positions must be True or a number between 0 and 1, got "
+            f"{hierarchical_positions}."
+        )
     config = backbone.get_config()
     if num_layers is not None:
         config.update(_cut_layers(backbone, config, num_layers))
@@ -31,7 +36,7 @@ def resize_encoder(
         config["max_sequence_length"] = max_sequence_length
     resized = type(backbone).from_config(config)
     values = {weight.path: weight for weight in backbone.weights}
-    if hierarchical_positions and (_TABLE not in values or max_sequence_length is None):
+    if alpha and (_TABLE not in values or max_sequence_length is None):
         raise ValueError(
             f"hierarchical_positions={hierarchical_positions} is for more positions in a table of "
             f"positions, got max_sequence_length={max_sequence_length} and a "
@@ -44,10 +49,20 @@ def resize_encoder(
                 keras.ops.convert_to_numpy(keras.ops.cast(value, "float32")),
                 weight.shape[0],
                 backbone.position_offset,
-                hierarchical_positions,
+                alpha,
             )
         weight.assign(value)
     return resized
+
+
+def check_unconverted(model: keras.Model) -> None:
+    """Raises a ValueError if a copy of the weights would be no copy of the model."""
+    for layer in model._flatten_layers():
+        if layer.quantization_mode or getattr(layer, "lora_enabled", False):
+            raise ValueError(
+                f"Resize a {type(model).__name__} before `quantize` or `enable_lora`: the copy has "
+                f"neither, and the layer {layer.path} has one of them."
+            )
 
 
 def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
@@ -72,19 +87,16 @@ def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
     return {**by_layer, "num_layers": num_layers}
 
 
-def _fill_positions(
-    table: Any, num_rows: int, offset: int, hierarchical_positions: bool | float
-) -> Any:
+def _fill_positions(table: Any, num_rows: int, offset: int, alpha: float) -> Any:
     """A table of `num_rows` rows. The first `offset` rows are those of no token."""
     first, rows = table[:offset], table[offset:]
     wanted, held = num_rows - offset, len(rows)
     if wanted <= held:
         return table[:num_rows]
-    alpha = ALPHA if hierarchical_positions is True else hierarchical_positions
-    if not 0 < alpha < 1 or wanted > held**2:
+    if not alpha or wanted > held**2:
         raise ValueError(
             f"The encoder has {held} positions, got max_sequence_length={wanted} and "
-            f"hierarchical_positions={hierarchical_positions}. Set the latter to True, or to a "
+            f"hierarchical_positions={alpha}. Set the latter to True, or to a "
             f"number between 0 and 1, to make up to {held**2} positions of them."
         )
     u = (rows - alpha * rows[:1]) / (1 - alpha)

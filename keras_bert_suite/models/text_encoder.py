@@ -13,7 +13,7 @@ from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
-from keras_bert_suite.models.resized_encoder import resize_encoder
+from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
@@ -45,9 +45,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         if own is not value and self._has_shaped(name) and own != value:
             raise AttributeError(
                 f"{name}={own!r} has built the layers of this {type(self).__name__}, so {value!r} "
-                f"would change nothing. Pass {name}={value!r} to `from_preset`; or build "
-                f"another: `new = type(old).from_config({{**old.get_config(), {name!r}: "
-                f"{value!r}}})` and `new.set_weights(old.get_weights())`."
+                f"would change nothing. {_say_how_to_change(name, value)}"
             )
         super().__setattr__(name, value)
 
@@ -140,10 +138,11 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             UserWarning: if the checkpoint has a head that this package does not know, or no
                 pooler.
         """
-        sizes = {name: kwargs[name] for name in RESIZED if kwargs.get(name) is not None}
-        if load_weights and sizes:
-            kwargs = {name: value for name, value in kwargs.items() if name not in sizes}
-            return cls.from_preset(preset, skip=skip, **kwargs).resize(**sizes)
+        sizes = {name: kwargs.pop(name) for name in RESIZED if name in kwargs}
+        sizes = {name: value for name, value in sizes.items() if value is not None}
+        if sizes and (load_weights or "hierarchical_positions" in sizes):
+            return cls.from_preset(preset, load_weights, skip, **kwargs).resize(**sizes)
+        kwargs.update(sizes)
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
             if skip:
@@ -187,8 +186,8 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
         Raises:
             ValueError: if there are fewer layers; if more positions are wanted without
-                `hierarchical_positions`, or more than n squared; if the encoder is quantized, or is
-                an ALBERT of several groups that is to lose layers.
+                `hierarchical_positions`, or more than n squared; if the encoder is quantized, has
+                LoRA, or is an ALBERT of several groups that is to lose layers.
 
         Source of the positions: Su, 2020 (https://kexue.fm/archives/7947), as in bert4keras.
         """
@@ -216,10 +215,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
         check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
-        for layer in self._flatten_layers():
-            # A copy of the weights would have no LoRA.
-            if layer.quantization_mode or getattr(layer, "lora_enabled", False):
-                raise ValueError("Resize the encoder before `quantize` or `enable_lora`.")
+        check_unconverted(self)
         config = {**self.get_config(), "vocabulary_size": vocabulary_size}
         resized = type(self).from_config(config)
         old, new = (encoder.token_embedding.embeddings for encoder in (self, resized))
@@ -265,3 +261,15 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         if not quantized or isinstance(policy, keras.dtype_policies.DTypePolicyMap):
             return policy
         return keras.dtype_policies.DTypePolicyMap(policy.name, quantized)
+
+
+def _say_how_to_change(name: str, value: Any) -> str:
+    """The remedy for an argument that has shaped the layers of an encoder."""
+    if name == "vocabulary_size":
+        return f"Make another: `new = old.resize_vocabulary({value!r})`."
+    if name in RESIZED:
+        return f"Make another: `new = old.resize({name}={value!r})`."
+    return (
+        f"Pass {name}={value!r} to `from_preset`; or build another: `new = type(old).from_config("
+        f"{{**old.get_config(), {name!r}: {value!r}}})` and `new.set_weights(old.get_weights())`."
+    )

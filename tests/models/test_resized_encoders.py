@@ -8,6 +8,7 @@ from family import LENGTH, MEMBERS
 from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
+from keras_bert_suite.layers.poolings.pooling import PromptlessPooling
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no weights for"),
@@ -154,6 +155,8 @@ def test_positions_of_a_task(tmp_path):
             "to make up to 256 positions",
         ),
         ({"max_sequence_length": 17, "hierarchical_positions": 1.5}, "between 0 and 1"),
+        ({"max_sequence_length": 8, "hierarchical_positions": 7}, "between 0 and 1, got 7"),
+        ({"max_sequence_length": 16, "hierarchical_positions": 7}, "between 0 and 1, got 7"),
         ({"num_layers": 0}, "num_layers must be an integer of at least 1, got 0"),
         ({"num_layers": 3}, "num_layers must be at most 2"),
     ],
@@ -177,8 +180,103 @@ def test_models_that_cannot_be_resized():
     with pytest.raises(ValueError, match="got max_sequence_length=None"):
         bert.resize(hierarchical_positions=True)
     bert.quantize("int8")
-    with pytest.raises(ValueError, match="quantized encoder"):
+    with pytest.raises(ValueError, match="before `quantize` or `enable_lora`"):
         bert.resize(num_layers=1)
+    bert = kbs.BertBackbone(24, 2, 2, 8, 16)
+    bert.transformer_layers[0].self_attention.query.enable_lora(2)
+    with pytest.raises(ValueError, match="Resize a BertBackbone before .* the layer transformer"):
+        bert.resize(num_layers=1)
+
+
+@pytest.mark.parametrize(
+    "name, value, remedy",
+    [
+        ("num_layers", 1, r"old\.resize\(num_layers=1\)"),
+        ("max_sequence_length", 8, r"old\.resize\(max_sequence_length=8\)"),
+        ("vocabulary_size", 30, r"old\.resize_vocabulary\(30\)"),
+    ],
+)
+def test_an_attribute_does_not_resize(name, value, remedy):
+    """The error names a call that does."""
+    old = kbs.BertBackbone(24, 2, 2, 8, 16, max_sequence_length=16)
+    with pytest.raises(AttributeError, match=f"would change nothing. .*{remedy}") as error:
+        setattr(old, name, value)
+    new = eval(str(error.value).split("`")[1].removeprefix("new = "), {"old": old})
+    assert getattr(new, name) == value
+
+
+@pytest.mark.parametrize("form", ["hugging_face", "preset"])
+def test_poolings_of_all_layers(form, tmp_path):
+    """A `ScalarMix` has a weight for each layer. Others are as if built on the small encoder."""
+    save_bert(tmp_path / "peer", "Model")
+    path, arguments = (
+        tmp_path / "peer",
+        {"num_classes": 2, "pooling": kbs.ScalarMix(kbs.BiLSTMPooling())},
+    )
+    if form == "preset":
+        path, whole = tmp_path / "preset", kbs.TextClassifier.from_preset(path, **arguments)
+        whole.save_to_preset(path)
+        arguments = {}
+    with pytest.raises(
+        ValueError, match=r"scalar_mix.* for each layer, shape \(3,\), .* needs \(2,\)"
+    ):
+        kbs.TextClassifier.from_preset(path, num_layers=1, **arguments)
+    backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
+    task = kbs.TextClassifier(backbone, num_classes=2, pooling=kbs.ScalarMix())
+    assert task.pooling.layer_weights.shape == (2,)
+    task.pooling.scale.assign(3.0)
+    inputs = MEMBERS["bert"].make_inputs()
+    more = task.resize_vocabulary(backbone.vocabulary_size + 2)
+    np.testing.assert_array_equal(to_numpy(more(inputs)), to_numpy(task(inputs)))
+
+
+@pytest.mark.parametrize(
+    "pooling",
+    ["first_last_average", kbs.BiLSTMPooling(), kbs.LastLayers(1, pooling=kbs.AttentionPooling())],
+)
+def test_poolings_that_fit_any_number_of_layers(pooling, tmp_path):
+    save_bert(tmp_path / "peer", "Model")
+    arguments = {"num_classes": 2, "pooling": pooling}
+    kbs.TextClassifier.from_preset(tmp_path / "peer", **arguments).save_to_preset(tmp_path / "ours")
+    whole = kbs.TextClassifier.from_preset(tmp_path / "ours")
+    task = kbs.TextClassifier.from_preset(tmp_path / "ours", num_layers=1)
+    backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
+    wanted = kbs.TextClassifier(
+        backbone, num_classes=2, pooling=type(whole.pooling).from_config(whole.pooling.get_config())
+    )
+    for part in ("pooling", "classifier"):
+        getattr(wanted, part).set_weights(getattr(whole, part).get_weights())
+    inputs = MEMBERS["bert"].make_inputs()
+    np.testing.assert_allclose(to_numpy(task(inputs)), to_numpy(wanted(inputs)), atol=1e-6)
+
+
+def test_an_encoder_decoder_is_not_resized(tmp_path):
+    save_bert(tmp_path / "peer", "ForMaskedLM")
+    task = kbs.Seq2Seq.from_preset(
+        tmp_path / "peer", decoder=tmp_path / "peer", max_target_length=8
+    )
+    task.save_to_preset(tmp_path / "ours")
+    message = "A BertEncoderDecoder cannot be resized. Resize the BERTs, and join them"
+    for sizes in ({"num_layers": 1}, {"max_sequence_length": 8}):
+        with pytest.raises(ValueError, match=message):
+            kbs.Seq2Seq.from_preset(tmp_path / "ours", **sizes)
+        with pytest.raises(ValueError, match=message):
+            kbs.BertEncoderDecoder.from_preset(tmp_path / "ours", **sizes)
+    for model in (task, task.backbone):
+        with pytest.raises(ValueError, match=message):
+            model.resize_vocabulary(40)
+
+
+def test_without_weights(tmp_path):
+    """The arguments of `resize` are taken for a configuration, too."""
+    save_bert(tmp_path / "peer")
+    path, longer = tmp_path / "peer", {"max_sequence_length": 40, "hierarchical_positions": True}
+    for cls in (kbs.BertBackbone, kbs.TextClassifier):
+        model = cls.from_preset(path, load_weights=False, **longer)
+        assert getattr(model, "backbone", model).max_sequence_length == 40
+    none = kbs.BertBackbone.from_preset(path, load_weights=False, hierarchical_positions=False)
+    assert none.max_sequence_length == 16
+    assert kbs.BertBackbone.from_preset(path, load_weights=False, num_layers=4).num_layers == 4
 
 
 def test_longformer(tmp_path):
@@ -192,3 +290,14 @@ def test_longformer(tmp_path):
     task = kbs.QuestionAnswerer.from_preset(path, num_layers=1)
     assert task.backbone.global_tokens == "first_text"
     assert list(task.backbone.attention_window) == [4]
+
+
+def test_a_pooling_without_the_prompt(tmp_path):
+    """Its pooling has a weight without an axis."""
+    save_bert(tmp_path / "peer", "Model")
+    pooling = PromptlessPooling("first_last_average")
+    task = kbs.TextEmbedder.from_preset(tmp_path / "peer", pooling=pooling, num_layers=1)
+    backbone = kbs.BertBackbone.from_preset(tmp_path / "peer", num_layers=1)
+    wanted = kbs.TextEmbedder(backbone, pooling="first_last_average")
+    inputs = MEMBERS["bert"].make_inputs()
+    np.testing.assert_allclose(to_numpy(task(inputs)), to_numpy(wanted(inputs)), atol=1e-6)

@@ -3,6 +3,7 @@
 import json
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 import torch
@@ -135,6 +136,21 @@ def test_new_rows_leave_the_others_alone():
         backbone.resize_vocabulary(23)
 
 
+def test_tasks_that_get_no_more_tokens():
+    theirs = keras_hub.models.BertBackbone(len(PIECES), 1, 2, 8, 16, max_sequence_length=16)
+    tokenizer = WordPieceTokenizer(PIECES)
+    task = TextClassifier(theirs, preprocessor=SegmentPacker(tokenizer, 16), num_classes=3)
+    with pytest.raises(ValueError, match="for encoders of this package, got a BertBackbone"):
+        task.resize_vocabulary(24)
+    tokenizer.add_tokens(MARKERS)
+    with pytest.raises(ValueError, match=r"backbone was trained with\.$"):
+        TextClassifier(theirs, preprocessor=SegmentPacker(tokenizer, 16), num_classes=3)
+    task = make_classifier()
+    task.classifier.enable_lora(2)
+    with pytest.raises(ValueError, match="TextClassifier before `quantize` or `enable_lora`"):
+        task.resize_vocabulary(40)
+
+
 def run_guesser(path, arrays):
     model = transformers.AutoModelForMaskedLM.from_pretrained(path).eval()
     names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
@@ -153,7 +169,7 @@ def test_pretraining_goes_on_with_more_tokens(tmp_path):
     tokenizer.save_pretrained(tmp_path / "peer")
     small = MaskedLM.from_preset(tmp_path / "peer", masking={"rate": 0.5})
     small.preprocessor.tokenizer.add_tokens(MARKERS, special=True)
-    with pytest.raises(ValueError, match=r"`resize_vocabulary\(24, seed=0\)`"):
+    with pytest.raises(ValueError, match=r"`backbone.resize_vocabulary\(24, seed=0\)`"):
         small.fit(TEXTS, verbose=0)
     task = small.resize_vocabulary(24, seed=0)
     assert task.masking == {"rate": 0.5} and not task.compiled

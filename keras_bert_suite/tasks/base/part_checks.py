@@ -7,10 +7,11 @@ def check_preprocessor(preprocessor, backbone):
     size = _vocabulary_size(tokenizer)
     available = getattr(backbone, "vocabulary_size", None)
     if size and available and size > available:
+        room = f", or make room for added tokens by `backbone.resize_vocabulary({size}, seed=0)`"
         raise ValueError(
             f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
-            f"for {available} tokens. Use the vocabulary that the backbone was trained with, or "
-            f"make room for added tokens by `resize_vocabulary({size}, seed=0)`."
+            f"for {available} tokens. Use the vocabulary that the backbone was trained with"
+            f"{room if hasattr(backbone, 'resize_vocabulary') else ''}."
         )
     if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
         raise ValueError(

@@ -12,7 +12,7 @@ from keras_bert_suite.argument_checks import (
     list_arguments,
 )
 from keras_bert_suite.models import BACKBONES
-from keras_bert_suite.models.text_encoder import RESIZED, TextEncoder
+from keras_bert_suite.models.text_encoder import RESIZED
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.keras_presets import (
     choose_global_tokens,
@@ -149,7 +149,7 @@ class PresetTask(SavedTask):
             skip = [skip] if isinstance(skip, str) else skip
             task = cls.load_checkpoint(checkpoint, load_weights, dtype=dtype, skip=skip, **kwargs)
         if sizes != (None, None, False):
-            task = _resize(task, *sizes)
+            task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))
         task.preprocessor = preprocessor
         if not task.compiled and kwargs.get("compile", True):
             task.compile()
@@ -221,22 +221,6 @@ class PresetTask(SavedTask):
             # The preset's task may be for pairs of texts, and the new task for single texts.
             arguments = {**cls.head_defaults, **arguments}
         return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
-
-
-def _resize(task, *sizes):
-    """A copy of a task on `task.backbone.resize(*sizes)`."""
-    if not isinstance(task.backbone, TextEncoder):
-        raise ValueError(
-            f"{', '.join(RESIZED)} are for encoders of this package, got a "
-            f"{type(task.backbone).__name__}. Leave them out."
-        )
-    backbone = task.backbone.resize(*sizes)
-    resized = type(task).from_config({**task.get_config(), "backbone": backbone})
-    values, copied = {w.path: w for w in task.weights}, {id(w) for w in backbone.weights}
-    for weight in resized.weights:
-        if id(weight) not in copied:
-            weight.assign(values[weight.path])
-    return resized
 
 
 def _take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):

@@ -10,6 +10,7 @@ from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
+from keras_bert_suite.models.resized_encoder import check_unconverted
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
@@ -113,15 +114,36 @@ class SavedTask(SealedPreset):
 
         Returns:
             the new task, which is not compiled. It has the preprocessor of this task.
+
+        Raises:
+            ValueError: as for `TextEncoder.resize_vocabulary`; if the encoder is not of this
+                package; if a head has LoRA.
         """
-        backbone = self.backbone.resize_vocabulary(vocabulary_size, seed)
+        return self._resize("resize_vocabulary", vocabulary_size=vocabulary_size, seed=seed)
+
+    def _resize(self, method: str, **sizes: Any) -> Self:
+        """A copy of this task on the backbone that a method of its backbone makes."""
+        if not isinstance(self.backbone, TextEncoder):
+            raise ValueError(
+                f"{', '.join(sizes)} are for encoders of this package, got a "
+                f"{type(self.backbone).__name__}. Leave them out, or build the task on a backbone "
+                "of this package."
+            )
+        check_unconverted(self)
+        backbone = getattr(self.backbone, method)(**sizes)
         parts = {"backbone": backbone, "preprocessor": self.preprocessor}
-        resized = type(self).from_config({**self.get_config(), **parts})
-        for old, new in zip(self.weights, resized.weights, strict=True):
-            if new is backbone.token_embedding.embeddings:
-                continue
+        config = {name: _drop_shapes(value) for name, value in self.get_config().items()}
+        resized = type(self).from_config({**config, **parts})
+        for old, new in zip(_head_weights(self), _head_weights(resized), strict=True):
             room = [(0, more - held) for more, held in zip(new.shape, old.shape, strict=True)]
-            new.assign(keras.ops.pad(old, room))
+            if any(added < 0 for _, added in room):
+                raise ValueError(
+                    f"{old.path} has a value for each layer, shape {tuple(old.shape)}, of which a "
+                    f"task with fewer layers needs {tuple(new.shape)}. Build the task anew: "
+                    f"{type(self).__name__}({type(backbone).__name__}.from_preset(preset, "
+                    f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
+                )
+            new.assign(keras.ops.pad(old, room) if room else old)
         return resized
 
     def load_own_variables(self, store: Any) -> None:
@@ -177,3 +199,16 @@ class SavedTask(SealedPreset):
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
         return task
+
+
+def _drop_shapes(value):
+    """A configuration without the shapes for which its layers were built, to build them anew."""
+    if isinstance(value, dict):
+        return {key: _drop_shapes(part) for key, part in value.items() if key != "build_config"}
+    return [_drop_shapes(part) for part in value] if isinstance(value, list) else value
+
+
+def _head_weights(task):
+    """The weights of a task that its backbone does not have."""
+    encoder = {id(weight) for weight in task.backbone.weights}
+    return [weight for weight in task.weights if id(weight) not in encoder]
