@@ -59,6 +59,7 @@ class SemanticSearch:
         corpus: Inputs,
         batch_size: int | None = None,
         faiss_factory: str | None = None,
+        precision: str = "float32",
         prompt: str | None = None,
     ) -> VectorIndex:
         """Makes a corpus ready for many searches: a service has one for as long as it runs.
@@ -66,10 +67,11 @@ class SemanticSearch:
         Args:
             corpus: texts or vectors.
             batch_size: int, as for `predict`.
-            faiss_factory: str or None; see `VectorIndex`.
+            faiss_factory, precision: see `VectorIndex`.
             prompt: of texts, as for `predict`.
         """
-        return VectorIndex(self._read_vectors(corpus, batch_size, prompt), faiss_factory)
+        vectors = self._read_vectors(corpus, batch_size, prompt)
+        return VectorIndex(vectors, faiss_factory, precision)
 
     def search(
         self,

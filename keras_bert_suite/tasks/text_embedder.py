@@ -70,6 +70,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         dense_layers: list of `keras.layers.Dense`, or their configurations, that the pooled vector
             goes through. A reason is another width, as in distiluse.
         normalize: bool, whether the vectors have the length 1.
+        dimensions: int, how many of the first numbers of a vector are kept, for an embedder that
+            was trained so that they are enough (Matryoshka; Kusupati et al., 2022,
+            https://arxiv.org/abs/2205.13147). As in sentence-transformers, the vector is cut after
+            it was normalized; `similarity` and `search` normalize it again. None keeps all.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
         column_names: names of the text columns of `fit`, such as ("question", "answer"). If it is
@@ -105,6 +109,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer = "mean",
         dense_layers: Sequence[Mapping[str, Any] | keras.layers.Layer] = (),
         normalize: bool = True,
+        dimensions: int | None = None,
         preprocessor: keras.layers.Layer | None = None,
         input_names: str | Sequence[str] | None = None,
         column_names: Sequence[str] | None = None,
@@ -131,6 +136,14 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         for layer in self.dense_layers:
             pooled = layer(pooled)
         outputs = self.vectors(pooled)
+        if dimensions is not None:
+            check_integer("dimensions", dimensions, at_least=1)
+            if dimensions > outputs.shape[-1]:
+                raise ValueError(
+                    f"dimensions must be at most {outputs.shape[-1]}, the width of the vectors, "
+                    f"got {dimensions}."
+                )
+            outputs = outputs[:, :dimensions]
 
         # === Data and Answers ===
         encoder = EncoderInputs.of(backbone)
@@ -141,6 +154,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
         # === Config ===
         self.normalize = normalize
+        self.dimensions = dimensions
         self.prompts = dict(prompts or {})
 
     @classmethod
@@ -279,6 +293,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             "pooling": keras.layers.serialize(self.pooling),
             "dense_layers": [keras.layers.serialize(layer) for layer in self.dense_layers],
             "normalize": self.normalize,
+            "dimensions": self.dimensions,
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),
             "prompts": dict(self.prompts),

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import reading
@@ -20,6 +21,12 @@ from keras_bert_suite.tasks.vector_search import (
 
 _VECTORS, _SETTINGS, _FAISS = "vectors.npy", "index.json", "index.faiss"
 
+#: The precisions of an index, and how its numbers are kept.
+DTYPES = {"float32": "float32", "int8": "int8", "binary": "uint8"}
+
+#: The attributes in index.json.
+_SAVED = ("faiss_factory", "precision", "width", "_step")
+
 
 class VectorIndex:
     """A corpus that is searched often. `TextEmbedder.index` makes it, and `search` takes it.
@@ -31,18 +38,37 @@ class VectorIndex:
         faiss_factory: str, for `faiss.index_factory`, or None. None compares a query with each
             text. For millions of texts "HNSW32,Flat" or "IVF4096,Flat" compare it with few of
             them, and may miss a near one; see https://github.com/facebookresearch/faiss/wiki.
+        precision: "float32"; "int8", a quarter of the memory; or "binary", the signs alone, a 32nd
+            of it. Queries stay float32, so a score is the product of a query with what is kept. Of
+            signs it has the order of a cosine, and not its size. For searches without faiss.
 
     Raises:
-        ValueError: if there is no vector, or one is not finite.
+        ValueError: if there is no vector, or one is not finite; for an unknown precision, or one
+            beside `faiss_factory`.
         ImportError: without faiss: `pip install faiss-cpu`.
     """
 
-    def __init__(self, vectors: np.ndarray, faiss_factory: str | None = None) -> None:
+    def __init__(
+        self,
+        vectors: np.ndarray,
+        faiss_factory: str | None = None,
+        precision: str = "float32",
+    ) -> None:
+        check_choice("precision", precision, tuple(DTYPES))
+        if faiss_factory is not None and precision != "float32":
+            raise ValueError(
+                f"precision={precision!r} is for an index without faiss. Say it in the "
+                "faiss_factory: 'SQ8' keeps 8 bits."
+            )
         vectors = _read(vectors)
         check_search(vectors, top_k=1)
-        self.vectors = to_unit_length(vectors)
-        self.faiss_factory = faiss_factory
-        self._faiss = None if faiss_factory is None else _build(self.vectors, faiss_factory)
+        vectors = to_unit_length(vectors)
+        self.faiss_factory, self.precision = faiss_factory, precision
+        self.width = vectors.shape[1]
+        #: The size of a step of int8.
+        self._step = float(np.abs(vectors).max()) / 127 or 1.0
+        self.vectors = self._encode(vectors)
+        self._faiss = None if faiss_factory is None else _build(vectors, faiss_factory)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -62,20 +88,35 @@ class VectorIndex:
         """
         check_search(self.vectors, top_k)
         queries = _read(queries)
-        if queries.shape[1] != self.vectors.shape[1]:
+        if queries.shape[1] != self.width:
             raise ValueError(
                 f"The queries have {queries.shape[1]} dimensions, the index has "
-                f"{self.vectors.shape[1]}. Encode both with the same embedder."
+                f"{self.width}. Encode both with the same embedder."
             )
         queries = to_unit_length(queries)
         if self._faiss is None:
-            return search_unit_vectors(queries, self.vectors, top_k)
+            return search_unit_vectors(queries, self.vectors, top_k, prepare=self._decode)
         scores, ids = self._faiss.search(queries, min(top_k, len(self)))
         return [
             # faiss fills a row up with -1 if it finds less.
             [SearchHit(int(i), float(s)) for i, s in zip(*row, strict=True) if i >= 0]
             for row in zip(ids, scores, strict=True)
         ]
+
+    def _encode(self, vectors):
+        """float32 (N, H) of length 1 -> what is kept of them."""
+        if self.precision == "int8":
+            return np.rint(vectors / self._step).astype("int8")
+        return np.packbits(vectors > 0, axis=1) if self.precision == "binary" else vectors
+
+    def _decode(self, kept):
+        """The float32 (N, H) with which queries are compared, of what is kept."""
+        if self.precision == "int8":
+            return kept * np.float32(self._step)
+        if self.precision == "binary":
+            signs = np.unpackbits(kept, axis=1, count=self.width).astype("float32")
+            return (2 * signs - 1) / np.float32(np.sqrt(self.width))
+        return kept
 
     def save(self, directory: PathLike) -> None:
         """Writes the vectors, and faiss' own index if there is one, to a folder.
@@ -87,7 +128,8 @@ class VectorIndex:
             np.save(folder / _VECTORS, self.vectors)
             if self._faiss is not None:
                 _import_faiss().write_index(self._faiss, str(folder / _FAISS))
-            write_json(folder / _SETTINGS, {"faiss_factory": self.faiss_factory})
+            settings = {name: getattr(self, name) for name in _SAVED}
+            write_json(folder / _SETTINGS, settings)
 
     @classmethod
     def load(cls, directory: PathLike) -> Self:
@@ -97,14 +139,22 @@ class VectorIndex:
             FileNotFoundError: if the folder has no index.
             ValueError: if its files are damaged, or of two indexes.
         """
-        directory = Path(directory)
+        directory, index = Path(directory), cls.__new__(cls)
         with reading(directory / _SETTINGS):
             settings = json.loads((directory / _SETTINGS).read_bytes())
-            factory = settings["faiss_factory"]
+            for name in _SAVED:
+                setattr(index, name, settings[name])
         with reading(directory / _VECTORS):
-            index = cls(np.load(directory / _VECTORS, allow_pickle=False))
-        index.faiss_factory = factory
-        if factory is not None:
+            index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
+            width = -(-index.width // 8) if index.precision == "binary" else index.width
+            if index.vectors.dtype != DTYPES[index.precision] or index.vectors.shape[1:] != (
+                width,
+            ):
+                raise ValueError(
+                    f"{index.vectors.dtype} {index.vectors.shape} are no vectors of {_SETTINGS}"
+                )
+        index._faiss = None
+        if index.faiss_factory is not None:
             with reading(directory / _FAISS):
                 index._faiss = _import_faiss().read_index(str(directory / _FAISS))
             if (index._faiss.ntotal, index._faiss.d) != index.vectors.shape:

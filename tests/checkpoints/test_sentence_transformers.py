@@ -133,11 +133,6 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
             lambda config: {"prompts": {"query": "ask: "}, "default_prompt_name": "query"},
             "begin with the prompt 'ask: '",
         ),
-        (
-            "config_sentence_transformers.json",
-            lambda config: {**config, "truncate_dim": 8},
-            r"has the first 8 numbers of each vector kept .*`embedder.predict\(texts\)\[:, :8\]",
-        ),
         *(
             (
                 "modules.json",
@@ -152,6 +147,42 @@ def test_what_is_not_understood_is_refused(directory, file, change, message):
     write_json(directory / file, change(json.loads((directory / file).read_text())))
     with pytest.raises(ValueError, match=message):
         TextEmbedder.from_preset(directory)
+
+
+@pytest.mark.parametrize("dimensions", [5, None])
+def test_the_first_numbers_of_a_vector(directory, tmp_path, dimensions):
+    """`truncate_dim` of sentence-transformers keeps them as they are."""
+    whole = TextEmbedder.from_preset(directory).predict(TEXTS, verbose=0)
+    file = directory / "config_sentence_transformers.json"
+    write_json(file, {**json.loads(file.read_text()), "truncate_dim": dimensions})
+    embedder = TextEmbedder.from_preset(directory)
+    save_sentence_transformers(embedder, tmp_path / "again")
+    for path in (directory, tmp_path / "again"):
+        got = TextEmbedder.from_preset(path).predict(TEXTS, verbose=0)
+        np.testing.assert_allclose(got, whole[:, :dimensions], atol=1e-6)
+    with pytest.raises(ValueError, match="dimensions must be at most 16, the width"):
+        TextEmbedder(embedder.backbone, dimensions=17)
+
+
+def test_tokenizer_json_has_the_ids_of_the_tokenizer(directory, tmp_path):
+    import tokenizers
+
+    embedder = TextEmbedder.from_preset(directory)
+    packer = embedder.preprocessor
+    packer.tokenizer.add_tokens(["covid-19"])
+    packer.tokenizer.add_tokens(["[E1]"], special=True)
+    size = packer.tokenizer.vocabulary_size()
+    embedder = TextEmbedder(
+        embedder.backbone.resize_vocabulary(size, seed=0), pooling="mean", preprocessor=packer
+    )
+    save_sentence_transformers(embedder, tmp_path / "written")
+    fast = tokenizers.Tokenizer.from_file(str(tmp_path / "written" / "tokenizer.json"))
+    texts = [*TEXTS, "COVID-19 or covid-1", "[E1] x [/E1]", "a\u0301 \u4e2d!?" * 9, ""]
+    for text in texts:
+        ids = packer([text])["token_ids"][0]
+        assert fast.encode(text).ids == [id for id in to_numpy(ids).tolist() if id]
+    again = TextEmbedder.from_preset(tmp_path / "written")
+    assert again.preprocessor.tokenizer.get_vocabulary() == packer.tokenizer.get_vocabulary()
 
 
 def test_lowercased_texts_are_for_tokenizers_of_word_pieces(directory, monkeypatch):

@@ -233,6 +233,7 @@ CASES = {
         {
             "pooling": "max",
             "dense_layers": [keras.layers.Dense(3, "tanh")],
+            "dimensions": 2,
             "normalize": False,
             "input_names": ("body",),
             "column_names": ("query", "answer"),

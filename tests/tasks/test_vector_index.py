@@ -73,6 +73,40 @@ def test_bad_input(tmp_path):
         VectorIndex.load(tmp_path / "index")
 
 
+@pytest.mark.parametrize("precision", ["int8", "binary"])
+def test_fewer_bits(precision, tmp_path):
+    """Scores are those of the codes, by a transcription. A clear neighbour is found."""
+    rng = np.random.default_rng(0)
+    corpus = rng.normal(size=(200, 61)).astype("float32")
+    queries = corpus[:9] + 0.3 * rng.normal(size=(9, 61)).astype("float32")
+    index = VectorIndex(corpus, precision=precision)
+    assert index.vectors.nbytes <= corpus.nbytes / (4 if precision == "int8" else 30)
+    unit, wanted = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (corpus, queries))
+    if precision == "int8":
+        kept = np.round(unit * 127 / np.abs(unit).max()) * np.abs(unit).max() / 127
+    else:
+        kept = np.sign(unit) / np.sqrt(61)
+    scores = wanted @ kept.T
+    index.save(tmp_path / "index")
+    for searched in (index, VectorIndex.load(tmp_path / "index")):
+        for row, hits in enumerate(searched.search(queries, 3)):
+            assert hits[0].id == row
+            got = [hit.score for hit in hits]
+            np.testing.assert_allclose(got, np.sort(scores[row])[:-4:-1], atol=1e-5)
+
+
+def test_precisions_that_are_refused(tmp_path):
+    vectors = make_vectors(4, 0)
+    with pytest.raises(ValueError, match="precision must be one of .*float32.*int8.*binary"):
+        VectorIndex(vectors, precision="int4")
+    with pytest.raises(ValueError, match="'SQ8' keeps 8 bits"):
+        VectorIndex(vectors, "Flat", precision="int8")
+    VectorIndex(vectors).save(tmp_path / "index")
+    np.save(tmp_path / "index" / "vectors.npy", vectors[:, :3])
+    with pytest.raises(ValueError, match=r"float32 \(4, 3\) are no vectors of index.json"):
+        VectorIndex.load(tmp_path / "index")
+
+
 def test_files_of_two_indexes_are_refused(tmp_path):
     pytest.importorskip("faiss")
     VectorIndex(make_vectors(4, 0), "Flat").save(tmp_path / "a")

@@ -38,9 +38,9 @@ def embedder_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict of `pooling`, `normalize` and, if there are any, `prompts` and `dense_layers`, and
-        `include_prompt` if a pooling leaves prompts out. It is empty if the checkpoint is not one
-        of sentence-transformers.
+        dict of `pooling`, `normalize` and, if there are any, `prompts`, `dense_layers` and
+        `dimensions`, and `include_prompt` if a pooling leaves prompts out. It is empty if the
+        checkpoint is not one of sentence-transformers.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
@@ -56,12 +56,11 @@ def embedder_arguments(checkpoint):
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
             "Pooling, and perhaps Dense and Normalize. Build a TextEmbedder on the encoder alone."
         )
-    prompts = _read_prompts(directory)
     _check_case(checkpoint, directory / "sentence_bert_config.json")
     return {
         **_read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
-        **({"prompts": prompts} if prompts else {}),
+        **_read_settings(directory),
         **({"dense_layers": list(map(_read_dense, range(len(dense)), dense))} if dense else {}),
     }
 
@@ -135,17 +134,13 @@ def _read_dense(number, folder):
     )
 
 
-def _read_prompts(directory):
-    """dict of the name of each prompt -> str, without those that are empty."""
+def _read_settings(directory):
+    """The arguments `dimensions` and `prompts` of a `TextEmbedder`, each if there is one."""
     path = directory / "config_sentence_transformers.json"
-    settings = read_json(path) if path.is_file() else {}
-    width = settings.get("truncate_dim")
-    if width is not None:
-        raise ValueError(
-            f"{path} has the first {width} numbers of each vector kept ('truncate_dim'), which a "
-            "TextEmbedder does not do. Set it to null, and cut the vectors: "
-            f"`embedder.predict(texts)[:, :{width}]`."
-        )
+    settings = ConfigValues(path) if path.is_file() else {}
+    dimensions = {}
+    if settings.get("truncate_dim") is not None:
+        dimensions["dimensions"] = settings.read("size", "truncate_dim")
     prompts = {name: text for name, text in (settings.get("prompts") or {}).items() if text}
     default = settings.get("default_prompt_name")
     if default in prompts:
@@ -154,7 +149,7 @@ def _read_prompts(directory):
             "TextEmbedder does not add. Set 'default_prompt_name' to null, and put the prompt "
             "before your texts."
         )
-    return prompts
+    return {**dimensions, **({"prompts": prompts} if prompts else {})}
 
 
 def _check_case(checkpoint, path):

@@ -10,6 +10,7 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
     SQUARE_ROOT,
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
+from keras_bert_suite.checkpoints.tokenizer_files.fast_word_piece import write_fast_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.safetensors_file import write_safetensors
@@ -19,7 +20,8 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
     """Writes a directory that sentence-transformers opens, with the same vectors.
 
     The directory holds the encoder as `save_hugging_face` writes it, modules.json,
-    sentence_bert_config.json, config_sentence_transformers.json and the folder of the pooling. If
+    sentence_bert_config.json, config_sentence_transformers.json and the folders of the pooling and
+    of Dense layers; with a WordPiece vocabulary also tokenizer.json, for servers that read it. If
     there is an error, no directory is written.
 
     Args:
@@ -56,6 +58,8 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
         for file in encoder.iterdir():
             file.rename(directory / file.name)
         encoder.rmdir()
+        if type(packer.tokenizer).__name__ == "WordPieceTokenizer":
+            write_fast_tokenizer(packer.tokenizer, length, directory)
         for folder in folders[1:]:
             (directory / folder).mkdir()
         write_json(
@@ -80,6 +84,7 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
                 "prompts": dict(embedder.prompts),
                 "default_prompt_name": None,
                 "similarity_fn_name": "cosine",
+                **({"truncate_dim": embedder.dimensions} if embedder.dimensions else {}),
             },
         )
         write_json(directory / "1_Pooling" / "config.json", pooling)
