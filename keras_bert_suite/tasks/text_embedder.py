@@ -155,7 +155,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # === Config ===
         self.normalize = normalize
         self.dimensions = dimensions
-        self.prompts = dict(prompts or {})
+        self.prompts = _read_prompts(prompts)
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
@@ -302,3 +302,11 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
 def _open_layer(layer):
     return keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer
+
+
+def _read_prompts(prompts):
+    if not isinstance(prompts or {}, Mapping) or not all(
+        isinstance(text, str) for text in (prompts or {}).values()
+    ):
+        raise ValueError(f"prompts must be a dict of name -> str, got {prompts!r}.")
+    return dict(prompts or {})

@@ -180,6 +180,9 @@ def test_bad_input(embedder):
     refuses("rows of 2 texts. Call it for each column", embedder.predict, PAIRS, verbose=0)
     refuses("takes rows without scores", embedder.fit, PAIRS, SCORES, verbose=0)
     refuses("pairs|x=\\(first_texts, second_texts\\)", embedder.fit, FIRST, SECOND, verbose=0)
+    refuses(
+        "prompts must be a dict of name -> str", TextEmbedder, embedder.backbone, prompts={"q": 3}
+    )
     refuses("has no classes", embedder.fit, PAIRS, class_weight={0: 1.0}, verbose=0)
     refuses("at least one row", embedder.fit, ([], []), verbose=0)
     relevant = {"q": ["missing"]}

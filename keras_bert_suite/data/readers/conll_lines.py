@@ -203,7 +203,8 @@ def _drop_extra_rows(path, sentences, names):
 def _counts_words(sentences):
     """Whether the first field counts the words of each sentence, from 0 or 1."""
     if all(len(sentence) == 1 for sentence in sentences):
-        return False
+        # A word that is a number, unless it has the columns of CoNLL-U.
+        return all(len(fields) == len(_CONLLU) and fields[0] == "1" for ((_, fields),) in sentences)
     for sentence in sentences:
         first = sentence[0][1][0]
         if first not in ("0", "1") or len(sentence[0][1]) < 3:

@@ -130,6 +130,8 @@ CONLLU = """\
 3\tNew York\tmar\tX\t_\t_\t1\tobl\t_\t_
 """
 
+ONE_WORD = "1\tDu\tdu\tPRON\t_\t_\t0\troot\t_\t_\n\n1\tJa\tja\tINTJ\t_\t_\t0\troot\t_\t_\n"
+
 
 @pytest.mark.parametrize(
     ("content", "arguments", "words", "tags"),
@@ -139,6 +141,7 @@ CONLLU = """\
         (GERMEVAL, {"tag_column": 3}, [["SC", "Freiburg"], ["#"]], [["B-ORG", "I-ORG"], ["O"]]),
         (GERMEVAL, {"tag_column": 4}, [["SC", "Freiburg"], ["#"]], [["O", "B-LOC"], ["O"]]),
         (CONLLU, {"tag_column": "UPOS"}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
+        (ONE_WORD, {"tag_column": "UPOS"}, [["Du"], ["Ja"]], [["PRON"], ["INTJ"]]),
         (CONLLU, {"tag_column": 4}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
         (
             "# global.columns = FORM NER\nAda\tB-PER\n",
