@@ -138,11 +138,7 @@ def measure_peer(size, dtype, batch_size, length, steps):
     operations = count_operations(num_layers, hidden_dim, 4 * hidden_dim, [length])
     figures = {f"{name}, rows/s": rate for name, rate in rates.items()}
     shares = {"fit": 3 * operations * rates["fit"], "predict": operations * rates["predict"]}
-    return figures | {"first step, s": times[0]}, shares, autocast_dtype(dtype)
-
-
-def autocast_dtype(dtype):
-    return "bfloat16" if dtype == "mixed_bfloat16" else dtype
+    return figures | {"first step, s": times[0]}, shares, dtype.removeprefix("mixed_")
 
 
 class Clock(keras.callbacks.Callback):

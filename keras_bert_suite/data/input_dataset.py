@@ -35,7 +35,9 @@ def list_sources(dataset):
 
 
 def count_steps(dataset, steps, name):
-    """int, the batches that are read: `steps`, or those of one pass; None if they are unknown.
+    """How many batches a training or a prediction reads from a dataset: int, or None if unknown.
+
+    It is `steps`, or without `steps` the number of batches of one pass.
 
     Args:
         dataset: a dataset, see `is_dataset`.

@@ -305,8 +305,7 @@ def _open_layer(layer):
 
 
 def _read_prompts(prompts):
-    if not isinstance(prompts or {}, Mapping) or not all(
-        isinstance(text, str) for text in (prompts or {}).values()
-    ):
-        raise ValueError(f"prompts must be a dict of name -> str, got {prompts!r}.")
-    return dict(prompts or {})
+    prompts = prompts or {}
+    if isinstance(prompts, Mapping) and all(isinstance(text, str) for text in prompts.values()):
+        return dict(prompts)
+    raise ValueError(f"prompts must be a dict of name -> str, got {prompts!r}.")

@@ -118,8 +118,8 @@ def _read_pooling(path):
 def _read_dense(number, folder):
     """The layer of a Dense module. `HuggingFaceCheckpoint` has its weights under this name."""
     config = ConfigValues(folder / "config.json")
-    config.check_dials((("module_input_name", ("sentence_embedding",)),))
-    config.check_dials((("module_output_name", ("sentence_embedding",)),))
+    fields = ("module_input_name", "module_output_name")
+    config.check_dials((field, ("sentence_embedding",)) for field in fields)
     activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if activation not in ACTIVATIONS:
         raise ValueError(
