@@ -194,8 +194,6 @@ class SemanticSearch:
     def _read_vectors(self, x, batch_size, prompt=None):
         """float32 (N, H), of texts, with a named prompt or None, or of vectors."""
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            if x.ndim != 2:
-                raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")
             check_vectors(x)
             return x
         vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)

@@ -147,12 +147,9 @@ class VectorIndex:
         with reading(directory / _VECTORS):
             index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
             width = -(-index.width // 8) if index.precision == "binary" else index.width
-            if index.vectors.dtype != DTYPES[index.precision] or index.vectors.shape[1:] != (
-                width,
-            ):
-                raise ValueError(
-                    f"{index.vectors.dtype} {index.vectors.shape} are no vectors of {_SETTINGS}"
-                )
+            kind, shape = index.vectors.dtype, index.vectors.shape
+            if kind != DTYPES[index.precision] or shape[1:] != (width,):
+                raise ValueError(f"{kind} {shape} are no vectors of {_SETTINGS}")
         index._faiss = None
         if index.faiss_factory is not None:
             with reading(directory / _FAISS):
@@ -164,8 +161,6 @@ class VectorIndex:
 
 def _read(vectors: Any) -> np.ndarray:
     vectors = np.asarray(vectors, "float32")
-    if vectors.ndim != 2:
-        raise ValueError(f"Vectors must be an array (N, H), got the shape {vectors.shape}.")
     check_vectors(vectors)
     return vectors
 

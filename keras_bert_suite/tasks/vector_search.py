@@ -78,7 +78,9 @@ def to_unit_length(vectors):
 
 
 def check_vectors(vectors):
-    """Raises a ValueError if a vector (N, H) has NaN, with which a search would find nothing."""
+    """Raises a ValueError unless an array is (N, H) and finite. A search with NaN finds nothing."""
+    if vectors.ndim != 2:
+        raise ValueError(f"Vectors must be an array (N, H), got the shape {vectors.shape}.")
     # The sum of a row is not finite if one of its numbers is not. A sum takes less memory than a
     # comparison of each number.
     wrong = np.flatnonzero(~np.isfinite(np.sum(vectors, axis=-1, dtype="float64")))
