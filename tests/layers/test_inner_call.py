@@ -11,6 +11,8 @@ from peer_weights import randomize, to_numpy
 from keras_bert_suite import BertBackbone, ModernBertBackbone, RoFormerBackbone
 from keras_bert_suite.layers import inner_call
 
+pytestmark = pytest.mark.backend("torch")
+
 SIZES = {
     "vocabulary_size": 40,
     "num_layers": 2,
