@@ -8,6 +8,7 @@ import torch
 from keras_bert_suite.layers.norms import LayerNormalization
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16", "mixed_bfloat16"])
 def test_it_is_the_norm_of_keras(dtype, center):
