@@ -42,6 +42,7 @@ NAMES = {
 }
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize(
     ("cls", "size", "vocabulary_size"),
     [pytest.param(*case, id=f"{case[0].__name__} {case[1]}") for case in COUNTED],
