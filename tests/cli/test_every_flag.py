@@ -12,6 +12,8 @@ import keras_bert_cli
 from keras_bert_cli import COMMANDS, main
 from keras_bert_cli.command_flags import Flags
 
+pytestmark = pytest.mark.backend("torch")  # Nothing is computed.
+
 #: The models of the folder: the class of each, and what its configuration says.
 MODELS = {
     "classify": ("TextClassifier", {"problem_type": "single_label_classification"}),
