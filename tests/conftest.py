@@ -79,10 +79,9 @@ def runs_here(item, every_test):
     backend = os.environ["KERAS_BACKEND"]
     named = item.get_closest_marker("backend")
     if named is not None:
-        return backend in named.args
-    if item.get_closest_marker("every_backend") is not None:
-        return not every_test
-    return every_test or backend == "torch"
+        return backend in named.args and not every_test
+    short = backend == "torch" or item.get_closest_marker("every_backend") is not None
+    return short != every_test
 
 
 @pytest.fixture(autouse=True)
