@@ -132,6 +132,7 @@ def test_a_loss_says_which_rows_it_takes(loss, num_texts, has_scores, message):
         loss.check_rows(num_texts, has_scores)
 
 
+@pytest.mark.backend("torch")
 def test_equal_texts_have_a_gradient():
     """The square root of their distance has none at 0."""
     torch = pytest.importorskip("torch")
