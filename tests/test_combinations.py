@@ -164,7 +164,7 @@ SHORT = {
     Combination("masks", NONE, kind="DataLoader"),
     Combination("pretraining", NONE, kind="grain.IterDataset"),
     Combination("pretraining", NONE, "preset", "arrays"),
-    Combination("targets", OURS, kind="DataLoader"),
+    Combination("targets", OURS, kind="generator"),
     Combination("targets", NONE, kind="PyDataset"),
 }
 #: What `make test` runs under TensorFlow only. With PyTorch it takes up to half a minute to trace

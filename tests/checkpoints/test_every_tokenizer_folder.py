@@ -21,6 +21,7 @@ from tokenizers import (
     processors,
 )
 
+from keras_bert_suite import SegmentPacker
 from keras_bert_suite.tokenizers import BytePairTokenizer, open_tokenizer
 
 PIECES = [
@@ -122,7 +123,7 @@ def list_fast_folders():
 
 
 def list_contradictions():
-    """Yields functions that write folders whose files say different things of letters."""
+    """Yields functions that write folders whose files say different things of letters and class."""
     absent = object()
     for lower, strip, fast_lower, fast_strip, cls in itertools.product(
         (absent, True, False),
@@ -136,9 +137,10 @@ def list_contradictions():
             make_fast(path, BERT(lowercase=fast[0], strip_accents=fast[1]), BASIC())
             names = ("do_lower_case", "strip_accents")
             config = {n: v for n, v in zip(names, values, strict=True) if v is not absent}
+            other = GENERIC if cls == "BertTokenizer" else "BertTokenizer"
             write_json(
                 path,
-                config={"model_type": "bert"},
+                config={"model_type": "bert", "tokenizer_class": other},
                 tokenizer_config={"tokenizer_class": cls, **config},
             )
 
@@ -346,11 +348,11 @@ FOLDERS = {
 
 
 def read_both(path):
-    """(ids of transformers, ours), each None where the folder is refused."""
+    """(ids and segments of transformers, ours), each None where the folder is refused."""
     try:
         theirs = transformers.AutoTokenizer.from_pretrained(path)
         wanted = theirs(TEXTS, add_special_tokens=False)["input_ids"]
-        pair = theirs(TEXTS[0], TEXTS[1])["input_ids"]
+        pair = theirs(TEXTS[0], TEXTS[1], return_token_type_ids=True)
     except Exception:
         return None, None
     try:
@@ -359,11 +361,11 @@ def read_both(path):
             ours = open_tokenizer(path)
     except ValueError as error:
         assert str(path) in str(error)
-        return [wanted, pair], None
-    rows = ours.tokenize(TEXTS)
-    between = [ours.end_token_id] * ours.num_separators
-    row = [ours.start_token_id, *rows[0], *between, *rows[1], ours.end_token_id]
-    return [wanted, pair], [rows, row]
+        return wanted, None
+    packed = SegmentPacker(ours, 512, padding_lengths=None).pack(TEXTS[:1], TEXTS[1:2])
+    names = {"input_ids": "token_ids", "token_type_ids": "segment_ids"}
+    rows = {name: packed[own][0].tolist() for name, own in names.items() if own in packed}
+    return [wanted, {name: pair[name] for name in rows}], [ours.tokenize(TEXTS), rows]
 
 
 #: How many folders of each kind are read, at least. The others are refused.

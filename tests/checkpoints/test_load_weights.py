@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from peer_weights import to_numpy
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint
@@ -150,3 +151,19 @@ def test_loaded_weights_do_not_depend_on_the_file(edit, values_of):
         opened.write(b"\0" * file.stat().st_size)
     for path, value in values_of(backbone).items():
         np.testing.assert_array_equal(value, before[path], err_msg=path)
+
+
+def test_weights_are_cast_as_numpy_casts(edit):
+    """A file of float64 keeps its precision in a model of float64."""
+    name = "embeddings.word_embeddings.weight"
+
+    def change(tensors):
+        tensors[name] = np.random.default_rng(0).normal(size=tensors[name].shape)
+
+    checkpoint = edit(change)
+    values = load_file(checkpoint.path / "model.safetensors")[name]
+    for dtype in ("float64", "float32", "float16"):
+        model = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
+        load_weights(model, checkpoint)
+        got = to_numpy(model.token_embedding.embeddings)
+        np.testing.assert_array_equal(got, values.astype(dtype))

@@ -15,6 +15,7 @@ import pytest
 import keras_bert_suite
 from keras_bert_cli import COMMANDS, main
 from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.model_paths import check_model
 
 
 def test_overview_names_every_command(run):
@@ -46,6 +47,57 @@ def test_help_tells_defaults(run):
     assert "or another with --delimiter or --task. Required. --dev" in out
     assert "--dtype {float32,bfloat16,mixed_bfloat16,mixed_float16} Precision. Default" in out
     assert "--noheader" in out
+
+
+#: Of run_classifier.py, create_pretraining_data.py and optimization.py in Google's BERT. The
+#: learning rate of pretraining is that of the paper.
+PUBLISHED_DEFAULTS = {
+    "finetune": {
+        "epochs": 3,
+        "batch_size": 32,
+        "learning_rate": 5e-5,
+        "warmup_ratio": 0.1,
+        "weight_decay": 0.01,
+        "bias_correction": False,
+    },
+    "pretrain": {
+        "batch_size": 32,
+        "sequence_length": 128,
+        "short_seq_prob": 0.1,
+        "masking_rate": 0.15,
+        "mask_token_rate": 0.8,
+        "random_token_rate": 0.1,
+        "learning_rate": 1e-4,
+        "weight_decay": 0.01,
+    },
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED_DEFAULTS)
+def test_defaults_are_the_published_ones(name):
+    wanted, defaults = PUBLISHED_DEFAULTS[name], Flags(name, COMMANDS[name]).defaults
+    assert {flag: defaults[flag] for flag in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        ("preset", ["preset/config.json"]),
+        ("google", ["google/bert_config.json"]),
+        ("google/bert_model.ckpt", ["google/bert_model.ckpt.index"]),
+        ("sentences", ["sentences/modules.json"]),
+        ("saved/1", ["saved/1/saved_model.pb"]),
+        ("weights.other", ["weights.other"]),
+    ],
+)
+def test_a_model_may_be_a_folder_a_file_or_a_prefix(tmp_path, path, files):
+    with pytest.raises(FileNotFoundError):
+        check_model(str(tmp_path / path))
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    check_model(str(tmp_path / path))
+    check_model(f"hf://owner/{path}")
 
 
 def test_version(run):

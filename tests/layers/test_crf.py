@@ -66,6 +66,9 @@ def test_the_likelihood_is_that_of_all_paths(constrained, goes_on):
     rng = np.random.default_rng(3)
     labels, places = place_labels(rng)
     labels[labels == 2] = 1
+    for row, place in enumerate(places):  # A mark within a chain says nothing.
+        within = labels[row, place[0] : place[-1]] if len(place) else place
+        within[within == -1] = -2
     for row in range(B):  # A mark beside the chain, where there is room for one.
         if goes_on[0] and len(places[row]):
             labels[row, : places[row][0]] = -2

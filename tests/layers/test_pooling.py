@@ -19,9 +19,10 @@ MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")
 def pool(name, states, mask, dtype=None):
     layer = get_pooling(name, dtype=dtype)
     first, last = states
-    return to_numpy(
-        layer([last, first, last, last] if name == "first_last_average" else last, mask)
-    )
+    inputs = [last, first, last, last] if name == "first_last_average" else last
+    pooled = layer(inputs, mask)
+    assert keras.backend.standardize_dtype(pooled.dtype) == layer.compute_dtype
+    return to_numpy(pooled)
 
 
 @pytest.mark.every_backend

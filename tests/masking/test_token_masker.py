@@ -10,7 +10,13 @@ import pytest
 from scipy import stats
 from small_texts import VOCABULARY, make_reviews
 
-from keras_bert_suite import SegmentPacker, TokenMasker, WordPieceTokenizer
+from keras_bert_suite import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    SegmentPacker,
+    TokenMasker,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.masking.masking_layer import MaskerWrapper
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
@@ -438,6 +444,9 @@ def test_config_round_trip():
         ({"random_token_rate": 0.3}, "must not sum to more than 1, got 0.8 and 0.3"),
         ({"max_predictions": 0}, "max_predictions must be an integer of at least 1, got 0"),
         ({"word_segmenter": list}, 'unit="token" .* no use for word_segmenter'),
+        ({"phrases": ["a b"]}, 'unit="token" .* no use for phrases'),
+        ({"similar_words": {"a": "b"}}, 'unit="token" .* no use for similar_words'),
+        ({"unit": "word", "phrases": "a b"}, "phrases must be a list or set of str, got 'a b'"),
         ({"span_probability": 0}, "span_probability must be over 0 and at most 1, got 0"),
         ({"max_span_length": 2.5}, "max_span_length must be an integer of at least 1, got 2.5"),
         ({"ngram_shares": ()}, r"ngram_shares must be positive .* got \(\)"),
@@ -448,6 +457,12 @@ def test_config_round_trip():
 def test_bad_arguments(tokenizer, arguments, error):
     with pytest.raises(ValueError, match=error):
         TokenMasker(tokenizer, **arguments)
+
+
+@pytest.mark.parametrize("cls", [BytePairTokenizer, AlbertTokenizer])
+def test_a_segmenter_needs_tokens_of_one_character(cls):
+    with pytest.raises(ValueError, match=f"word_segmenter joins .* a {cls.__name__} has none"):
+        TokenMasker(cls(), unit="word", word_segmenter=list)
 
 
 def test_a_vocabulary_without_the_mask_token():

@@ -12,10 +12,13 @@ from family import MEMBERS, run_peer
 from peer_weights import to_numpy
 
 from keras_bert_suite import (
+    AlbertBackbone,
+    BertBackbone,
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
     RobertaBackbone,
+    RoFormerBackbone,
     TextClassifier,
 )
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
@@ -62,11 +65,34 @@ def test_named_sizes_have_the_published_parameters(cls, size):
     assert round(count / 1e6, 1) == PUBLISHED[cls, size]
 
 
-def test_the_epsilon_of_roberta_is_the_published_one():
-    """That of fairseq, which is a constant in KerasHub. It is not BERT's."""
+@pytest.mark.parametrize(
+    ("cls", "prefix"),
+    [
+        (BertBackbone, "Bert"),
+        (AlbertBackbone, "Albert"),
+        (DistilBertBackbone, "DistilBert"),
+        (ElectraBackbone, "Electra"),
+        (ErnieBackbone, "Ernie"),
+        (RobertaBackbone, "Roberta"),
+        (RoFormerBackbone, "RoFormer"),
+    ],
+)
+def test_rates_and_epsilons_are_the_published_ones(cls, prefix):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 4, "intermediate_dim": 8}
-    norm = keras_hub.models.RobertaBackbone(9, **sizes).get_layer("embeddings_layer_norm")
-    assert RobertaBackbone(9, **sizes).layer_norm_epsilon == norm.epsilon == 1e-5
+    backbone = cls(9, **sizes)
+    config = getattr(transformers, f"{prefix}Config")().to_dict()
+    wanted = {
+        "dropout": config.get("hidden_dropout_prob", config.get("dropout")),
+        "attention_dropout": config.get(
+            "attention_probs_dropout_prob", config.get("attention_dropout")
+        ),
+        "initializer_range": config["initializer_range"],
+        "layer_norm_epsilon": config.get("layer_norm_eps", 1e-12),
+    }
+    if cls is RobertaBackbone:  # That of fairseq, which is a constant in KerasHub.
+        norm = keras_hub.models.RobertaBackbone(9, **sizes).get_layer("embeddings_layer_norm")
+        wanted["layer_norm_epsilon"] = norm.epsilon
+    assert {name: getattr(backbone, name) for name in wanted} == wanted
 
 
 def test_ernie_without_tasks_equals_transformers(tmp_path):

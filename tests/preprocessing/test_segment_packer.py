@@ -108,6 +108,9 @@ def test_padding_lengths(tokenizer):
         64,
     )
     assert SegmentPacker(tokenizer, 20)(texts)["token_ids"].shape == (2, 20)
+    packer = SegmentPacker(tokenizer, 24, padding_lengths=(8, 16, 24))
+    for words, length in ((1, 8), (6, 8), (7, 16), (14, 16), (15, 24), (22, 24), (40, 24)):
+        assert packer(["good " * words])["token_ids"].shape == (1, length)
 
 
 def test_one_row_without_a_batch(tokenizer):

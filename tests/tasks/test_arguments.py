@@ -339,6 +339,16 @@ def test_files_keep_every_argument(name, tmp_path):
         assert not are_equal(found, wanted), lost
 
 
+@pytest.mark.parametrize("name", ["relations", "replaced tokens"])
+def test_heads_of_pretraining_begin_as_wide_as_the_backbone(name):
+    """With one seed, weights of ten times the range are ten times as large, in heads as well."""
+    narrow, wide = (CASES[name].build(initializer_range=width) for width in (0.05, 0.5))
+    for weight, other in zip(narrow.weights, wide.weights, strict=True):
+        if len(weight.shape) > 1:
+            wanted = 10 * keras.ops.convert_to_numpy(weight)
+            np.testing.assert_allclose(other, wanted, rtol=1e-4, err_msg=weight.path)
+
+
 #: Rates of the encoder. A task with a dropout of its own has a third.
 RATES = ("dropout", "attention_dropout")
 

@@ -208,13 +208,15 @@ def test_the_head_of_a_pretrainer(tmp_path):
 def test_masks_beyond_the_length_get_no_guesses():
     """The other texts of a batch are answered as without them, and so does a SavedModel."""
     model = make_model()
-    long, longer = "film [MASK] " + "film " * 30 + "[MASK]", "film " * 30 + "[MASK]"
+    # [CLS] and [SEP] leave room for 14 tokens, so the last mask of both is the first beyond.
+    long, longer = "film [MASK] " + "film " * 12 + "[MASK]", "film " * 14 + "[MASK]"
     with pytest.warns(UserWarning, match="beyond sequence_length=16 get no guesses: 2 .* 3 texts"):
         both, short, none = model.predict([long, "a [MASK]", longer], verbose=0)
     assert none == [] and len(both) == 1 and len(both[0]) == model.top_k
     assert [t for t, _ in short[0]] == [t for t, _ in model.predict("a [MASK]", verbose=0)[0]]
     with pytest.warns(UserWarning, match="1 .* of 1 texts"):
         assert model.predict(longer, verbose=0) == []
+    assert len(model.predict("film " * 13 + "[MASK]", verbose=0)) == 1
 
 
 def test_bad_input():

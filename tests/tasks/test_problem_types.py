@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 import pytest
 from keras import ops
+from peer_weights import to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import AdamW, BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
@@ -286,6 +287,19 @@ def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path)
     twin = keras.saving.load_model(tmp_path / "task.keras")
     got = twin.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
     assert got == pytest.approx(wanted, rel=1e-4)
+
+
+def test_activations_by_every_name():
+    """Names, functions and configurations are those of Keras."""
+    logits = make_multi_label()
+    inputs = logits.preprocessor(TEXTS[:2])
+    for name in ("linear", "sigmoid"):
+        function = getattr(keras.activations, name)
+        wanted = function(logits(inputs))
+        for activation in (name, function, keras.activations.serialize(function)):
+            other = make_multi_label(activation=activation)
+            other.set_weights(logits.get_weights())
+            np.testing.assert_allclose(to_numpy(other(inputs)), to_numpy(wanted), rtol=1e-5)
 
 
 def test_soft_labels():

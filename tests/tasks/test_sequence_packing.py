@@ -26,6 +26,7 @@ from tables import everywhere_for
 from keras_bert_suite import (
     AdamW,
     BertBackbone,
+    DocumentClassifier,
     InBatchNegatives,
     NezhaBackbone,
     RoFormerBackbone,
@@ -218,6 +219,11 @@ def test_what_cannot_be_packed_is_refused():
     embedder.compile(loss=InBatchNegatives(), cache_batch_size=2)
     with pytest.raises(ValueError, match="cache_batch_size=2"):
         embedder.fit(columns[0], sequence_packing=True)
+    documents = DocumentClassifier(
+        embedder.backbone, 2, preprocessor=embedder.preprocessor, training_windows=1
+    )
+    with pytest.raises(ValueError, match="training_windows=1 encodes only some rows"):
+        documents.fit(columns[0][0], [0] * len(columns[0][0]), sequence_packing=True)
 
 
 @pytest.mark.parametrize("mask", [[0, 0, 1, 1], [0, 0, 0, 0]])

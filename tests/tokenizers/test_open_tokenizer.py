@@ -75,22 +75,40 @@ def test_the_folders_of_google(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tokenizer",
+    ("cls", "vocabulary", "settings", "others"),
     [
-        kbs.WordPieceTokenizer(VOCABULARY, lowercase=False, max_word_length=7),
-        kbs.BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
-        kbs.AlbertTokenizer(make_albert(), lowercase=False, strip_accents=False),
-        kbs.XLMRobertaTokenizer(make_xlm_roberta()),
+        (
+            kbs.WordPieceTokenizer,
+            (VOCABULARY,),
+            {"lowercase": False, "max_word_length": 7},
+            {"lowercase": True, "strip_accents": False},
+        ),
+        (
+            kbs.BytePairTokenizer,
+            (make_vocabulary(), MERGES),
+            {"add_prefix_space": True},
+            {"add_prefix_space": False},
+        ),
+        (
+            kbs.AlbertTokenizer,
+            (make_albert(),),
+            {"lowercase": False, "strip_accents": False},
+            {"strip_accents": True},
+        ),
+        (kbs.XLMRobertaTokenizer, (make_xlm_roberta(),), {}, {"added_tokens": []}),
     ],
-    ids=lambda tokenizer: type(tokenizer).__name__,
+    ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_the_settings_beside_a_vocabulary(tmp_path, tokenizer):
+def test_the_settings_beside_a_vocabulary(tmp_path, cls, vocabulary, settings, others):
     """A folder with a tokenizer_config.json, and without the configuration of a model."""
-    tokenizer.add_tokens(["covid-19"])
+    tokenizer = cls(*vocabulary, added_tokens=["covid-19"], **settings)
     write_tokenizer(tokenizer, 64, tmp_path)
     opened = kbs.open_tokenizer(tmp_path)
     check_same(opened, tokenizer)
     assert opened.tokenize("Bad covid-19") == tokenizer.tokenize("Bad covid-19")
+    # An argument goes before the file.
+    wanted = cls(*vocabulary, **{"added_tokens": ["covid-19"], **settings, **others})
+    check_same(kbs.open_tokenizer(tmp_path, **others), wanted)
 
 
 @pytest.mark.parametrize(

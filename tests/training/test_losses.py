@@ -95,10 +95,12 @@ def test_spans():
 def test_losses_that_wrap_a_loss_of_keras():
     """Class ids stand for one-hot labels, and each label of a row may have a weight."""
     soft = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
-    ids, logits = LABELS[:, 0], LOGITS[:, 0]
-    wanted = float(soft(np.eye(7, dtype="float32")[ids], logits))
-    for labels in (ids, ids[:, None], np.eye(7, dtype="float32")[ids]):
-        assert float(OneHotLoss(soft)(labels, logits)) == pytest.approx(wanted, rel=1e-6)
+    for number in (4, 1):  # A batch may have a single row.
+        ids, logits = LABELS[:number, 0], LOGITS[:number, 0]
+        one_hot = np.eye(7, dtype="float32")[ids]
+        wanted = float(soft(one_hot, logits))
+        for labels in (ids, ids[:, None], one_hot):
+            assert float(OneHotLoss(soft)(labels, logits)) == pytest.approx(wanted, rel=1e-6)
     each = keras.losses.BinaryCrossentropy(from_logits=True, reduction="none")
     flags, scores = (LABELS > 3).astype("float32"), LOGITS[..., 0]
     losses = np.array(
