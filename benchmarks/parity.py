@@ -117,21 +117,14 @@ def load_transformers(weights, activation):
     """Returns a float32 `transformers.BertModel` and the inputs to call it with."""
     import numpy as np
     import transformers
+    from peer_recipes import make_bert_config
     from peer_weights import transformers_peer
 
     from keras_bert_suite.models import BERT_SIZES
 
     names = ("token_ids", "segment_ids", "padding_mask")
     if weights in BERT_SIZES:
-        num_layers, hidden_dim, num_heads = BERT_SIZES[weights]
-        config = transformers.BertConfig(
-            vocab_size=30522,
-            num_hidden_layers=num_layers,
-            hidden_size=hidden_dim,
-            num_attention_heads=num_heads,
-            intermediate_size=4 * hidden_dim,
-            hidden_act=HIDDEN_ACT[activation],
-        )
+        config = make_bert_config(*BERT_SIZES[weights], hidden_act=HIDDEN_ACT[activation])
         rng, shape = np.random.default_rng(0), (8, 128)
         token_ids = rng.integers(1, config.vocab_size, shape)
         lengths = rng.integers(2, shape[1] + 1, (shape[0], 1))

@@ -14,6 +14,25 @@ def find_minilm():
     return os.path.join(spec.submodule_search_locations[0], "model")
 
 
+def make_bert_config(num_layers, hidden_dim, num_heads, vocabulary_size=30522, **others):
+    """`transformers.BertConfig` of a shape. The feed-forward layers are four times as wide.
+
+    Args:
+        num_layers, hidden_dim, num_heads, vocabulary_size: int.
+        **others: further fields of the configuration.
+    """
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=vocabulary_size,
+        hidden_size=hidden_dim,
+        num_hidden_layers=num_layers,
+        num_attention_heads=num_heads,
+        intermediate_size=4 * hidden_dim,
+        **others,
+    )
+
+
 def make_adamw(model, learning_rate, num_steps):
     """AdamW with bias correction, weight decay 0.01 (not of biases and norms), and its schedule.
 

@@ -30,6 +30,7 @@ from harness.machine_figures import count_operations
 from harness.result_tables import describe_run, format_cells, format_ratios, format_table
 from harness.side_flags import BACKENDS, list_pairs, parse_flags
 from harness.side_runs import report, run_in_turn
+from peer_recipes import make_bert_config
 
 #: Layers, width, heads.
 SIZES = {
@@ -132,18 +133,10 @@ def measure_keras_hub(size, options):
 
 def measure_transformers(size, options):
     import torch
-    from transformers import BertConfig, BertForPreTraining
+    from transformers import BertForPreTraining
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    num_layers, hidden_dim, num_heads = SIZES[size]
-    config = BertConfig(
-        vocab_size=V,
-        hidden_size=hidden_dim,
-        num_hidden_layers=num_layers,
-        num_attention_heads=num_heads,
-        intermediate_size=4 * hidden_dim,
-    )
-    model = BertForPreTraining(config).to(device).train()
+    model = BertForPreTraining(make_bert_config(*SIZES[size], V)).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
     x, y, weights = make_rows(2 * options.steps * options.batch_size, options.length)
     labels = np.full(x["token_ids"].shape, -100)

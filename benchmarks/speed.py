@@ -21,7 +21,7 @@ from harness.machine_figures import count_operations
 from harness.result_tables import describe_run, format_columns
 from harness.side_flags import BACKENDS, parse_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import make_adamw, take_step
+from peer_recipes import make_adamw, make_bert_config, take_step
 
 import keras_bert_suite as kbs
 
@@ -85,16 +85,10 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
 def measure_peer(size, dtype, batch_size, length, steps):
     """As `measure`, for transformers under PyTorch on the GPU if there is one."""
     import torch
-    from transformers import BertConfig, BertForSequenceClassification
+    from transformers import BertForSequenceClassification
 
     num_layers, hidden_dim, num_heads = kbs.models.BERT_SIZES[size]
-    config = BertConfig(
-        vocab_size=VOCABULARY_SIZE,
-        hidden_size=hidden_dim,
-        num_hidden_layers=num_layers,
-        num_attention_heads=num_heads,
-        intermediate_size=4 * hidden_dim,
-    )
+    config = make_bert_config(num_layers, hidden_dim, num_heads, VOCABULARY_SIZE)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = BertForSequenceClassification(config).to(device)
     optimizer, schedule = make_adamw(model, 1e-5, 2 * steps)

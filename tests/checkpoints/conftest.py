@@ -6,18 +6,13 @@ import keras
 import numpy as np
 import pytest
 import transformers
-from checkpoints.small_model import PIECES
+from checkpoints.small_model import PIECES, THEIR_SIZES
 from peer_weights import to_numpy, transformers_peer
 
 from keras_bert_suite.models import BertBackbone
 
 TINY = {
-    "vocab_size": 24,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 12,
+    **THEIR_SIZES,
     "type_vocab_size": 3,
     "layer_norm_eps": 1e-3,
     "hidden_dropout_prob": 0.2,

@@ -9,22 +9,13 @@ import re
 import pytest
 import torch
 import transformers
-from checkpoints.small_model import PIECES
+from checkpoints.small_model import PIECES, THEIR_SIZES
 from checkpoints.wild_files import check_encoder
 from peer_weights import transformers_peer
 
 from keras_bert_suite import BertBackbone, Pretrainer
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
 
-SIZES = {
-    "vocab_size": 24,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 12,
-    "type_vocab_size": 2,
-}
 #: Fields that Google's converter writes. No encoder reads them.
 POOLER = {
     "directionality": "bidi",
@@ -69,7 +60,7 @@ def write_checkpoint(tmp_path):
     """Function: writes a random BERT in a pytorch_model.bin, returns (peer, directory)."""
 
     def write(fields, drop=r"$^", old_norms=False, more=()):
-        config = transformers.BertConfig(**{**SIZES, "layer_norm_eps": 1e-12})
+        config = transformers.BertConfig(**{**THEIR_SIZES, "layer_norm_eps": 1e-12})
         peer = transformers_peer(transformers.BertForPreTraining, config)
         tensors = {k: v for k, v in peer.state_dict().items() if not re.match(drop, k)}
         if old_norms:
@@ -77,7 +68,7 @@ def write_checkpoint(tmp_path):
             for new, old in endings.items():
                 tensors = {k.replace(new, old): v for k, v in tensors.items()}
         torch.save({**tensors, **dict(more)}, tmp_path / "pytorch_model.bin")
-        (tmp_path / "config.json").write_text(json.dumps({**SIZES, **fields}))
+        (tmp_path / "config.json").write_text(json.dumps({**THEIR_SIZES, **fields}))
         (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n")
         return peer, tmp_path
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from checkpoints.small_model import PIECES
+from checkpoints.small_model import PIECES, THEIR_SIZES
+from checkpoints.wild_files import check_encoder
 from family import MEMBERS
 from peer_weights import run_transformers, to_numpy, transformers_peer
 from safetensors.numpy import load_file
@@ -24,13 +25,7 @@ from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
 SIZES = {
-    "vocab_size": 24,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 12,
-    "type_vocab_size": 2,
+    **THEIR_SIZES,
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.1,
     "attention_probs_dropout_prob": 0.1,
@@ -82,12 +77,6 @@ def write(path, tensors, config, name="bert_config.json"):
 @pytest.fixture
 def rows(inputs):
     return {**inputs, "segment_ids": np.minimum(inputs["segment_ids"], 1)}
-
-
-def check_encoder(backbone, peer, rows):
-    with torch.no_grad():
-        wanted = run_transformers(peer, rows).last_hidden_state.numpy()
-    np.testing.assert_allclose(to_numpy(backbone(rows)["sequence_output"]), wanted, atol=1e-5)
 
 
 def check_guesses(path, peer, rows):

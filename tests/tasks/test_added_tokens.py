@@ -60,6 +60,16 @@ def run_ours(task):
     return to_numpy(task(task.preprocessor.pack(TEXTS)))
 
 
+def save_and_open(task, path):
+    """Saves a task in each format, for transformers in `path / "theirs"`, and yields it opened."""
+    save_hugging_face(task, path / "theirs")
+    task.save(path / "task.keras")
+    task.save_to_preset(str(path / "preset"))
+    yield keras.models.load_model(path / "task.keras")
+    yield type(task).from_preset(path / "preset")
+    yield type(task).from_preset(path / "theirs")
+
+
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_fine_tuned_model_of_transformers(tmp_path, version):
     """Version 4 writes vocab.txt and added_tokens.json, version 5 tokenizer.json alone."""
@@ -88,16 +98,9 @@ def test_a_fine_tuned_model_of_transformers(tmp_path, version):
 def test_markers_of_our_own_are_saved_in_every_format(tmp_path):
     task = make_classifier()
     wanted = run_ours(task)
-    save_hugging_face(task, tmp_path / "theirs")
-    np.testing.assert_allclose(run_peer(tmp_path / "theirs"), wanted, atol=1e-5)
-    task.save(tmp_path / "task.keras")
-    task.save_to_preset(str(tmp_path / "preset"))
-    for again in (
-        keras.models.load_model(tmp_path / "task.keras"),
-        TextClassifier.from_preset(tmp_path / "preset"),
-        TextClassifier.from_preset(tmp_path / "theirs"),
-    ):
+    for again in save_and_open(task, tmp_path):
         np.testing.assert_allclose(run_ours(again), wanted, atol=1e-5)
+    np.testing.assert_allclose(run_peer(tmp_path / "theirs"), wanted, atol=1e-5)
     # Google's format has a vocabulary alone.
     with pytest.raises(ValueError, match="cannot hold added_tokens="):
         save_google_tf1(task, tmp_path / "google")
@@ -186,19 +189,12 @@ def test_pretraining_goes_on_with_more_tokens(tmp_path):
     task.compile()
     task.fit(TEXTS, verbose=0)
     wanted = to_numpy(task(arrays))
-    save_hugging_face(task, tmp_path / "theirs")
+    for again in save_and_open(task, tmp_path):
+        np.testing.assert_allclose(to_numpy(again(arrays)), wanted, atol=1e-5)
+        assert again.preprocessor.tokenizer.vocabulary_size() == 24
     theirs, model = run_guesser(tmp_path / "theirs", arrays)
     np.testing.assert_allclose(theirs, wanted, atol=1e-5)
     assert model.config.vocab_size == len(model.cls.predictions.bias) == 24
-    task.save(tmp_path / "task.keras")
-    task.save_to_preset(str(tmp_path / "preset"))
-    for again in (
-        keras.models.load_model(tmp_path / "task.keras"),
-        MaskedLM.from_preset(tmp_path / "preset"),
-        MaskedLM.from_preset(tmp_path / "theirs"),
-    ):
-        np.testing.assert_allclose(to_numpy(again(arrays)), wanted, atol=1e-5)
-        assert again.preprocessor.tokenizer.vocabulary_size() == 24
 
 
 @pytest.mark.parametrize("task", ["words", "masks", "targets", "pretraining", "spans", "electra"])

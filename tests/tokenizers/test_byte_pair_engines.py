@@ -182,3 +182,14 @@ def test_long_words_in_the_graph(run_engine):
     rows = run_engine(tokenizer, ["a" * 100_000, "一二三" * 30_000, " good" * 20_000])
     assert [len(row) for row in rows] == [50_000, 270_000, 20_000]
     assert np.unique(rows[2]).tolist() == [tokenizer.token_to_id("Ġgood")]
+
+
+def test_merges_of_a_word_that_prevent_each_other(run_engine):
+    """Few letters, so that in a long word each merge depends on those beside it."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abc"), size)) for size in (2000, *[30] * 400)]
+    vocabulary, merges = train(words, 400)
+    theirs = Tokenizer(models.BPE(vocabulary, [tuple(merge) for merge in merges]))
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rows = run_engine(BytePairTokenizer(vocabulary, merges), words)
+    assert rows == [row.ids for row in theirs.encode_batch(words)]

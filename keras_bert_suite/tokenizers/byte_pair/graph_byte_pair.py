@@ -5,13 +5,11 @@ It needs no table and no state, only constants, so that any SavedModel can hold 
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
-    byte_characters,
-    decode_bytes,
-)
+from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import byte_characters
 from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_composition import GraphComposition
+from keras_bert_suite.tokenizers.byte_pair.graph_merges import GraphMerges
 from keras_bert_suite.tokenizers.engines import GraphEngine
 from keras_bert_suite.tokenizers.unicode_rules import membership
 
@@ -24,9 +22,8 @@ CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 class GraphBytePair(GraphEngine):
     """String tensors to ids inside a TensorFlow graph.
 
-    The words are found from the classes of characters. The merges then continue in all words at
-    once: each step makes, in each part of a word, the merge that comes first in the list.
-    Stretches are parts of words that no merge can join.
+    The words are found from the classes of characters. The merges are then made in all words at
+    once, see `GraphMerges`.
 
     Args: as for `CachedBytePair`.
     """
@@ -36,18 +33,13 @@ class GraphBytePair(GraphEngine):
 
         self._add_prefix_space = add_prefix_space
         self._composition = GraphComposition() if composed else None
-        self._num_pieces = len(vocabulary.tokens)
-        keys, ranks, products = _sort_merges(vocabulary)
-        self._num_merges = len(keys)
-        self._merges_in_order = _are_in_order(vocabulary)
+        self._merges = GraphMerges(vocabulary)
         pieces = vocabulary.piece_bytes()
         with tf.init_scope():
             self._classes = tf.constant(_classify_characters())
             self._byte_ids = tf.constant(
                 [vocabulary.ids.get(character, -1) for character in byte_characters()]
             )
-            self._joined_bytes = tf.constant(_find_joined_bytes(vocabulary))
-            self._keys, self._ranks, self._products = map(tf.constant, (keys, ranks, products))
             self._leading = tf.constant([len(p) - len(p.lstrip(b" ")) for p in pieces], tf.int64)
             self._trailing = tf.constant([len(p) - len(p.rstrip(b" ")) for p in pieces], tf.int64)
 
@@ -73,7 +65,7 @@ class GraphBytePair(GraphEngine):
         ids = tf.gather(self._byte_ids, byte)
         known = ids >= 0
         ids, byte, owner = (tf.boolean_mask(values, known) for values in (ids, byte, owner))
-        ids, first, last = self._merge(ids, byte, tf.gather(words, owner))
+        ids, first, last = self._merges.merge(ids, byte, tf.gather(words, owner))
         word = tf.gather(words, tf.gather(owner, first))
 
         first_owner, last_owner = tf.gather(owner, first), tf.gather(owner, last)
@@ -131,70 +123,6 @@ class GraphBytePair(GraphEngine):
         inside = _neighbour(of_two | of_three, rows, -1, False)
         ended = _neighbour(of_two, rows, -2, False) | _neighbour(of_three, rows, -3, False)
         return tf.cumsum(tf.cast((begins & ~inside) | ended, tf.int64))
-
-    def _merge(self, ids, byte, words):
-        """Bytes (N,), with the token and the word of each, to tokens.
-
-        Returns:
-            int32 (M,), ids of tokens; int64 (M,), the indices of their first and last bytes.
-        """
-        import tensorflow as tf
-
-        count = tf.size(ids, tf.int64)
-        # The token that begins at each byte; -1 for a byte within a token.
-        pieces = ids
-        if self._num_merges:
-            joined = tf.gather(self._joined_bytes, 256 * byte[:-1] + byte[1:])
-            cut = (words[1:] != words[:-1]) | ~joined
-            part = tf.pad(tf.cumsum(tf.cast(cut, tf.int64)), [[1, 0]])[:count]
-            pieces, *_ = tf.while_loop(
-                lambda pieces, first, part: tf.size(first) > 1,
-                self._merge_once,
-                (pieces, tf.range(count), part),
-                (tf.TensorShape([None]),) * 3,
-            )
-        first = tf.where(pieces >= 0)[:, 0]
-        last = tf.concat([first[1:], tf.fill(tf.minimum(tf.shape(first), 1), count)], axis=0) - 1
-        return tf.gather(pieces, first), first, last
-
-    def _merge_once(self, pieces, first, part):
-        """Makes the first merge of each part.
-
-        Most words are done after a few steps, and a long word takes many. So a step has only the
-        tokens of parts that are not done: `first` (K,) has their first bytes, and `part`
-        (K,) their parts. `pieces` (N,) has the token that begins at each byte.
-        """
-        import tensorflow as tf
-
-        ids = tf.gather(pieces, first)
-        key = tf.cast(ids[:-1], tf.int64) * self._num_pieces + tf.cast(ids[1:], tf.int64)
-        at = tf.minimum(tf.searchsorted(self._keys, key), self._num_merges - 1)
-        found = (tf.gather(self._keys, at) == key) & (part[1:] == part[:-1])
-        rank = tf.gather(self._ranks, at)
-        if not self._merges_in_order:
-            # Merges are made one at a time: a merge may make a pair whose rank is lower than its
-            # own.
-            rank = rank * tf.size(pieces, tf.int64) + first[:-1]
-        rank = tf.where(found, rank, tf.int64.max)
-        lowest = tf.math.segment_min(tf.pad(rank, [[0, 1]], constant_values=tf.int64.max), part)
-        lowest = tf.gather(lowest, part)
-        chosen = found & (rank == lowest[:-1])
-        # The pairs in "aaa" overlap, so every second pair of overlapping pairs is taken.
-        place = tf.range(tf.size(rank, tf.int64))
-        begins = chosen & ~tf.pad(chosen, [[1, 0]])[:-1]
-        begin = tf.concat([[0], tf.boolean_mask(place, begins)], axis=0)
-        begin = tf.gather(begin, tf.cumsum(tf.cast(begins, tf.int64)))
-        chosen &= (place - begin) % 2 == 0
-
-        merged = tf.boolean_mask(tf.gather(self._products, at), chosen)
-        left, right = (tf.boolean_mask(x, chosen) for x in (first[:-1], first[1:]))
-        pieces = tf.tensor_scatter_nd_update(
-            pieces,
-            tf.concat([left, right], axis=0)[:, None],
-            tf.concat([merged, tf.fill(tf.shape(merged), -1)], axis=0),
-        )
-        kept = tf.pad(~chosen, [[1, 0]], constant_values=True) & (lowest < tf.int64.max)
-        return pieces, tf.boolean_mask(first, kept), tf.boolean_mask(part, kept)
 
 
 def _decode(texts, add_prefix_space=False):
@@ -264,34 +192,3 @@ def _classify_characters():
     for table, kind in ((LETTERS, LETTER), (NUMBERS, NUMBER), (SPACES, BLANK)):
         classes[membership(table)] = kind
     return classes
-
-
-def _sort_merges(vocabulary):
-    """Keys of the merges, left * V + right, ascending; their ranks and products."""
-    ids, size = vocabulary.ids, len(vocabulary.tokens)
-    ranks = {merge: rank for rank, merge in enumerate(vocabulary.merges)}  # of equals the last
-    keys = np.array([ids[left] * size + ids[right] for left, right in ranks], "int64")
-    products = np.array([ids[left + right] for left, right in ranks], "int32")
-    order = np.argsort(keys)
-    return keys[order], np.array(list(ranks.values()), "int64")[order], products[order]
-
-
-def _are_in_order(vocabulary):
-    """Whether each merge comes after the merges that make its parts, as in a trained list."""
-    made_at = {}
-    for rank, merge in enumerate(vocabulary.merges):
-        made_at["".join(merge)] = rank
-    return all(
-        made_at.get(part, -1) < rank
-        for rank, merge in enumerate(vocabulary.merges)
-        for part in merge
-    )
-
-
-def _find_joined_bytes(vocabulary):
-    """bool (65536,), at 256 * first + second, whether a merge joins these two bytes."""
-    joined = np.zeros(65536, bool)
-    for merge in vocabulary.merges:
-        piece = np.frombuffer(decode_bytes("".join(merge)), "uint8").astype("int32")
-        joined[256 * piece[:-1] + piece[1:]] = True
-    return joined
