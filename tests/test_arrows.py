@@ -14,9 +14,10 @@ ALLOWED = {
     "annotations": set(),
     "argument_checks": set(),
     "jax_cache": set(),
+    "processor": set(),
     "files": set(),
     "replicas": {"files"},
-    "layers": {"replicas"},
+    "layers": {"replicas", "processor"},
     "checkpoints": {"files"},
     "training": {"replicas", "argument_checks"},
     "models": {"layers", "checkpoints", "argument_checks"},
@@ -32,7 +33,7 @@ ALLOWED = {
     "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
     "runs": {
         *("preprocessing", "layers", "data", "training"),
-        *("replicas", "files", "argument_checks"),
+        *("replicas", "files", "argument_checks", "processor"),
     },
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),

@@ -33,17 +33,21 @@ class RootMeanSquareNorm(ShapeKeepingLayer):
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras' norm over the last axis, under PyTorch by its kernel alone.
+    """Keras' norm over the last axis, in fewer operations under PyTorch and JAX.
 
-    Keras asks for the dtype of its input, weights and output seven times in each call. For
-    `make_norm`: other axes and scalings are not for this class. It has the name of Keras' class,
-    by which files know the norms of a list.
+    For `make_norm`: other axes and scalings are not for this class. It has the name of Keras'
+    class, by which files know the norms of a list.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
         """float (..., H) -> float (..., H) in the compute dtype. It is computed in float32."""
-        if keras.config.backend() != "torch" or inputs.dtype.itemsize > 4:
+        backend = keras.config.backend()
+        if backend == "tensorflow" or inputs.dtype.itemsize > 4:
             return super().call(inputs)
+        return self._call_torch(inputs) if backend == "torch" else self._call_jax(inputs)
+
+    def _call_torch(self, inputs: Tensor) -> Tensor:
+        """By its kernel alone. Keras asks seven times for the dtype of an array."""
         import torch
 
         weights = (read_weight(weight) for weight in (self.gamma, self.beta))
@@ -52,6 +56,21 @@ class LayerNormalization(keras.layers.LayerNormalization):
             inputs.float(), inputs.shape[-1:], gamma, beta, self.epsilon
         )
         return outputs.to(getattr(torch, self.compute_dtype))
+
+    def _call_jax(self, inputs: Tensor) -> Tensor:
+        """By the formula of the paper.
+
+        Keras multiplies gamma by 1 / deviation first. XLA makes more kernels of this, which take
+        longer to compile and to run.
+        """
+        x = ops.cast(inputs, "float32")
+        x = x - ops.mean(x, axis=-1, keepdims=True)
+        x = x * ops.rsqrt(ops.mean(ops.square(x), axis=-1, keepdims=True) + self.epsilon)
+        if self.gamma is not None:
+            x = x * ops.cast(self.gamma, "float32")
+        if self.beta is not None:
+            x = x + ops.cast(self.beta, "float32")
+        return ops.cast(x, self.compute_dtype)
 
 
 #: The class of each type of norm.

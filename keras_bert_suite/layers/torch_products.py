@@ -7,14 +7,13 @@ environment variable ONEDNN_PRIMITIVE_CACHE_CAPACITY takes another number.
 """
 
 import functools
-import platform
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.processor import read_processor
 
 #: The least number of multiplications of a product for oneDNN. Calling it takes longer.
 _LEAST_PRODUCT = 1 << 23
@@ -81,16 +80,8 @@ def _is_mkl_slow() -> bool:
         and torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
         and torch.backends.cpu.get_cpu_capability() == "AVX512"
-        and "AuthenticAMD" in _describe_processor()
+        and "AuthenticAMD" in read_processor()[0]
     )
-
-
-def _describe_processor() -> str:
-    table = Path("/proc/cpuinfo")
-    if table.exists():
-        with table.open(encoding="utf-8", errors="replace") as file:
-            return file.read(1000)
-    return platform.processor()
 
 
 def _multiply(

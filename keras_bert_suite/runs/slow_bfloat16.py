@@ -1,10 +1,10 @@
 """Warns where bfloat16 takes longer than float32: on most processors."""
 
-import functools
 import warnings
-from pathlib import Path
 
 import keras
+
+from keras_bert_suite.processor import read_processor
 
 
 def warn_of_slow_bfloat16(model: keras.Model, training: bool) -> None:
@@ -17,7 +17,7 @@ def warn_of_slow_bfloat16(model: keras.Model, training: bool) -> None:
     if model.compute_dtype != "bfloat16" or not _is_on_cpu(model):
         return
     backend = keras.config.backend()
-    if _is_slow(backend, training, *_read_processor()):
+    if _is_slow(backend, training, *read_processor()):
         warnings.warn(
             f"bfloat16 takes longer than float32 in {'fit' if training else 'predict'} under "
             f"{backend} on this processor. Leave `dtype` out, or use a GPU or TPU. "
@@ -44,13 +44,3 @@ def _is_on_cpu(model: keras.Model) -> bool:
     if keras.config.backend() == "jax":
         return all(device.platform == "cpu" for device in value.devices())
     return "cpu" in str(value.device).lower()
-
-
-@functools.cache
-def _read_processor() -> tuple[str, frozenset[str]]:
-    """The vendor of the processor and its instructions, or nothing where Linux does not say."""
-    table = Path("/proc/cpuinfo")
-    lines = table.read_text(encoding="utf-8", errors="replace") if table.exists() else ""
-    pairs = (line.partition(":")[::2] for line in lines.partition("\n\n")[0].splitlines())
-    fields = {name.strip(): value.strip() for name, value in pairs}
-    return fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split())

@@ -50,6 +50,22 @@ def take_step(model: Any, *arguments: Any) -> Any:
 
 def _take_stateless_step(model, state, batch):
     trainable, _, optimizer, _ = state
+    gradients, logs, non_trainable, metrics = make_stateless_gradients(model, state, batch)
+    trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
+    return logs, (trainable, non_trainable, optimizer, metrics)
+
+
+def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, ...]:
+    """The first part of a training step of JAX; the update of the weights follows.
+
+    Args:
+        model: compiled task.
+        state, batch: as Keras hands them to a step.
+
+    Returns:
+        (the gradients of the trainable variables, the logs, the new values of the other variables
+        of the model, and of those of its metrics).
+    """
     kinds = (
         model.trainable_variables,
         model.non_trainable_variables,
@@ -59,19 +75,19 @@ def _take_stateless_step(model, state, batch):
     pairs = [zip(kind, values, strict=True) for kind, values in zip(kinds, state, strict=True)]
     with keras.StatelessScope([pair for kind in pairs for pair in kind]) as scope:
         gradients, logs = _make_gradients(model, batch)
-    trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
     _, non_trainable, _, metrics = (
         [scope.get_current_value(variable) for variable in kind] for kind in kinds
     )
-    return logs, (trainable, non_trainable, optimizer, metrics)
+    return gradients, logs, non_trainable, metrics
 
 
 def _make_gradients(model, batch):
     """(the gradients of the trainable variables by the technique of a model, the logs)."""
+    technique = model.technique or Technique()
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
     # `train_on_batch` of PyTorch hands over arrays of NumPy.
     batch = Batch(keras.tree.map_structure(ops.convert_to_tensor, x), y, sample_weight)
-    result = model.technique.gradients(_Passes(model, batch).differentiate)
+    result = technique.gradients(_Passes(model, batch, technique).differentiate)
     num_rows = ops.shape(keras.tree.flatten(batch.x)[0])[0]
     # As Keras' own step does. Under a strategy of TensorFlow losses are scaled.
     model._loss_tracker.update_state(unscale_loss_for_distribution(result.loss), num_rows)
@@ -81,15 +97,16 @@ def _make_gradients(model, batch):
 class _Passes:
     """The passes of a technique over a batch. What a pass changes, the next one goes on with."""
 
-    def __init__(self, model, batch):
+    def __init__(self, model, batch, technique):
         self.model = model
+        self.technique = technique
         self.batch = batch
         self.weights = model.trainable_variables
         self.states = model.non_trainable_variables
         self.metrics = model.metrics_variables
         self.scale = model.optimizer.scale_loss(ops.ones(()))
         self.shifts = []
-        if model.technique.moves_embeddings:
+        if technique.moves_embeddings:
             shape = (*ops.shape(batch.x["token_ids"]), model.backbone.embeddings.embedding_dim)
             self.shifts = [ops.zeros(shape)]
 
@@ -114,7 +131,7 @@ class _Passes:
         mapping = [*zip(self.weights, values, strict=True), *((v, v.value) for v in kept)]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
             held = dict(scope.state_mapping)
-            loss, outputs = self.model.technique.loss(self._compute_loss, self.batch._replace(x=x))
+            loss, outputs = self.technique.loss(self._compute_loss, self.batch._replace(x=x))
         states, metrics = (
             [_find_new(scope, held, v) for v in variables]
             for variables in (self.states, self.metrics)

@@ -18,6 +18,7 @@ from keras_bert_suite.replicas import (
 from keras_bert_suite.replicas.processes import summed_variables
 from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
+from keras_bert_suite.runs.split_step import split_step, takes_two_programs
 from keras_bert_suite.runs.technique_step import take_step
 from keras_bert_suite.runs.trainer import build_optimizer
 from keras_bert_suite.training import open_schedule_end
@@ -67,6 +68,13 @@ class TrainedModel:
         if self.technique is None:
             return super().train_step(*state, batch)
         return take_step(self, *state, batch)
+
+    def make_train_function(self, force: bool = False) -> None:
+        """Keras' `train_function`; under JAX on a CPU one that compiles in less time."""
+        is_new = force or self.train_function is None
+        super().make_train_function(force)
+        if is_new and takes_two_programs(self):
+            self.train_function: Any = split_step(self)
 
     def test_step(self, *arguments: Any) -> Any:
         """See `keras.Model.test_step`."""

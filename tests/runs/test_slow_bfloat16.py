@@ -35,7 +35,7 @@ def test_which_processors_are_slow(vendor, instructions, slow):
 
 @pytest.mark.every_backend
 def test_fit_and_predict_warn(monkeypatch):
-    monkeypatch.setattr(slow_bfloat16, "_read_processor", lambda: (INTEL, frozenset({"avx2"})))
+    monkeypatch.setattr(slow_bfloat16, "read_processor", lambda: (INTEL, frozenset({"avx2"})))
     classifier, (texts, classes) = make_task("texts", "SegmentPacker", dtype="mixed_bfloat16")
     with pytest.warns(UserWarning, match="bfloat16 takes longer .* in predict under"):
         classifier.predict(texts, verbose=0)

@@ -67,6 +67,7 @@ def test_a_step_is_compiled_once_for_each_length(compiled, task):
 
     model.fit(read(), epochs=2, steps_per_epoch=2 * len(lengths), verbose=0)
     assert sum("train_step" in name for name in compiled) == len(lengths)
+    assert sum("update_weights" in name for name in compiled) == 1
 
 
 @pytest.mark.parametrize("task", choose(["texts", "masks"], "masks"))
