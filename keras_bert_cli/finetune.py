@@ -101,6 +101,10 @@ def define_flags(flags):
     )
     flags.integer("sequence_length", None, explanation, at_least=4)
     flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
+    explanation = "Peak learning rate of the new layers. Default: --learning_rate."
+    flags.number("head_learning_rate", None, explanation, at_most=1)
+    explanation = "Layers of the encoder that are kept, the first ones. Default: all."
+    flags.integer("num_layers", None, explanation)
     flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", at_most=1)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
@@ -200,7 +204,11 @@ def make_task(values, data, arguments):
         # A new head is about to be trained.
         warnings.filterwarnings("ignore", r".*\. Train them before you use their output\.$")
         task = getattr(kbs, data.task).from_preset(
-            values.checkpoint, input_names=data.input_names, dtype=values.dtype, **arguments
+            values.checkpoint,
+            input_names=data.input_names,
+            dtype=values.dtype,
+            num_layers=values.num_layers,
+            **arguments,
         )
     set_sequence_length(task, values.sequence_length, data.sequence_length)
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
@@ -211,6 +219,7 @@ def make_task(values, data, arguments):
             bias_correction=values.bias_correction,
             **data.optimizer_arguments(),
         ),
+        head_learning_rate=values.head_learning_rate,
         **data.find_compile_arguments(),
     )
     return task

@@ -289,6 +289,17 @@ FINETUNE = [
     ("--batch_size=7", {"predict.batch_size": 7}, SEQ2SEQ + " --test=test.tsv"),
     ("--sequence_length=64", {"fit.task.preprocessor.sequence_length": 64}),
     ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
+    ("--head_learning_rate=0.25", {"compile.head_learning_rate": 0.25}),
+    ("--num_layers=7", {"from_preset.num_layers": 7}),
+    (
+        "--head_layers=last:2,bilstm:7",
+        {
+            "from_preset.head_layers.0.config.num_layers": 2,
+            "from_preset.head_layers.1.config.layer.config.units": 7,
+        },
+        WORDS,
+    ),
+    ("--head_layers=convolution:7", {"from_preset.head_layers.0.config.filters": 7}, QA),
     ("--warmup_ratio=0.75", {SCHEDULE + "warmup_ratio": 0.75}),
     ("--weight_decay=0.5", {"compile.optimizer.decay": 0.5}),
     ("--bias_correction", {"compile.optimizer.bias_correction": True}),

@@ -155,7 +155,7 @@ def test_features_equal_a_frozen_encoder(kind, make_layers):
     ("make_layers", "error"),
     [
         (lambda: keras.layers.LSTM(4), "return_sequences=True"),
-        (lambda: keras.layers.Conv1D(4, 3), r"\(1, 3, 4\) of states \(1, 5, 8\)"),
+        (lambda: keras.layers.Conv1D(4, 3), r"\(1, 3, 4\) of states \(1, 5, 16\)"),
         (lambda: keras.layers.Conv1D(4, 3, strides=2, padding="same"), "strides=1"),
         (
             lambda: keras.Sequential(
