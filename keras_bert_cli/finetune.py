@@ -53,6 +53,7 @@ from keras_bert_suite.files import messages
 from keras_bert_suite.serving import input_names, versions
 
 from .command_flags import DTYPES, REQUIRED
+from .cut_texts import report_cut_texts
 from .devices import define_devices_flag, is_leader, use_devices
 from .kinds import choose_kind, define_kind_flags, define_task_flag
 from .model_paths import check_model
@@ -211,6 +212,8 @@ def make_task(values, data, arguments):
             **arguments,
         )
     set_sequence_length(task, values.sequence_length, data.sequence_length)
+    if values.truncation:
+        task.preprocessor.truncation = values.truncation
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
         optimizer=kbs.AdamW(
@@ -242,6 +245,8 @@ def train_task(values, data, task, train, dev, state):
 
     names = f", labels {messages.list_names(train.label_names)}" if train.label_names else ""
     print(f"{len(train)} training {data.rows}{names}")
+    if data.cuts_texts:
+        report_cut_texts(task, train)
     callbacks = data.callbacks(dev)
     if state is not None:
         folder = state / "checkpoints"

@@ -288,6 +288,7 @@ FINETUNE = [
     ("--batch_size=7", {"score_retrieval.batch_size": 7}, EMBED + " --test=test.tsv"),
     ("--batch_size=7", {"predict.batch_size": 7}, SEQ2SEQ + " --test=test.tsv"),
     ("--sequence_length=64", {"fit.task.preprocessor.sequence_length": 64}),
+    ("--truncation=tail", {"fit.task.preprocessor.truncation": "tail"}),
     ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
     ("--head_learning_rate=0.25", {"compile.head_learning_rate": 0.25}),
     ("--num_layers=7", {"from_preset.num_layers": 7}),
