@@ -102,7 +102,10 @@ def define_flags(flags):
     )
     flags.integer("sequence_length", None, explanation, at_least=4)
     flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
-    explanation = "Peak learning rate of the new layers. Default: --learning_rate."
+    explanation = (
+        "Peak learning rate of the new layers. Default: --learning_rate, or 0.001 with "
+        "--head_layers."
+    )
     flags.number("head_learning_rate", None, explanation, at_most=1)
     explanation = "Layers of the encoder that are kept, the first ones. Default: all."
     flags.integer("num_layers", None, explanation)
@@ -222,7 +225,7 @@ def make_task(values, data, arguments):
             bias_correction=values.bias_correction,
             **data.optimizer_arguments(),
         ),
-        head_learning_rate=values.head_learning_rate,
+        head_learning_rate=values.head_learning_rate or (1e-3 if values.head_layers else None),
         **data.find_compile_arguments(),
     )
     return task

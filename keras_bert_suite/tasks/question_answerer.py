@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
 import keras_hub
@@ -77,7 +77,7 @@ class QuestionAnswerer(TokenTask, keras_hub.models.Task):
 
     global_tokens = "first_text"  # The question.
     default_rate = 3e-5
-    head_defaults: ClassVar[Config] = {}
+    head_defaults: dict[str, Any] = {}
 
     stride = part_attribute("data", "stride")
     query_length = part_attribute("data", "query_length")

@@ -211,6 +211,8 @@ def test_the_rate_of_what_is_new(tmp_path):
     task.save(tmp_path / "task.keras")
     again = keras.saving.load_model(tmp_path / "task.keras")
     assert again.optimizer.rate_multipliers == task.optimizer.rate_multipliers
+    task.compile()
+    assert task.optimizer.rate_multipliers[1][1] == pytest.approx(20.0)
     # The second call counts.
     optimizer = kbs.AdamW(1e-4)
     for rate in (1e-2, 1e-3):

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 
 #: What an argument `head_layers` may be.
-HeadLayers = keras.layers.Layer | Mapping[str, Any] | Sequence[Any] | None
+HeadLayers: TypeAlias = keras.layers.Layer | Mapping[str, Any] | Sequence[Any] | None
 
 #: The names under which layers take a padding mask. Keras' own layers call it `mask`.
 _MASK_ARGUMENTS = ("mask", "padding_mask", "attention_mask")
@@ -86,13 +86,13 @@ def takes_hidden_states(layer: keras.layers.Layer) -> bool:
     return getattr(layer, "takes_hidden_states", False)
 
 
-def _call(layer, states, is_token):
+def _call(layer: keras.layers.Layer, states: Any, is_token: Tensor) -> Tensor:
     parameters = inspect.signature(layer.call).parameters
     names = [name for name in _MASK_ARGUMENTS if name in parameters]
     return layer(states, **{names[0]: is_token}) if names else layer(states)
 
 
-def _hide_padding(states, is_token):
+def _hide_padding(states: Tensor, is_token: Tensor) -> Tensor:
     """The states with 0 on padding, where they may be any number.
 
     A layer that takes no mask, such as a convolution, then sees in padding what it sees beyond the
@@ -101,7 +101,7 @@ def _hide_padding(states, is_token):
     return ops.where(is_token[:, :, None], states, 0.0)
 
 
-def _check(layer, given):
+def _check(layer: keras.layers.Layer, given: Any) -> None:
     """Calls a built layer with a row, and with the row and padding. The states must be the same.
 
     Args:
@@ -135,8 +135,11 @@ def _check(layer, given):
         )
 
 
-def _call_on(layer, given, rows, is_token):
-    states = [ops.convert_to_tensor(row[:, : is_token.shape[1]]) for row in rows]
+def _call_on(
+    layer: keras.layers.Layer, given: Any, rows: Sequence[np.ndarray], is_token: Tensor
+) -> np.ndarray:
+    """float32, the states that a layer makes of the first tokens of rows."""
+    states: Any = [ops.convert_to_tensor(row[:, : is_token.shape[1]]) for row in rows]
     is_token = ops.convert_to_tensor(is_token)
     if not isinstance(given, list):
         states = _hide_padding(states[0], is_token)

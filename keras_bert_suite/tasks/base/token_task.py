@@ -22,6 +22,9 @@ from keras_bert_suite.tasks.base.token_states import (
 )
 from keras_bert_suite.tasks.hidden_states import make_layer_model
 
+#: The peak for a head with `head_layers`, see benchmarks/results/head_layers.md.
+HEAD_LAYERS_RATE = 1e-3
+
 
 class TokenTask(Task):
     """The base of tasks with `head_layers`: tags, spans and answers to questions.
@@ -64,6 +67,7 @@ class TokenTask(Task):
         self.features = (*keras.tree.flatten(states), mask)
         if not self.head_layers:
             return states
+        self.default_head_rate = HEAD_LAYERS_RATE
         given = keras.tree.flatten(head_layers)
         are_new = any(isinstance(part, keras.layers.Layer) for part in given)
         return call_head_layers(self.head_layers, states, mask, check=are_new)
