@@ -53,6 +53,7 @@ from keras_bert_suite.files import messages
 from keras_bert_suite.serving import input_names, versions
 
 from .command_flags import DTYPES, REQUIRED
+from .cut_texts import report_cut_texts
 from .devices import define_devices_flag, is_leader, use_devices
 from .kinds import choose_kind, define_kind_flags, define_task_flag
 from .model_paths import check_model
@@ -101,6 +102,13 @@ def define_flags(flags):
     )
     flags.integer("sequence_length", None, explanation, at_least=4)
     flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
+    explanation = (
+        "Peak learning rate of the new layers. Default: --learning_rate, or 0.001 with "
+        "--head_layers."
+    )
+    flags.number("head_learning_rate", None, explanation, at_most=1)
+    explanation = "Layers of the encoder that are kept, the first ones. Default: all."
+    flags.integer("num_layers", None, explanation)
     flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", at_most=1)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
@@ -200,9 +208,15 @@ def make_task(values, data, arguments):
         # A new head is about to be trained.
         warnings.filterwarnings("ignore", r".*\. Train them before you use their output\.$")
         task = getattr(kbs, data.task).from_preset(
-            values.checkpoint, input_names=data.input_names, dtype=values.dtype, **arguments
+            values.checkpoint,
+            input_names=data.input_names,
+            dtype=values.dtype,
+            num_layers=values.num_layers,
+            **arguments,
         )
     set_sequence_length(task, values.sequence_length, data.sequence_length)
+    if values.truncation:
+        task.preprocessor.truncation = values.truncation
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
         optimizer=kbs.AdamW(
@@ -211,6 +225,7 @@ def make_task(values, data, arguments):
             bias_correction=values.bias_correction,
             **data.optimizer_arguments(),
         ),
+        head_learning_rate=values.head_learning_rate or (1e-3 if values.head_layers else None),
         **data.find_compile_arguments(),
     )
     return task
@@ -233,6 +248,8 @@ def train_task(values, data, task, train, dev, state):
 
     names = f", labels {messages.list_names(train.label_names)}" if train.label_names else ""
     print(f"{len(train)} training {data.rows}{names}")
+    if data.cuts_texts:
+        report_cut_texts(task, train)
     callbacks = data.callbacks(dev)
     if state is not None:
         folder = state / "checkpoints"

@@ -24,7 +24,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, "png")
+    own_flags = (*WINDOW_FLAGS, "truncation", "png")
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
@@ -34,6 +34,11 @@ class ClassifyKind(Kind):
         """The class that `finetune` trains."""
         return "DocumentClassifier" if self.values.window_pooling else "TextClassifier"
 
+    @property
+    def cuts_texts(self):
+        """bool, whether only a part is read of a text that is longer."""
+        return not self.values.window_pooling
+
     @staticmethod
     def define_training_flags(flags):
         explanation = (
@@ -41,6 +46,11 @@ class ClassifyKind(Kind):
             "this way. Default: read one window, the beginning of a text."
         )
         flags.choice("window_pooling", None, list(POOLINGS), explanation)
+        explanation = (
+            "What stays of a text that is too long: head, its beginning; tail, its end; head_tail, "
+            "a quarter of --sequence_length of the beginning, and the end. Default: head."
+        )
+        flags.choice("truncation", None, ("head", "tail", "head_tail"), explanation)
         explanation = "Maximum number of windows of a text, with --window_pooling."
         flags.integer("max_windows", 32, explanation)
         explanation = (
@@ -81,6 +91,8 @@ class ClassifyKind(Kind):
         values = self.values
         # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
         arguments = {"label_names": train.label_names, "problem_type": self.problem_type}
+        if values.window_pooling and values.truncation:
+            raise UsageError("--window_pooling reads whole texts. Leave out --truncation")
         if values.window_pooling:
             return {
                 **arguments,

@@ -30,6 +30,8 @@ class Kind(ABC):
     rows = "texts"
     #: The most tokens of a row, unless --sequence_length says otherwise.
     sequence_length = 128
+    #: Whether only a part is read of a text that is longer.
+    cuts_texts = False
     #: The flags that go with this kind, and not with all others.
     own_flags: tuple = ()
     #: Flags of tables that do not go with the labelled files of this kind.

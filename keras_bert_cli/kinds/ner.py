@@ -6,6 +6,7 @@ from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_
 from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.data.readers import read_conll
 
+from .. import head_layers
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import TABLE_FLAGS
@@ -22,7 +23,15 @@ class EntityKind(Kind):
     about = "a tag for each word"
     rows = "sentences"
     input_names = ("text",)
-    own_flags = ("word_column", "tag_column", "tag_scheme", "max_tags", "head", "png")
+    own_flags = (
+        "word_column",
+        "tag_column",
+        "tag_scheme",
+        "max_tags",
+        "head",
+        "head_layers",
+        "png",
+    )
     idle_table_flags = TABLE_FLAGS
 
     @property
@@ -60,6 +69,7 @@ class EntityKind(Kind):
             "sentence; global_pointer, spans of words, which may lie within each other."
         )
         flags.choice("head", "softmax", list(HEADS), explanation)
+        flags.list("head_layers", None, head_layers.EXPLANATION)
 
     @classmethod
     def serves(cls, output_names):
@@ -82,7 +92,8 @@ class EntityKind(Kind):
                 f"The tags of {train.path} are IOB1, in which an entity begins with I. "
                 "With --head crf pass --tag_scheme BIO"
             )
-        return {"label_names": train.label_names}
+        layers = head_layers.read_head_layers(self.values.head_layers)
+        return {"label_names": train.label_names, "head_layers": layers}
 
     def optimizer_arguments(self):
         # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.

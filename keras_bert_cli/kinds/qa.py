@@ -9,6 +9,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
+from ..head_layers import read_head_layers
 from ..table_flags import TABLE_FLAGS, is_table
 from .kind import Kind, format_json
 
@@ -21,7 +22,7 @@ class QuestionKind(Kind):
     rows = "questions"
     input_names = ("question", "context")
     sequence_length = 384
-    own_flags = ("question", "answer_errors", "characters")
+    own_flags = ("question", "answer_errors", "characters", "head_layers")
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
 
     @staticmethod
@@ -52,7 +53,10 @@ class QuestionKind(Kind):
         return self.values.batch_size, self.values.characters or False
 
     def find_arguments(self, train):
-        return {"no_answer_threshold": 0.0 if has_unanswerable(train) else None}
+        return {
+            "no_answer_threshold": 0.0 if has_unanswerable(train) else None,
+            "head_layers": read_head_layers(self.values.head_layers),
+        }
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs

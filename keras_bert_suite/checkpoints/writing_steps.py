@@ -127,6 +127,13 @@ def collect_weights(model, table, owner):
                 f"{type(model).__name__} with {name}={type(pooling).__name__}. Save its `backbone` "
                 "alone, or use `model.save`."
             )
+    if getattr(model, "head_layers", None):
+        names = list_names(layer.name for layer in model.head_layers)
+        raise ValueError(
+            f"{owner} has no layers between the encoder and the head, got a "
+            f"{type(model).__name__} with head_layers: {names}. Save its `backbone` alone, or use "
+            "`model.save`."
+        )
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(

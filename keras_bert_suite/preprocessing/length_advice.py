@@ -1,5 +1,6 @@
 """Advises a sequence length for texts."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,24 +15,25 @@ class LengthAdvice(NamedTuple):
 
     Attributes:
         sequence_length: int, a multiple of 8. A model may have fewer positions.
-        cut_rows: dict of sequence length -> the share of rows that it cuts, for the advice and for
-            64, 128, 256 and 512, ascending.
+        cut_rows: dict of sequence length -> the share of rows that it cuts, for the advice, for the
+            length of the packer, and for 64, 128, 256 and 512, ascending.
     """
 
     sequence_length: int
     cut_rows: dict[int, float]
 
 
-def advise_length(lengths: np.ndarray, coverage: float) -> LengthAdvice:
+def advise_length(lengths: np.ndarray, coverage: float, own: Sequence[int] = ()) -> LengthAdvice:
     """Makes the `LengthAdvice` for rows of some lengths.
 
     Args:
         lengths: int (B,), the tokens of each row, special ones included.
         coverage: float in (0, 1], the share of rows that must stay whole.
+        own: further lengths for `cut_rows`.
     """
     # This compares shares, because rounding may lift coverage * B above a whole number.
     shares = np.arange(1, len(lengths) + 1) / len(lengths)
     longest = int(np.sort(lengths)[np.searchsorted(shares, coverage)])
     advised = -(-longest // MULTIPLE) * MULTIPLE
-    checked = sorted({advised, *COMMON_LENGTHS})
+    checked = sorted({advised, *own, *COMMON_LENGTHS})
     return LengthAdvice(advised, {n: float(np.mean(lengths > n)) for n in checked})

@@ -249,7 +249,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
 
-        The packer's own `sequence_length` is not used. A sample of some thousand rows is enough for
+        A sample of some thousand rows is enough for
         a large corpus.
 
         ```python
@@ -267,7 +267,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
         lengths = [np.asarray(lengths, "int64") for _, _, lengths in ragged]
-        return advise_length(self.tokenizer.row_template.count_tokens(lengths), coverage)
+        lengths = self.tokenizer.row_template.count_tokens(lengths)
+        return advise_length(lengths, coverage, [self.sequence_length])
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""

@@ -57,7 +57,7 @@ class CrfTokenClassifier(TokenClassifier):
     count only at the ends of the row.
 
     Args:
-        backbone, num_classes, label_names, preprocessor, dropout, input_names: as for
+        backbone, num_classes, label_names, preprocessor, head_layers, dropout, input_names: as for
             `TokenClassifier`.
         scheme: "BIO", "BIOES" or "BMES"; "auto", which finds the scheme by the prefixes of
             `label_names`; or None, which forbids nothing. Labels without prefixes, such as parts
@@ -77,7 +77,7 @@ class CrfTokenClassifier(TokenClassifier):
     """
 
     # The new labels of a new head may be of another scheme.
-    head_defaults = {"input_names": None, "scheme": "auto"}
+    head_defaults = {**TokenClassifier.head_defaults, "scheme": "auto"}
 
     def __init__(
         self,

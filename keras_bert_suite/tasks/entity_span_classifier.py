@@ -8,13 +8,11 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
+from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
-from keras_bert_suite.tasks.base.token_states import (
-    encode_tokens,
-    find_unused,
-    list_missing_poolers,
-)
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
+from keras_bert_suite.tasks.base.token_task import TokenTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import EntitySpans
 from keras_bert_suite.tasks.data.words import EntitySpanData
@@ -22,7 +20,7 @@ from keras_bert_suite.training import SpanLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
+class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     """A text encoder with a layer that scores every span of tokens for every type of entity.
 
     Entities may lie within each other, and a span may have several types.
@@ -53,7 +51,8 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         preprocessor: `SegmentPacker`, or None for packed arrays only.
         head: layer from (B, L, H) and a padding mask (B, L) to float32 (B, C, L, L), such as
             `GlobalPointer(num_classes)`. None is `EfficientGlobalPointer(num_classes)`.
-        dropout: float, dropout rate of the sequence output.
+        head_layers: as for `TokenClassifier`.
+        dropout: float, dropout rate of the head's input.
         input_names: the name of the texts in an export, ("text",) by default.
 
     Outputs of the model: float32 (B, C, L, L), by the first and the last token of a span.
@@ -69,6 +68,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
     """
 
     head_name = "entity_spans"
+    head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
 
     def __init__(
@@ -79,6 +79,7 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
         label_names: Sequence[str] | None = None,
         preprocessor: keras.layers.Layer | None = None,
         head: keras.layers.Layer | None = None,
+        head_layers: HeadLayers = None,
         dropout: float = 0.1,
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
@@ -99,13 +100,13 @@ class EntitySpanClassifier(LabelledTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        outputs = head(self.head_dropout(encode_tokens(backbone)), inputs["padding_mask"])
+        encoded = self.encode_for_head(head_layers, transformed=False)
+        outputs = head(self.head_dropout(encoded), inputs["padding_mask"])
         if outputs.shape[1] != len(label_names):
             raise ValueError(
                 f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
                 f"{len(label_names)} label_names. Make both the same."
             )
-        self.unused_paths = find_unused(backbone)
 
         # === Data and Answers ===
         labels = EntitySpans(label_names)

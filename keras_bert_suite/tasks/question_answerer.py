@@ -11,14 +11,10 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.squad_scores import score_answers
+from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
 from keras_bert_suite.tasks.base.parts import part_attribute
-from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.base.token_states import (
-    encode_tokens,
-    find_unused,
-    transform_tokens,
-)
+from keras_bert_suite.tasks.base.token_task import TokenTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.questions import QuestionData
 
@@ -28,7 +24,7 @@ _PADDING_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class QuestionAnswerer(Task, keras_hub.models.Task):
+class QuestionAnswerer(TokenTask, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
     A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
@@ -60,6 +56,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         no_answer_threshold: float. A question has no answer if the `null_odds` of its `Answer` are
             above this threshold. Data in which some questions have no answer need it: pass 0.0, or
             let `tune_threshold` find a value. None if every question has an answer.
+        head_layers: as for `TokenClassifier`. With `from_preset` the head is then new.
         input_names: names of the columns, and of the inputs of an export.
 
     Outputs of the model: float32 (B, 2, L), for each token the logit of being the first token of
@@ -80,6 +77,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
 
     global_tokens = "first_text"  # The question.
     default_rate = 3e-5
+    head_defaults: dict[str, Any] = {}
 
     stride = part_attribute("data", "stride")
     query_length = part_attribute("data", "query_length")
@@ -95,6 +93,7 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         query_length: int | None = None,
         max_answer_length: int = 30,
         no_answer_threshold: float | None = None,
+        head_layers: HeadLayers = None,
         input_names: Sequence[str] = ("question", "context"),
         **kwargs: Any,
     ) -> None:
@@ -114,11 +113,10 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        encoded = transform_tokens(backbone, encode_tokens(backbone))
+        encoded = self.encode_for_head(head_layers, transformed=True)
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
         self.data = QuestionData(
@@ -132,6 +130,16 @@ class QuestionAnswerer(Task, keras_hub.models.Task):
         self.answers = QuestionAnswers(self.data, max_answer_length)
         self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+    @classmethod
+    def has_new_head(cls, arguments: Config) -> bool:
+        return arguments.get("head_layers") is not None
+
+    @classmethod
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
+        is_new = cls.has_new_head(arguments)
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        return arguments, [*new_parts, *(["span_labeler/.*"] if is_new else [])]
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy over the tokens of a row, the mean for the first and the last token."""

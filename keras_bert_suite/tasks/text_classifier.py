@@ -8,7 +8,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.poolings.pooling import get_pooling
-from keras_bert_suite.tasks.base.feature_training import fit_on_features
+from keras_bert_suite.tasks.base.feature_training import find_pooled_features, fit_on_features
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
@@ -172,6 +172,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
         """The layers between the outputs of the backbone and the vectors that are classified."""
         return () if self.pooling is None else (self.pooling,)
+
+    @property
+    def features(self) -> Any:
+        """What `fit_on_features` computes once, symbolic; see `find_pooled_features`."""
+        return find_pooled_features(self.pooling_layers, self.classifier_dropout)
 
     @property
     def thresholds(self) -> list[float] | None:

@@ -8,18 +8,15 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.words import WordAnswers
 from keras_bert_suite.tasks.base.labelled_task import (
     LabelledTask,
     make_head,
     resolve_label_names,
 )
-from keras_bert_suite.tasks.base.token_states import (
-    encode_tokens,
-    find_unused,
-    list_missing_poolers,
-    transform_tokens,
-)
+from keras_bert_suite.tasks.base.token_states import list_missing_poolers
+from keras_bert_suite.tasks.base.token_task import TokenTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import Tags
 from keras_bert_suite.tasks.data.words import WordData
@@ -27,7 +24,7 @@ from keras_bert_suite.training import TokenAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenClassifier(LabelledTask, keras_hub.models.Task):
+class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
@@ -51,7 +48,14 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         label_names: list of C strings, such as ["O", "B-PER", "I-PER"]. Defaults to the label ids
             as strings.
         preprocessor: `SegmentPacker`, or None for packed arrays only.
-        dropout: float, dropout rate of the sequence output.
+        head_layers: a Keras layer between the encoder and the head, or a list of layers. Each
+            makes states (B, L, P') of states (B, L, P), such as
+            `keras.layers.Bidirectional(keras.layers.LSTM(128, return_sequences=True))`. The layer
+            gets the padding mask, bool (B, L), if its `call` has an argument `mask`,
+            `padding_mask` or `attention_mask`. Otherwise it sees 0 on padding. The first layer may
+            take the hidden states of all layers, as `ScalarMix(pooling=None)` does. With
+            `from_preset` they need a new head.
+        dropout: float, dropout rate of the head's input.
         input_names: the name of the texts in an export, ("text",) by default.
 
     Outputs of the model: float32 (B, L, C), logits.
@@ -67,6 +71,7 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
     """
 
     head_name = "token_classifier"
+    head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
 
     def __init__(
@@ -76,6 +81,7 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         *,
         label_names: Sequence[str] | None = None,
         preprocessor: keras.layers.Layer | None = None,
+        head_layers: HeadLayers = None,
         dropout: float = 0.1,
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
@@ -90,10 +96,9 @@ class TokenClassifier(LabelledTask, keras_hub.models.Task):
         )
         # === Functional Model ===
         inputs = backbone.input
-        encoded = transform_tokens(backbone, encode_tokens(backbone))
+        encoded = self.encode_for_head(head_layers, transformed=True)
         logits = self.token_classifier(self.classifier_dropout(encoded))
         outputs = self.make_outputs(logits, label_names)
-        self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
         labels = self.make_labels(label_names)

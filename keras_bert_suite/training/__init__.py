@@ -10,6 +10,7 @@ from keras_bert_suite.training.embedding_losses import (
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
+from keras_bert_suite.training.head_rate import set_head_rate
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
@@ -63,6 +64,7 @@ __all__ = [
     "encode_in_parts",
     "forget_metrics",
     "is_loss_of_keras",
+    "set_head_rate",
     "set_schedule_length",
     "open_schedule_end",
     "read_loss",

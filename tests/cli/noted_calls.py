@@ -124,7 +124,7 @@ class Task:
     def __init__(self, cls, calls, **attributes):
         tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
         self.cls, self.calls, self.name = cls, calls, "task"
-        self.preprocessor = SimpleNamespace(tokenizer=tokenizer, sequence_length=16)
+        self.preprocessor = kbs.SegmentPacker(tokenizer, 16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names = LABEL_NAMES, ("text",)
         self.data = SimpleNamespace(read=lambda *args, **kwargs: None)

@@ -21,7 +21,7 @@ def test_literally(packer):
     # Lengths of 2, 10, 100 and 300 tokens.
     advice = packer.suggest_sequence_length(make_texts(8, 0, 98, 298), coverage=0.75)
     assert advice.sequence_length == 104
-    assert advice.cut_rows == {64: 0.5, 104: 0.25, 128: 0.25, 256: 0.25, 512: 0.0}
+    assert advice.cut_rows == {16: 0.5, 64: 0.5, 104: 0.25, 128: 0.25, 256: 0.25, 512: 0.0}
 
 
 @pytest.mark.parametrize("coverage", [0.01, 0.07, 0.5, 0.9, 0.99, 1.0])

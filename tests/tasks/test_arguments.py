@@ -22,6 +22,7 @@ from keras_bert_suite import (
     ElectraPretrainer,
     EntitySpanClassifier,
     GlobalPointer,
+    LastLayers,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
@@ -55,6 +56,10 @@ LABEL_SETS = {
 }
 #: They are saved in files of their own, or in another argument.
 ELSEWHERE = {"self", "backbone", "preprocessor", "num_classes", "kwargs"}
+
+
+def make_convolution():
+    return keras.layers.Conv1D(SIZES["hidden_dim"], 3, padding="same")
 
 
 def make_packer():
@@ -191,7 +196,12 @@ CASES = {
     ),
     "words": Case(
         TokenClassifier,
-        {"label_names": TAGS, "dropout": 0.0, "input_names": ("sentence",)},
+        {
+            "label_names": TAGS,
+            "head_layers": [make_convolution()],
+            "dropout": 0.0,
+            "input_names": ("sentence",),
+        },
         observe_outputs,
     ),
     "chains": Case(
@@ -201,7 +211,12 @@ CASES = {
     ),
     "constrained chains": Case(
         CrfTokenClassifier,
-        {"label_names": TAGS, "dropout": 0.0, "constrained_training": True},
+        {
+            "label_names": TAGS,
+            "head_layers": make_convolution(),
+            "dropout": 0.0,
+            "constrained_training": True,
+        },
         observe_chain_loss,
     ),
     "spans": Case(
@@ -209,6 +224,7 @@ CASES = {
         {
             "label_names": ["X"],
             "head": GlobalPointer(1, head_dim=4, rotary=False),
+            "head_layers": [LastLayers(1, pooling=None), make_convolution()],
             "dropout": 0.0,
             "input_names": ("sentence",),
         },
@@ -221,6 +237,7 @@ CASES = {
             "query_length": 2,
             "max_answer_length": 1,
             "no_answer_threshold": -100.0,
+            "head_layers": make_convolution(),
             "input_names": ("query", "passage"),
         },
         observe_answers,

@@ -153,15 +153,17 @@ class BiLSTMPooling(ConfiguredLayer):
 
 
 class _PooledLayers(ConfiguredLayer):
-    """Makes one sequence (B, L, P) of all hidden states, and pools it by a layer of its own."""
+    """Makes one sequence (B, L, P) of all hidden states, and may pool it by a layer of its own."""
 
     takes_hidden_states = True
 
     def __init__(
-        self, pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean", **kwargs: Any
+        self, pooling: str | Mapping[str, Any] | keras.layers.Layer | None = "mean", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.pooling = get_pooling(pooling, dtype=self.dtype_policy.name, name="pooling")
+        if pooling is not None:
+            pooling = get_pooling(pooling, dtype=self.dtype_policy.name, name="pooling")
+        self.pooling = pooling
         if getattr(self.pooling, "takes_hidden_states", False):
             raise ValueError(
                 f"The pooling of a {type(self).__name__} is called with one sequence, and a "
@@ -178,9 +180,12 @@ class _PooledLayers(ConfiguredLayer):
             padding_mask: int or bool (B, L), 0 on padding.
 
         Returns:
-            float (B, P), from `pooling`.
+            float (B, P), from `pooling`; without a pooling float (B, L, P), the sequence.
         """
-        return call_pooling(self.pooling, self.combine(hidden_states), padding_mask)
+        combined = self.combine(hidden_states)
+        if self.pooling is None:
+            return combined
+        return call_pooling(self.pooling, combined, padding_mask)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -189,7 +194,8 @@ class ScalarMix(_PooledLayers):
 
     Args:
         pooling: as for `get_pooling`: a name, or a layer that is called with the mean (B, L, H)
-            and the padding mask (B, L).
+            and the padding mask (B, L). None returns the mean itself, for the `head_layers` of a
+            task on tokens.
 
     Source: Peters et al., 2018, ELMo (https://arxiv.org/abs/1802.05365), equation 1.
     """
@@ -216,7 +222,8 @@ class LastLayers(_PooledLayers):
     Args:
         num_layers: int n, how many layers.
         pooling: as for `get_pooling`: a name, or a layer that is called with the outputs
-            (B, L, n H) and the padding mask (B, L).
+            (B, L, n H) and the padding mask (B, L). None returns the outputs themselves, for the
+            `head_layers` of a task on tokens.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 5.3, "Concat Last Four
     Hidden".
@@ -226,7 +233,7 @@ class LastLayers(_PooledLayers):
         self,
         num_layers: int = 4,
         *,
-        pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
+        pooling: str | Mapping[str, Any] | keras.layers.Layer | None = "mean",
         **kwargs: Any,
     ) -> None:
         super().__init__(pooling, **kwargs)

@@ -1,8 +1,7 @@
-"""Trains the layers after the encoder of a classifier, on encoder outputs computed once."""
+"""Trains the layers after the encoder of a task, on encoder outputs computed once."""
 
-import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -11,7 +10,6 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.poolings.pooling import call_pooling
 from keras_bert_suite.replicas import whole_batches
 from keras_bert_suite.runs.batches import (
     Batches,
@@ -40,17 +38,21 @@ def fit_on_features(
     optimizer: str | keras.optimizers.Optimizer = "auto",
     **kwargs: Any,
 ) -> keras.callbacks.History:
-    """Trains the classification layer, and a pooling with weights, on features computed once.
+    """Trains the layers after the encoder on features computed once.
+
+    They are the classification layer and a pooling with weights; in a task on tokens the head and
+    its `head_layers`.
 
     The encoder is not trained. Its outputs are computed once, without dropout, and kept in
     memory. So the results differ from a `fit` with a frozen encoder, whose dropout gives a text
     another vector in each epoch. The dropout before the classification layer is active.
     `compile` sets the loss and the metrics.
 
-    Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
-    they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows
-    of similar length. These rows stay together in all epochs. 10,000 rows of 64 tokens with
-    H = 768 take 2 GB; `ScalarMix` and `LastLayers` on twelve layers take 13 times as much.
+    For a classifier without a pooling that has weights, the features are vectors, float32 (N, P).
+    Otherwise they are the hidden states that the pooling or the head takes, float32 (B, L, H) for
+    each batch of rows, or windows, of similar length. These stay together in all epochs. 10,000
+    rows of 64 tokens with H = 768 take 2 GB; `ScalarMix` and `LastLayers` on twelve layers take 13
+    times as much.
     A `DocumentClassifier` with a learned `window_pooling` keeps the vectors of its windows.
 
     Args:
@@ -75,30 +77,32 @@ def fit_on_features(
             f"fit_on_features takes no technique, got {type(task.technique).__name__}. Call `fit`, "
             "or compile without `technique`."
         )
-    pooling = _find_learned_pooling(task)
+    features = task.features
+    are_vectors = not isinstance(features, (list, tuple))
     batch_size = choose_size(batch_size)
     rows = read(task, x, y, sample_weight, labelled=True)
     _check_rows(rows)
     rows, held_out = hold_out(task, rows, validation_data, validation_split)
-    if class_weight is not None:
+    weigh = task._weigh_classes(class_weight)
+    if weigh is not None:
         check_one_weight(rows.weights)
-        weigh = task.data.labels.class_weighting(class_weight, task.loss)
-        rows = dataclasses.replace(rows, weights=weigh(rows.labels))
-    features = task.classifier_dropout.input if pooling is None else pooling.input
+    features = features if are_vectors else [*features]
     encoder = keras.Model(task.input, features, name="encoder_of_features")
-    encode = _encode_rows if pooling is None else EncodedBatches
+    # It shares the weights of the layers between the features and the outputs.
+    head = keras.Model(features, task.output, name="head")
+    _compile_head(head, task, optimizer)
+    encode = _encode_rows if are_vectors else EncodedBatches
     verbose = kwargs.get("verbose", "auto")
-    data = encode(task, encoder, rows, batch_size, verbose)
+    rows = task.data.window(rows)
+    data = encode(task, encoder, rows, batch_size, verbose, weigh)
     if held_out is not None:
         _check_rows(held_out)
-        held_out = encode(task, encoder, held_out, batch_size, verbose)
-    head = _make_head(task, pooling)
-    _compile_head(head, task, optimizer)
+        held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
     set_schedule_length(head, first_step, total)
-    if pooling is not None:
+    if not are_vectors:
         return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
     features, labels, weights = data
     return head.fit(
@@ -112,34 +116,28 @@ def fit_on_features(
     )
 
 
-def _find_learned_pooling(task):
-    """The pooling that is trained with the classification layer, or None."""
-    learned = [layer for layer in task.pooling_layers if layer.trainable_weights]
+def find_pooled_features(
+    poolings: Sequence[keras.layers.Layer], dropout: keras.layers.Layer
+) -> Any:
+    """The features of a classifier, symbolic: (B, P); or, if a pooling is trained, its inputs.
+
+    Args:
+        poolings: the layers between the outputs of the backbone and the vectors.
+        dropout: the layer behind them.
+
+    Raises:
+        ValueError: if a pooling before the last has weights to train.
+    """
+    learned = [layer for layer in poolings if layer.trainable_weights]
     if not learned:
-        return None
-    if learned[0] is not task.pooling_layers[-1]:
+        return dropout.input
+    if learned[0] is not poolings[-1]:
         raise ValueError(
             f"fit_on_features trains the last pooling, and the {learned[0].name} before it has "
             "weights to train. Set `classifier.backbone.trainable = False` and call `fit`, or "
             "choose a pooling without weights."
         )
-    return learned[0]
-
-
-def _make_head(task, pooling):
-    """A model of the layers after the encoder of a task. It shares their weights."""
-    if pooling is None:
-        features = pooled = keras.Input(task.classifier_dropout.input.shape[1:], name="features")
-    else:
-        *states, mask = pooling.input
-        # Layers cast their inputs to their own dtype.
-        states = [keras.Input(tensor.shape[1:]) for tensor in states]
-        mask = keras.Input(mask.shape[1:], dtype=mask.dtype)
-        features = [*states, mask]
-        takes_all = getattr(pooling, "takes_hidden_states", False)
-        pooled = call_pooling(pooling, states if takes_all else states[0], mask)
-    outputs = task.output_activation(task.classifier(task.classifier_dropout(pooled)))
-    return keras.Model(features, outputs, name="head")
+    return learned[0].input
 
 
 def _compile_head(head, task, optimizer):
@@ -152,7 +150,7 @@ def _compile_head(head, task, optimizer):
             "weighted_metrics": metrics and metrics._user_weighted_metrics,
         }
     else:
-        loss, arguments = task.make_loss(), task.make_metrics()
+        loss, arguments = task.read_loss(task.make_loss()), task.make_metrics()
     head.compile(
         optimizer=keras.optimizers.Adam(1e-3) if is_auto(optimizer) else optimizer,
         loss=loss,
@@ -160,12 +158,13 @@ def _compile_head(head, task, optimizer):
     )
 
 
-def _encode_rows(task, encoder, rows, batch_size, verbose):
+def _encode_rows(task, encoder, rows, batch_size, verbose, weigh=None):
     """(float32 (N, P), labels, weights or None) of `Rows`, for the `fit` of Keras."""
     batches, visited = _batch_rows(task, rows, batch_size)
     source = Batches(batches, pack_rows(task.data))
     features = encoder.predict(source.packed(), steps=source.num_batches, verbose=verbose)
-    return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, rows.weights
+    weights = rows.weights if weigh is None else weigh(rows.labels)
+    return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, weights
 
 
 class EncodedBatches(keras.utils.PyDataset):
@@ -174,13 +173,14 @@ class EncodedBatches(keras.utils.PyDataset):
     The rows of a batch have similar lengths. Keras shuffles the batches in each epoch.
     """
 
-    def __init__(self, task, encoder, rows, batch_size, verbose):
+    def __init__(self, task, encoder, rows, batch_size, verbose, weigh=None):
         super().__init__()
         batches, _ = _batch_rows(task, rows, batch_size)
+        pack = pack_rows(task.data, labelled=True, weigh=weigh)
         self._batches = []
         progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
         for i in range(len(batches)):
-            packed, *targets = pack_rows(task.data)(batches[i])
+            packed, *targets = pack(batches[i])
             *states, mask = encoder.predict_on_batch(packed)
             states = tuple(np.asarray(array, "float32") for array in states)
             self._batches.append(((*states, np.asarray(mask)), *targets))
@@ -197,7 +197,7 @@ def _check_rows(rows):
     if not isinstance(rows, Rows):
         raise ValueError(
             f"fit_on_features wants rows in memory, got a {type(rows).__name__}. For a dataset, "
-            "set `classifier.backbone.trainable = False` and call `fit`."
+            "set `backbone.trainable = False` of the task and call `fit`."
         )
 
 

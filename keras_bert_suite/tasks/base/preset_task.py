@@ -247,9 +247,10 @@ def _replace_head(cls, preset, checkpoint, arguments):
         return arguments
     arguments = cls.replace_head(old_head, arguments)
     kind = arguments.get("problem_type")
+    asked = "head_layers" if cls.head_name is None else "num_classes or label_names"
     warnings.warn(
-        f"{preset} holds a classification layer. It is left out, because num_classes or "
-        "label_names ask for a new layer. Drop both arguments to keep it."
+        f"{preset} holds a classification layer. It is left out, because {asked} ask for a new "
+        "layer. Drop these arguments to keep it."
         + (f" The new layer has problem_type={kind!r}." if kind else ""),
         stacklevel=3,
     )

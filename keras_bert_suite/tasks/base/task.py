@@ -38,6 +38,7 @@ from keras_bert_suite.training import (
     Technique,
     forget_metrics,
     read_loss,
+    set_head_rate,
     sum_before_clipping,
     take_class_ids,
     track_finite_losses,
@@ -66,6 +67,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     #: The peak of the learning rate.
     default_rate = 5e-5
+
+    #: The peak for the weights outside of the backbone; None for `default_rate`.
+    default_head_rate: float | None = None
 
     #: The share of the steps in which the learning rate rises.
     warmup_ratio = 0.1
@@ -120,6 +124,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         optimizer: str | keras.optimizers.Optimizer = "auto",
         loss: Any = "auto",
         *,
+        head_learning_rate: float | None = None,
         technique: Technique | None = None,
         **kwargs: Any,
     ) -> None:
@@ -132,6 +137,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
                 `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is `make_loss()`.
+            head_learning_rate: float, the peak for the weights outside of the backbone, which are
+                new. None is `default_head_rate` for an optimizer "auto", and the rate of the
+                optimizer for another. The transitions of a CRF keep their own factor.
             technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
                 forward and one backward pass.
             **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
@@ -139,12 +147,19 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
         Raises:
             ValueError: if the loss takes logits and the outputs are probabilities, or the reverse;
-                or if the task cannot be trained by `technique`.
+                if the task cannot be trained by `technique`; or if `optimizer` has no rate for a
+                head, see `set_head_rate`.
         """
         if technique is not None:
             check_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
+            if head_learning_rate is None:
+                head_learning_rate = self.default_head_rate
+        if head_learning_rate is not None:
+            encoder = {id(variable) for variable in self.backbone.variables}
+            new = [v for v in self.trainable_variables if id(v) not in encoder]
+            set_head_rate(optimizer, new, head_learning_rate)
         if is_auto(loss):
             loss = self.make_loss()
         for name, value in self.make_metrics().items():

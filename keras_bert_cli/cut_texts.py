@@ -1,0 +1,25 @@
+"""How many of the training texts a maximum length cuts, and which length cuts few."""
+
+#: More texts would not change the advice.
+SAMPLE = 10_000
+
+
+def report_cut_texts(task, train):
+    """Prints how many texts are cut, if there are any.
+
+    Args:
+        task: a task that reads the beginning, or another part, of each text or pair of texts.
+        train: `Examples`.
+    """
+    packer = task.preprocessor
+    columns = train.x if isinstance(train.x, tuple) else (train.x,)
+    advice = packer.suggest_sequence_length(*(column[:SAMPLE] for column in columns))
+    length, most = packer.sequence_length, getattr(task.backbone, "max_sequence_length", None)
+    if not advice.cut_rows[length]:
+        return
+    advised = min(advice.sequence_length, most or advice.sequence_length)
+    better = f"--sequence_length {advised} cuts fewer, " if advised > length else ""
+    print(
+        f"{advice.cut_rows[length]:.1%} of the training texts have more than {length} tokens and "
+        f"are cut: {better}--truncation head_tail keeps both ends, --window_pooling reads all"
+    )

@@ -1,0 +1,46 @@
+"""A learning rate of their own for the weights of a head."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
+from keras_bert_suite.training.schedules import LinearWarmupDecay
+
+
+def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: float) -> None:
+    """Gives variables another peak of the learning rate, by a row of `rate_multipliers`.
+
+    The row comes after those that the optimizer has, and the first row that finds a variable
+    counts. So the transitions of a CRF keep a rate that they have.
+
+    Args:
+        optimizer: `AdamW` or `Lamb`, not built, whose rate is a number or a `LinearWarmupDecay`.
+        variables: list of `keras.Variable`.
+        rate: float, the peak.
+
+    Raises:
+        ValueError: if the optimizer is another one, or was built, or if its peak is not known.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if not isinstance(optimizer, BertOptimizer) or optimizer.built:
+        raise ValueError(
+            f"head_learning_rate={rate} needs a new AdamW or Lamb of this package, got "
+            f"{'a trained ' * getattr(optimizer, 'built', False)}{type(optimizer).__name__}. Leave "
+            "out `optimizer`, or pass a new AdamW(...)."
+        )
+    schedule = optimizer._learning_rate
+    peak = getattr(schedule, "peak_learning_rate", None)
+    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        peak = float(keras.ops.convert_to_numpy(schedule))
+    if not peak:
+        raise ValueError(
+            f"head_learning_rate={rate} is a peak beside that of the encoder, and a "
+            f"{type(schedule).__name__} does not name its peak, or it is 0. Use a "
+            f"{LinearWarmupDecay.__name__} or a number, or pass rate_multipliers to the optimizer."
+        )
+    pattern = "|".join(f"^{re.escape(variable.path)}$" for variable in variables)
+    kept = [row for row in optimizer.rate_multipliers if row[0] != pattern]
+    optimizer.rate_multipliers = (*kept, *([(pattern, rate / peak)] if pattern else []))
