@@ -42,7 +42,7 @@ class SavedTask(SealedPreset):
         Add what a reader should know: `task.card["data"] = "reviews of 2026"`. A `fit` drops the
         scores "dev" and "test", which belong to the weights before.
         """
-        return self.__dict__.setdefault("_card", {})  # Keras would wrap a dict that is assigned.
+        return self.__dict__.setdefault("card_facts", {})  # Keras would wrap a dict that is assigned.
 
     def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a preset, with a model card; see `save_to_preset` in KerasHub."""
