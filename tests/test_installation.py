@@ -21,6 +21,10 @@ def plain_name(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def read_project():
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
 def read_requirements(name):
     lines = (REPOSITORY / "constraints" / name).read_text(encoding="utf-8").splitlines()
     return [Requirement(line) for line in lines if line and line[0] not in "#-"]
@@ -43,13 +47,24 @@ def find_needed(requirements, extras, found):
 
 
 def test_the_list_without_tensorflow_is_whole():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = read_project()
     found = set()
     find_needed(map(Requirement, project["dependencies"]), (), found)
     listed = read_requirements("without_tensorflow.txt")
     assert {plain_name(r.name) for r in listed if is_needed(r, ())} == {key[0] for key in found}
     pinned = {plain_name(requirement.name) for requirement in read_requirements("test.txt")}
     assert not {name for name, *_ in found} - pinned, "give them a version in constraints/test.txt"
+
+
+def test_the_badges_are_true():
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    badges = dict(re.findall(r"shields\.io/badge/(\w+)-(.*)-\w+\)", readme.replace(") !", ")\n!")))
+    project = read_project()
+    classified = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert badges["python"].split("_%7C_") == classified
+    (keras,) = (r for r in map(Requirement, project["dependencies"]) if r.name == "keras")
+    assert f"{badges['keras']}.1" in keras.specifier and f"{badges['keras']}.99" in keras.specifier
+    assert badges["licence"].replace("--", "-") == project["license"]
 
 
 def try_wheel(*arguments):
