@@ -22,10 +22,12 @@ FIND = "from importlib.util import find_spec; raise SystemExit(find_spec('tensor
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--without", metavar="BACKEND", choices=("jax", "torch"))
-    parser.add_argument("--constraint", help="file of versions; the newest versions by default")
+    parser.add_argument(
+        "--constraint", type=pathlib.Path, help="file of versions; the newest versions by default"
+    )
     parser.add_argument("--dist", default="dist", type=pathlib.Path)
     options = parser.parse_args()
-    chosen = ["--constraint", options.constraint] if options.constraint else []
+    chosen = ["--constraint", options.constraint.resolve()] if options.constraint else []
     with tempfile.TemporaryDirectory() as folder:
         environment = Environment(pathlib.Path(folder))
         if options.without:
