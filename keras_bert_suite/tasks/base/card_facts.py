@@ -54,7 +54,7 @@ def describe_base(preset: str) -> dict[str, str]:
         return {"base": preset}
     licence = find_licence(preset)
     named = {"licence of the base": licence} if licence else {}
-    return {"base": Path(preset).name, **named}
+    return {"base": Path(preset).absolute().name, **named}
 
 
 def _list_labels(names):

@@ -92,6 +92,7 @@ def fit_on_features(
     if held_out is not None:
         _check_rows(held_out)
         held_out = encode(task, encoder, held_out, batch_size, verbose)
+    task.drop_scores()
     head = _make_head(task, pooling)
     _compile_head(head, task, optimizer)
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)

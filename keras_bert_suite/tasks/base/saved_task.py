@@ -38,11 +38,13 @@ class SavedTask(SealedPreset):
     def card(self) -> dict[str, Any]:
         """What the model card says that the model itself does not, by name: values of JSON.
 
-        `from_preset` sets "base" and "licence", and `keras-bert finetune` "data" and the scores.
-        Add what a reader should know: `task.card["data"] = "reviews of 2026"`. A `fit` drops the
-        scores "dev" and "test", which belong to the weights before.
+        `from_preset` sets "base" and "licence of the base", `keras-bert finetune` "data", "dev" and
+        "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`. A `fit`
+        drops "last epoch", "dev" and "test", which belong to the weights before.
         """
-        return self.__dict__.setdefault("card_facts", {})  # Keras would wrap a dict that is assigned.
+        return self.__dict__.setdefault(
+            "card_facts", {}
+        )  # Keras would wrap a dict that is assigned.
 
     def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a preset, with a model card; see `save_to_preset` in KerasHub."""
