@@ -7,6 +7,7 @@ import keras
 import keras_hub
 import numpy as np
 
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.model_card import find_licence, name_package
 
 #: More labels are counted, and not listed.
@@ -44,14 +45,14 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
     return card
 
 
-def describe_base(preset: str) -> dict[str, str]:
+def describe_base(preset: PathLike) -> dict[str, str]:
     """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
 
     Args:
-        preset: str, an address or a path. A card names the folder alone, not where it stands.
+        preset: an address or a path. A card names the folder alone, not where it stands.
     """
-    if "://" in preset:
-        return {"base": preset}
+    if "://" in str(preset):
+        return {"base": str(preset)}
     licence = find_licence(preset)
     named = {"licence of the base": licence} if licence else {}
     return {"base": Path(preset).absolute().name, **named}
