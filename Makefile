@@ -46,7 +46,7 @@ export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-long lint format clean install-demo install-test $(BACKENDS:%=test-%) \
+.PHONY: help demo test test-long test-wheel test-newest-keras lint format clean install-demo install-test $(BACKENDS:%=test-%) \
 	$(LONG_PARTS:%=test-long-%)
 
 help:
@@ -56,6 +56,8 @@ help:
 	@echo 'make test-jax  the tests on one backend (test-tensorflow, test-torch)'
 	@echo 'make test-long PART=serving'
 	@echo '               tests that `make test` leaves out for their time; parts: $(LONG_PARTS)'
+	@echo 'make test-wheel'
+	@echo '               build sdist and wheel into dist/, use the wheel in an empty environment'
 	@echo 'make lint      formatting, lint and types only'
 	@echo 'make format    rewrite the code in the project'\''s format'
 	@echo 'make clean     remove .venv, caches and build results'
@@ -90,6 +92,16 @@ test-long-backends: install-test
 # With a space instead of `=`, pytest reads `examples` as the folder that it shall look into.
 $(filter-out test-long-backends,$(LONG_PARTS:%=test-long-%)): test-long-%: install-test
 	$(call run_passes,$*,--long=$*,$(BACKENDS))
+
+# Without .venv and without the versions of constraints/: what a user gets today.
+test-wheel:
+	@$(PYTHON) scripts/try_wheel.py
+
+# In .venv, which `make clean` and an installation put right afterwards.
+test-newest-keras: install-test
+	@$(BIN)/python -m pip uninstall --quiet --yes keras keras-hub keras-nlp
+	@$(PIP) --no-deps --pre keras-nightly keras-hub-nightly keras-nlp-nightly
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(PYTEST) --quiet $(PYTEST_ARGS)
 
 $(BACKENDS:%=test-%): test-%: install-test
 	$(call run_passes,tests,,$*)

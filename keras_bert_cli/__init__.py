@@ -25,6 +25,7 @@ from . import (
     prepare,
     pretrain,
     search,
+    show,
     vocab,
 )
 from .backend import choose_backend, keep_freed_memory
@@ -44,6 +45,7 @@ COMMANDS = {
     "search": search,
     "export": export,
     "convert": convert,
+    "show": show,
 }
 
 

@@ -159,11 +159,14 @@ def run(values):
             data.check(task, examples)
         if not train_task(values, data, task, train, dev, state):
             return report_stop()
+        describe_data(values, task)
         # The devices share the batches of an evaluation too. Only the first process prints.
         if dev and data.complete(task, dev):
-            print(f"dev {format_scores(data.score(task, dev))}, with the best thresholds")
+            task.card["dev"] = format_scores(data.score(task, dev))
+            print(f"dev {task.card['dev']}, with the best thresholds")
         if test:
-            print(f"test {format_scores(data.score(task, test))}")
+            task.card["test"] = format_scores(data.score(task, test))
+            print(f"test {task.card['test']}")
         if not is_leader(values):
             return None
         save = task.save_to_preset if is_preset else task.save
@@ -266,6 +269,13 @@ def train_task(values, data, task, train, dev, state):
         verbose=1 if sys.stdout.isatty() else 2,
     )
     return state is None or not callbacks[-1].terminated
+
+
+def describe_data(values, task):
+    """Names the files in the model card of a task, with their checksums."""
+    files = [path for path in (values.train, values.dev, values.test) if path]
+    named = (f"{Path(path).name} (SHA-256 {find_digest(path)})" for path in files)
+    task.card["data"] = ", ".join(named)
 
 
 def set_sequence_length(task, length, default=128):

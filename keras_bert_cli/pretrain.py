@@ -164,6 +164,10 @@ def pretrain(values, objective, settings, output):
     if not is_leader(values):
         return None
     plot_pretraining(report.read_log(), output / "curves.png")
+    digests = zip(folders, settings["corpus (SHA-256)"], strict=True)
+    pretrainer.card["data"] = ", ".join(
+        f"{Path(folder).name} (SHA-256 of its manifest {digest})" for folder, (digest, _) in digests
+    )
     # The model of a shorter run is replaced.
     write_output(output / "model", pretrainer.save_to_preset, overwrite=True, folder=True)
     write_settings(output, {**settings, "finished": values.steps})

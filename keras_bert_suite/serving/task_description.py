@@ -1,12 +1,14 @@
 """Says beside an exported model which task it answers, so that a client need not be told."""
 
 import dataclasses
-import importlib.metadata
 import json
 import pathlib
 from typing import Any
 
 import keras_hub
+
+from keras_bert_suite.files.model_card import name_package, write_card
+from keras_bert_suite.tasks.base.card_facts import list_facts
 
 #: The file in each exported folder.
 DESCRIPTION_FILE = "task.json"
@@ -62,15 +64,8 @@ def _describe_parts(task):
     return described
 
 
-def name_package():
-    """The name of this package with its version, if it is installed and not a checkout alone."""
-    try:
-        return f"keras_bert_suite {importlib.metadata.version('keras-bert-suite')}"
-    except importlib.metadata.PackageNotFoundError:
-        return "keras_bert_suite"
-
-
 def write_description(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
-    """Writes `task.json`, in which all numbers are finite."""
+    """Writes `task.json`, in which all numbers are finite, and the model card."""
     text = json.dumps(describe_task(task), indent=2, ensure_ascii=False, allow_nan=False)
     (directory / DESCRIPTION_FILE).write_text(text + "\n", "utf-8")
+    write_card(directory, list_facts(task))

@@ -280,4 +280,5 @@ TABLES = [
     ("search", "--model=embed --corpus=texts.txt --queries=texts.txt", SEARCH),
     ("export", "--model=classify --output=saved/1", EXPORT),
     ("convert", "--input=classify --output=converted --to=preset", CONVERT),
+    ("show", "--model=classify", [("--model=regress", {"from_preset.preset": "regress"})]),
 ]

@@ -20,6 +20,7 @@ from keras_bert_suite.corpus import input_files, preparation
 from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.tasks.answers.questions import Answer
+from keras_bert_suite.tasks.base import card_facts
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
 ABSENT = "absent"
@@ -126,7 +127,7 @@ class Task:
         self.cls, self.calls, self.name = cls, calls, "task"
         self.preprocessor = kbs.SegmentPacker(tokenizer, 16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
-        self.label_names, self.input_names = LABEL_NAMES, ("text",)
+        self.label_names, self.input_names, self.card = LABEL_NAMES, ("text",), {}
         self.data = SimpleNamespace(read=lambda *args, **kwargs: None)
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
@@ -265,6 +266,7 @@ def replace_library(monkeypatch, calls):
     monkeypatch.setattr(plots, "plot_pretraining", lambda *args: None)
     replace(torch.distributed.run, "main", lambda arguments: None)
     replace(keras.callbacks, "TensorBoard", lambda *args: keras.callbacks.Callback())
+    replace(card_facts, "list_facts", lambda task: {"task": "TextClassifier"})
     replace(preparation, "prepare_corpus", lambda *args, **kwargs: MANIFEST)
     replace(serving, "export_saved_model", lambda task, path, *args: make_saved_model(path))
     for name in ("export_onnx", "export_openvino", "export_litert"):

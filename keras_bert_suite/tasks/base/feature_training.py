@@ -98,6 +98,7 @@ def fit_on_features(
     if held_out is not None:
         _check_rows(held_out)
         held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
+    task.drop_scores()
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))

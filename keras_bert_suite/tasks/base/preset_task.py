@@ -14,6 +14,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.text_encoder import RESIZED
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.base.card_facts import describe_base
 from keras_bert_suite.tasks.base.keras_presets import (
     choose_global_tokens,
     load_preprocessor,
@@ -151,6 +152,8 @@ class PresetTask(SavedTask):
         if sizes != (None, None, False):
             task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))
         task.preprocessor = preprocessor
+        if not task.card:
+            task.card.update(describe_base(preset))
         if not task.compiled and kwargs.get("compile", True):
             task.compile()
         return task

@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.checkpoints import SealedPreset
+from keras_bert_suite.files.model_card import write_card
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.resized_encoder import check_unconverted
@@ -16,15 +17,45 @@ from keras_bert_suite.models.trainability import (
     restore_around,
     restore_trainability,
 )
+from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 from keras_bert_suite.training import sum_before_clipping
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
+#: The names in `task.card` that belong to the weights, and not to where they come from.
+SCORES = ("last epoch", "dev", "test")
+
 
 class SavedTask(SealedPreset):
-    """A task whose files also say which layers are frozen. Keras and KerasHub do not save this."""
+    """A task whose files also say which layers are frozen, and what its model card says.
+
+    Keras and KerasHub do not save this.
+    """
 
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the model card says that the model itself does not, by name: values of JSON.
+
+        `from_preset` sets "base" and "licence of the base", `keras-bert finetune` "data", "dev" and
+        "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`. A `fit`
+        drops "last epoch", "dev" and "test", which belong to the weights before.
+        """
+        return self.__dict__.setdefault(
+            "card_facts", {}
+        )  # Keras would wrap a dict that is assigned.
+
+    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the task as a preset, with a model card; see `save_to_preset` in KerasHub."""
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        write_card(preset_dir, list_facts(self))
+
+    def drop_scores(self) -> None:
+        """Takes what belongs to other weights out of the card."""
+        self.history = None
+        for name in SCORES:
+            self.card.pop(name, None)
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
@@ -69,6 +100,7 @@ class SavedTask(SealedPreset):
             # Keras names each layer that has no matrix.
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             self.backbone.quantize(mode)
+        self.drop_scores()
         if isinstance(optimizer, BertOptimizer):
             # Files hold the optimizer that `compile` got, so it changes too.
             optimizer.drop_idle_patterns(trained, self.trainable_variables)
@@ -144,6 +176,7 @@ class SavedTask(SealedPreset):
                     f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
                 )
             new.assign(keras.ops.pad(old, room) if room else old)
+        resized.drop_scores()
         return resized
 
     def load_own_variables(self, store: Any) -> None:
@@ -182,6 +215,8 @@ class SavedTask(SealedPreset):
             config["backbone_trainability"] = read_trainability(self.backbone)
         config["trainable"] = self.trainable
         config["head_trainability"] = read_trainability(self, without=self.backbone)
+        if card := find_card(self):
+            config["card"] = card
         return config
 
     @classmethod
@@ -190,9 +225,12 @@ class SavedTask(SealedPreset):
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
         trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
+        card = config.pop("card", {})
         if cls.has_new_head(config):  # The new head does not take over the state of the old head.
             trainable, heads = True, {}
+            card = {name: value for name, value in card.items() if name not in SCORES}
         task = super().from_config(config)
+        task.card.update(card)
         separate_policies(task.backbone)
         if trainability is not None:
             restore_trainability(task.backbone, trainability)

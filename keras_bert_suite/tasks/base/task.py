@@ -252,6 +252,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         if sequence_packing:
             check_can_pack_sequences(self)
+        self.drop_scores()
         with ProcessWatch("fit").watch(callbacks) as callbacks:
             weigh = self._weigh_classes(class_weight)
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)

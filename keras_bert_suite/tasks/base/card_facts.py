@@ -1,0 +1,99 @@
+"""What a model card says of a task."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.files.model_card import find_licence, name_package
+
+#: More labels are counted, and not listed.
+_MOST_LABELS = 50
+
+
+def list_facts(task: keras_hub.models.Task) -> dict[str, str]:
+    """The rows of the card of a task, in order: dict of str -> str.
+
+    Args:
+        task: a task, ours or KerasHub's. `task.card` has what the model itself does not say.
+    """
+    card = find_card(task)
+    facts = {
+        "task": type(task).__name__,
+        "labels": _list_labels(getattr(task, "label_names", None) or ()),
+        **_list_settings(task),
+        "encoder": _describe_encoder(task.backbone),
+        "texts": _describe_texts(task.preprocessor),
+        **{name: _format(value) for name, value in card.items()},
+        "versions": f"{name_package()}, Keras {keras.__version__} on "
+        f"{keras.config.backend()}, KerasHub {keras_hub.__version__}",
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
+    """`task.card`, with the last epoch of a `fit` in this process."""
+    card = dict(getattr(task, "card", None) or {})
+    history = getattr(task, "history", None)
+    if history is not None and history.epoch:
+        last = {name: values[-1] for name, values in history.history.items() if values}
+        numbers = {name: float(value) for name, value in last.items() if np.ndim(value) == 0}
+        card["last epoch"] = {"epoch": history.epoch[-1] + 1, **numbers}
+    return card
+
+
+def describe_base(preset: PathLike) -> dict[str, str]:
+    """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
+
+    Args:
+        preset: an address or a path. A card names the folder alone, not where it stands.
+    """
+    if "://" in str(preset):
+        return {"base": str(preset)}
+    licence = find_licence(preset)
+    named = {"licence of the base": licence} if licence else {}
+    return {"base": Path(preset).absolute().name, **named}
+
+
+def _list_labels(names):
+    more = len(names) - _MOST_LABELS
+    return ", ".join(names[:_MOST_LABELS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _list_settings(task):
+    """The settings that decide between answers."""
+    names = ("problem_type", "thresholds", "no_answer_threshold", "pooling")
+    config = task.get_config()
+    return {
+        name.replace("_", " "): _format(config[name])
+        for name in names
+        if isinstance(config.get(name), (str, float, list, tuple))
+    }
+
+
+def _describe_encoder(backbone):
+    layers = getattr(backbone, "num_layers", None)
+    depth = f"{layers} layer{'s' * (layers != 1)}, " if isinstance(layers, int) else ""
+    size = f"{backbone.count_params():,} weights"
+    return f"{type(backbone).__name__}, {depth}{size}, {backbone.dtype_policy.name}"
+
+
+def _describe_texts(preprocessor):
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    if tokenizer is None:
+        return ""
+    length = getattr(preprocessor, "sequence_length", None)
+    size = f"{type(tokenizer).__name__} of {tokenizer.vocabulary_size():,} tokens"
+    return size + (f", at most {length} tokens in a row" if length else "")
+
+
+def _format(value):
+    """A value of JSON as text for a person."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_format(item)}" for name, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_format, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

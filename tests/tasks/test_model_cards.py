@@ -1,0 +1,60 @@
+"""What the model card of a task says, and until when it is true."""
+
+import keras
+import pytest
+from cli.small_files import save_tiny_checkpoint
+from small_texts import make_reviews
+
+from keras_bert_suite import TextClassifier
+from keras_bert_suite.files.model_card import read_card
+
+TEXTS, LABELS = make_reviews(8)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    save_tiny_checkpoint(tmp_path / "bert")
+    (tmp_path / "bert" / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+    return tmp_path / "bert"
+
+
+@pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
+def test_the_card_goes_with_the_model(checkpoint, tmp_path):
+    task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
+    assert task.card == {"base": "bert", "licence of the base": "apache-2.0"}
+    last = task.fit(TEXTS, LABELS, epochs=2, verbose=0).history["loss"][-1]
+    task.card["test"] = "accuracy 0.75"
+    task.save_to_preset(tmp_path / "preset")
+    card = read_card(tmp_path / "preset")
+    for row in (
+        "| labels | no, yes |",
+        "| base | bert |",
+        "| licence of the base | apache-2.0 |",
+        "| test | accuracy 0.75 |",
+    ):
+        assert row in card.splitlines()
+    assert f"epoch 2, accuracy {task.history.history['accuracy'][-1]:.4g}, loss {last:.4g}" in card
+
+    task.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras")
+    loaded.save_to_preset(tmp_path / "again")
+    assert read_card(tmp_path / "again") == card
+
+
+@pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*holds a classification layer:UserWarning")
+def test_other_weights_drop_the_scores(checkpoint, tmp_path):
+    task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
+    task.fit(TEXTS, LABELS, verbose=0)
+    task.card.update({"test": "accuracy 0.75", "data": "reviews"})
+    task.save_to_preset(tmp_path / "preset")
+    kept = {"base": "bert", "licence of the base": "apache-2.0", "data": "reviews"}
+
+    loaded = TextClassifier.from_preset(tmp_path / "preset")
+    assert set(loaded.card) == {*kept, "last epoch", "test"}
+    loaded.fit(TEXTS, LABELS, verbose=0)
+    assert loaded.card == kept
+    new_head = TextClassifier.from_preset(tmp_path / "preset", label_names=["a", "b", "c"])
+    assert new_head.card == kept
+    fewer = TextClassifier.from_preset(tmp_path / "preset", max_sequence_length=16)
+    assert fewer.card == kept
