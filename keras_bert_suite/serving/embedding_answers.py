@@ -11,7 +11,7 @@ class ServedVectors(ServedTask):
     def more_signatures(self):
         prompted = {}
         for name, prompt in self.task.prompts.items():
-            length = self.task.count_prompt_tokens(prompt)
+            length = None if self.task.pools_prompts else self.task.count_prompt_tokens(prompt)
             answer = functools.partial(self.answer_prompted, prompt, length)
             prompted[f"prompt_{name}"] = (answer, {"text": 1})
         return {
@@ -26,13 +26,13 @@ class ServedVectors(ServedTask):
 
         Args:
             prompt: str.
-            length: int, its tokens, if the pooling leaves them out.
+            length: int, its tokens, if the pooling leaves them out; else None.
             texts: tuple of one string tensor (B,).
         """
         import tensorflow as tf
 
         texts = (tf.strings.join([prompt, *texts]),)
-        if self.task.pools_prompts:
+        if length is None:
             return self.answer_texts(texts)
         packed = self.pack_once_traced(texts)
         lengths = tf.fill(tf.shape(texts[0]), length)

@@ -125,7 +125,8 @@ def open_runtime(path: PathLike) -> TaskRuntime:
 
     Raises:
         FileNotFoundError: if a file of the folder is missing.
-        ValueError: if another version has written the folder, or its files are of several exports.
+        ValueError: if another version has written the folder, its files are of several exports, or
+            one of them is damaged.
         ImportError: if onnxruntime, or openvino for its models, is not installed.
     """
     folder = Path(path).expanduser()
@@ -185,9 +186,10 @@ def _open_onnx(file, parts, said):
     """(function from a dict of arrays to the arrays of outputs, the shapes of a row of them)."""
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(
-        str(file), providers=onnxruntime.get_available_providers()
-    )
+    with reading(file):
+        session = onnxruntime.InferenceSession(
+            str(file), providers=onnxruntime.get_available_providers()
+        )
     shapes = {
         value.name: tuple(size if isinstance(size, int) else 0 for size in value.shape[1:])
         for value in session.get_outputs()
@@ -201,8 +203,9 @@ def _open_openvino(file, parts, said):
     """As `_open_onnx`."""
     import openvino
 
-    # Else a CPU with bfloat16 computes in it.
-    model = openvino.compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    with reading(file, file.with_suffix(".bin")):
+        # Else a CPU with bfloat16 computes in it.
+        model = openvino.compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     shapes = {
         port.get_any_name(): tuple(
             size.get_length() if size.is_static else 0 for size in list(port.partial_shape)[1:]

@@ -17,6 +17,7 @@ def test_a_saved_model_compares_texts(tmp_path):
 
     prompts = {"query": "good ", "long name": "a \u00e9 film\tis: "}
     embedder = make_embedder(normalize=False, prompts=prompts)
+    embedder.count_prompt_tokens = None  # The tokens of a prompt are pooled, so none is counted.
     path = export_saved_model(embedder, tmp_path / "embedder")
     assert (path / "assets.extra" / "tf_serving_warmup_requests").is_file()
     assert not (path / "assets.extra" / "label_names.txt").exists()

@@ -251,6 +251,14 @@ def test_a_model_with_other_labels_is_refused(folder):
 
 
 @pytest.mark.backend("torch")
+def test_a_damaged_model_is_named(folder):
+    file = folder / "model.onnx"
+    file.write_bytes(b"damaged" + file.read_bytes())
+    with pytest.raises(ValueError, match=r"model\.onnx cannot be read: .*It is damaged"):
+        kbs.open_runtime(folder)
+
+
+@pytest.mark.backend("torch")
 def test_a_shorter_vocabulary_is_named(folder):
     file = folder / "vocab.txt"
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
