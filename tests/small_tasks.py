@@ -23,6 +23,7 @@ from keras_bert_suite import (
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
+    RelationClassifier,
     RobertaBackbone,
     SegmentPacker,
     Seq2Seq,
@@ -33,6 +34,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     XLMRobertaTokenizer,
 )
+from keras_bert_suite.tasks.relation_classifier import MARKERS
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
 STEPS = NUM_ROWS // BATCH_SIZE
@@ -54,13 +56,16 @@ PROBLEMS = {
 
 SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
 
+#: The first two words of each text are entities.
+RELATED = ["<e1>{}</e1> <e2>{}</e2> {}".format(*f"{t} a a".split(maxsplit=2)) for t in FIRST]
+
 #: Contexts of one window, so that the loss does not depend on which rows share a batch.
 QUESTIONS = make_questions(NUM_ROWS, longest=4)
 ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
 CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
-    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
+    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans", "relations"),
     *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
@@ -116,6 +121,20 @@ def make_task(task, preprocessor, **backbone_arguments):
     if task == "spans":
         finder = EntitySpanClassifier(backbone, num_classes=1, preprocessor=packer, dropout=0.0)
         return finder, (WORDS, SPANS)
+    if task == "relations":
+        packer.tokenizer.add_tokens(MARKERS, special=True)
+        related = RelationClassifier(
+            backbone.resize_vocabulary(packer.tokenizer.vocabulary_size(), seed=0),
+            label_names=["no", "yes"],
+            entity_states="averages",
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        if preprocessor == "none":
+            packed = related.data.pack(related.data.window(related.data.read(RELATED)))[0]
+            related.preprocessor = None
+            return related, (packed, LABELS)
+        return related, (RELATED, LABELS)
     if task == "vectors":
         scores = np.linspace(-1, 1, NUM_ROWS, dtype="float32")
         if preprocessor == "none":

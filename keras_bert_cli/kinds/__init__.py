@@ -11,6 +11,7 @@ from .multilabel import MultiLabelKind
 from .ner import EntityKind
 from .qa import QuestionKind
 from .regress import RegressKind
+from .relation import RelationKind
 from .seq2seq import Seq2SeqKind
 
 #: The values of --task, in the order of the help.
@@ -21,6 +22,7 @@ KINDS = {
         MultiLabelKind,
         RegressKind,
         EntityKind,
+        RelationKind,
         QuestionKind,
         ChoiceKind,
         EmbedKind,

@@ -9,6 +9,7 @@ from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.multiple_choice import MultipleChoice
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
+from keras_bert_suite.tasks.relation_classifier import RelationClassifier
 from keras_bert_suite.tasks.score_callbacks import AnswerF1, EntityF1
 from keras_bert_suite.tasks.seq2seq import Seq2Seq
 from keras_bert_suite.tasks.text_classifier import TextClassifier
@@ -28,6 +29,7 @@ __all__ = [
     "MultipleChoice",
     "Pretrainer",
     "QuestionAnswerer",
+    "RelationClassifier",
     "Seq2Seq",
     "TextClassifier",
     "TextEmbedder",

@@ -13,11 +13,11 @@ from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_cli import kinds, plots, search, table_flags
-from keras_bert_cli.kinds import choice, classify, ner, qa, seq2seq
+from keras_bert_cli.kinds import choice, classify, ner, qa, relation, seq2seq
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import tag_schemes
+from keras_bert_suite.data import relation_scores, tag_schemes
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.tasks.answers.questions import Answer
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
@@ -30,6 +30,7 @@ SPIED = (
     *((keras.utils, "set_random_seed"), (qa, "read_lines"), (qa, "read_squad")),
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
     *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
+    *((relation, "read_semeval"), (relation_scores, "score_relations")),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
@@ -46,6 +47,7 @@ FIGURES = dict.fromkeys((*FIGURES, "pearson", "spearman", "entities"), 0.0)
 #: The answer of each class to a text.
 ANSWERS = {
     "TextClassifier": np.zeros(2),
+    "RelationClassifier": np.zeros(2),
     "MultipleChoice": np.zeros(4),
     "TextEmbedder": np.zeros(2, "float32"),
     "QuestionAnswerer": Answer("", -1, -1, 1.0, 0.0),
@@ -55,6 +57,7 @@ ANSWERS = {
 #: The outputs of SavedModels, by the name of their folder, for a text.
 SERVED = {
     "served_classify": {"labels": b"no", "probabilities": [1.0, 0.0]},
+    "served_relation": {"labels": b"no", "probabilities": [1.0, 0.0]},
     "served_multilabel": {"is_label": [1, 0], "probabilities": [1.0, 0.0]},
     "served_regress": {"scores": [1.0]},
     "served_ner": {"num_entities": 0},

@@ -26,6 +26,7 @@ from keras_bert_suite import (
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
+    RelationClassifier,
     SegmentPacker,
     Seq2Seq,
     TextClassifier,
@@ -122,6 +123,10 @@ def observe_choices(task):
     packed = task.data.pack(task.data.read((OTHERS, endings)))[0]
     outputs = [task(packed, training=False), task(packed, training=True)]
     return [*outputs, task.predict(rows, verbose=0)]
+
+
+def observe_relations(task):
+    return [*observe_outputs(task), list(task.markers), list(task.marker_ids)]
 
 
 def observe_vectors(task):
@@ -224,6 +229,18 @@ CASES = {
             "input_names": ("query", "passage"),
         },
         observe_answers,
+    ),
+    "entities": Case(
+        RelationClassifier,
+        {
+            "label_names": TAGS,
+            "entity_states": "averages",
+            "markers": ["good", "the", "plot", "and"],
+            "marker_ids": [VOCABULARY.index(word) for word in ("good", "the", "plot", "and")],
+            "dropout": 0.0,
+            "input_names": ("sentence",),
+        },
+        observe_relations,
     ),
     "choices": Case(
         MultipleChoice, {"dropout": 0.0, "input_names": ("start", "ends")}, observe_choices

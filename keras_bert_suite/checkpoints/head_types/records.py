@@ -109,6 +109,15 @@ ENTITY_SPANS = HeadType(
     flag="global_pointer",
 )
 
+RELATIONS = HeadType(
+    task="RelationClassifier",
+    layer="relation_classifier",
+    more_layers=("entity_averages",),
+    labels="entities",
+    served="relation_answers.ServedRelations",
+    commands=("relation",),
+)
+
 QUESTIONS = HeadType(
     task="QuestionAnswerer",
     layer="span_labeler",
@@ -159,7 +168,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
-    *(DOCUMENTS, CHAINS, ENTITY_SPANS, VECTORS, MASKS, TARGETS, SPAN_BOUNDARY),
+    *(DOCUMENTS, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS, SPAN_BOUNDARY),
 )
 
 #: The first record of each layer of a head.
