@@ -5,6 +5,8 @@ What each --task reads:
   classify    a table (TSV or CSV) with a text and its label in each row
   multilabel  a table whose labels are joined by --label_separator; --dev sets the thresholds
   regress     a table with a text and a number in each row
+  attributes  a table with several labels in each row, in the columns of --attribute_columns; an
+              empty field is a missing label
   ner         a word and its tag in each line (IOB1, BIO, BIOES or BMES), an empty line after each
               sentence
   relation    a file of SemEval 2010 task 8, or a table of texts and relations; in each text

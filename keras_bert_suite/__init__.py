@@ -64,6 +64,7 @@ from keras_bert_suite.serving import (
 )
 from keras_bert_suite.tasks import (
     AnswerF1,
+    AttributeClassifier,
     CrfTokenClassifier,
     DocumentClassifier,
     ElectraPretrainer,
@@ -116,6 +117,7 @@ __all__ = [
     "AlbertTokenizer",
     "AnswerF1",
     "AttentionPooling",
+    "AttributeClassifier",
     "BertBackbone",
     "BertEncoderDecoder",
     "BertEmbeddings",

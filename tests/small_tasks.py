@@ -10,6 +10,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AdamW,
+    AttributeClassifier,
     BertBackbone,
     BytePairTokenizer,
     CosineRegression,
@@ -54,6 +55,12 @@ PROBLEMS = {
     "numbers": ("regression", np.array([len(text.split()) / 4 for text in FIRST], "float32")),
 }
 
+#: Some labels are missing.
+ATTRIBUTE_LABELS = {
+    "tone": [None if row == 1 else label for row, label in enumerate(LABELS)],
+    "length": [min(len(text) // 20, 2) if row else "" for row, text in enumerate(FIRST)],
+}
+
 SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
 
 #: The first two words of each text are entities.
@@ -65,7 +72,7 @@ ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
 CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
-    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans", "relations"),
+    *("texts", "pairs", *PROBLEMS, "attributes", "words", "chains", "spans", "relations"),
     *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
@@ -167,6 +174,14 @@ def make_task(task, preprocessor, **backbone_arguments):
             dropout=0.0,
         )
         return classifier, (FIRST, labels)
+    if task == "attributes":
+        classifier = AttributeClassifier(
+            backbone,
+            {"tone": ["no", "yes"], "length": ["short", "long", "endless"]},
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        return classifier, (FIRST, ATTRIBUTE_LABELS)
     if task == "questions":
         *rows, spans = QUESTIONS
         answerer = QuestionAnswerer(

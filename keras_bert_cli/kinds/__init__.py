@@ -4,6 +4,7 @@ from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import open_task
+from .attributes import AttributeKind
 from .choice import ChoiceKind
 from .classify import ClassifyKind
 from .embedder import EmbedKind
@@ -21,6 +22,7 @@ KINDS = {
         ClassifyKind,
         MultiLabelKind,
         RegressKind,
+        AttributeKind,
         EntityKind,
         RelationKind,
         QuestionKind,

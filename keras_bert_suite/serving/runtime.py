@@ -59,9 +59,9 @@ class TaskRuntime:
             prompt: of a `TextEmbedder`, as for its `predict`.
 
         Returns:
-            what `predict` of the task returns. But a `TextClassifier`, a `DocumentClassifier` and a
-            `RelationClassifier` return probabilities float32 (N, C), or the scores of a regression;
-            and a `MultipleChoice` returns the logarithms of the probabilities.
+            what `predict` of the task returns. But a `TextClassifier`, a `DocumentClassifier`, an
+            `AttributeClassifier` and a `RelationClassifier` return probabilities, or the scores of
+            a regression; and a `MultipleChoice` returns the logarithms of the probabilities.
 
         Raises:
             ValueError: as `predict` of the task, or for packed arrays.

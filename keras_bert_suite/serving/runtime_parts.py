@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
 from keras_bert_suite.tasks.answers.rows import ChoiceAnswers, RelationAnswers, VectorAnswers
 from keras_bert_suite.tasks.answers.words import ChainAnswers, WordAnswers
+from keras_bert_suite.tasks.data.attributes import AttributeData, AttributeLabels
 from keras_bert_suite.tasks.data.choices import ChoiceData
 from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
@@ -69,6 +71,13 @@ def _classify(said, packer, encoder, make_data=TextData):
 def _classify_documents(said, packer, encoder):
     settings = _choose(said, "max_windows", "stride", "query_length")
     return _classify(said, packer, encoder, functools.partial(DocumentData, **settings))
+
+
+def _classify_attributes(said, packer, encoder):
+    labels = AttributeLabels(said["attributes"])
+    data = AttributeData(packer, encoder, labels, said["input_names"])
+    answers = AttributeAnswers(labels, False)
+    return RuntimeParts(data, answers, ("probabilities",), ("labels",))
 
 
 def _tag(said, packer, encoder):
@@ -138,6 +147,7 @@ def _guess(said, packer, encoder):
 KINDS = {
     "TextClassifier": _classify,
     "DocumentClassifier": _classify_documents,
+    "AttributeClassifier": _classify_attributes,
     "TokenClassifier": _tag,
     "CrfTokenClassifier": _tag_chains,
     "EntitySpanClassifier": _find_spans,

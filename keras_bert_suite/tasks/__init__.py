@@ -1,6 +1,7 @@
 """The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
 from keras_bert_suite.tasks.attention_maps import encode_with_attention
+from keras_bert_suite.tasks.attribute_classifier import AttributeClassifier
 from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.document_classifier import DocumentClassifier
 from keras_bert_suite.tasks.electra_pretrainer import ElectraPretrainer
@@ -19,6 +20,7 @@ from keras_bert_suite.tasks.vector_index import VectorIndex
 
 __all__ = [
     "AnswerF1",
+    "AttributeClassifier",
     "CrfLoss",
     "CrfTokenClassifier",
     "DocumentClassifier",

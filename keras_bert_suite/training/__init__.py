@@ -13,6 +13,7 @@ from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
+    AttributeLoss,
     ClassCrossentropy,
     LabelwiseLoss,
     MaskedLMLoss,
@@ -21,6 +22,7 @@ from keras_bert_suite.training.losses import (
     SpanLoss,
 )
 from keras_bert_suite.training.metrics import (
+    AttributeAccuracy,
     ClassAccuracy,
     FiniteMean,
     LabelSetF1,
@@ -38,6 +40,8 @@ from keras_bert_suite.training.techniques.technique import Technique
 
 __all__ = [
     "AdamW",
+    "AttributeAccuracy",
+    "AttributeLoss",
     "ClassAccuracy",
     "ClassCrossentropy",
     "CoSENT",

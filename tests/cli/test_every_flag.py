@@ -22,6 +22,7 @@ MODELS = {
         {"problem_type": "single_label_classification", "input_names": ["text", "sentence"]},
     ),
     "ner": ("TokenClassifier", {"label_names": ["O", "B-X", "I-X"]}),
+    "attributes": ("AttributeClassifier", {"attributes": {"label": ["no", "yes"]}}),
     "relation": ("RelationClassifier", {"input_names": ["text"]}),
     "qa": ("QuestionAnswerer", {"input_names": ["question", "context"]}),
     "choice": ("MultipleChoice", {"input_names": ["prompt", "endings"]}),

@@ -239,6 +239,20 @@ FINETUNE = [
         {"from_preset.cls": "EntitySpanClassifier", "from_preset.label_names": ["X"]},
         WORDS,
     ),
+    (
+        "--task=attributes --attribute_columns=label,opposite",
+        {"from_preset.attributes": {"label": ["no", "yes"], "opposite": ["no", "yes"]}},
+    ),
+    (
+        "--attribute_columns=opposite,label",
+        {"from_preset.attributes": {"opposite": ["no", "yes"], "label": ["no", "yes"]}},
+        "--task=attributes --attribute_columns=label",
+    ),
+    (
+        "--attribute_weights=label=2",
+        {"from_preset.attribute_weights": {"label": 2.0}},
+        "--task=attributes --attribute_columns=label",
+    ),
     ("--task=relation", {"from_preset.cls": "RelationClassifier"}),
     ("--entity_states=averages", {"from_preset.entity_states": "averages"}, RELATION),
     ("--other_label=no", {"score_relations.other": "no"}, RELATION + TESTED),

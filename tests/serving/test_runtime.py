@@ -57,6 +57,7 @@ CASES = {
     "pairs": ((HOSTILE, OTHERS), find_probabilities),
     "label sets": (HOSTILE, find_shares_of_labels),
     "numbers": (HOSTILE, predict),
+    "attributes": (HOSTILE, lambda task, x: task.predict_probabilities(x, verbose=0)),
     "documents": (HOSTILE, find_probabilities),
     "words": ([*HOSTILE, ["good", "", "film"], []], predict),
     "chains": ([*HOSTILE, ["good", "", "film"], []], predict),

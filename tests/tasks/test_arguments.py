@@ -15,6 +15,7 @@ import pytest
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (
+    AttributeClassifier,
     BertBackbone,
     CrfTokenClassifier,
     DocumentClassifier,
@@ -129,6 +130,13 @@ def observe_relations(task):
     return [*observe_outputs(task), list(task.markers), list(task.marker_ids)]
 
 
+def observe_attributes(task):
+    task.compile()
+    labels = {"tone": ["good", "bad", None], "what": ["film", "plot", "plot"]}
+    loss = task.evaluate((TEXTS, OTHERS), labels, verbose=0)
+    return [*observe_outputs(task), loss, list(task.attributes)]
+
+
 def observe_vectors(task):
     rows = dict(zip(reversed(task.column_names), (OTHERS, TEXTS), strict=True))
     columns = read(task, rows, labelled=True).inputs
@@ -229,6 +237,16 @@ CASES = {
             "input_names": ("query", "passage"),
         },
         observe_answers,
+    ),
+    "attributes": Case(
+        AttributeClassifier,
+        {
+            "attributes": {"tone": ["good", "bad"], "what": ["plot", "film", "acting"]},
+            "attribute_weights": {"what": 3.0},
+            "dropout": 0.0,
+            "input_names": ("premise", "hypothesis"),
+        },
+        observe_attributes,
     ),
     "entities": Case(
         RelationClassifier,

@@ -80,6 +80,14 @@ TEXTS = HeadType(
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="row_answers.ServedDocuments")
 
+ATTRIBUTES = HeadType(
+    task="AttributeClassifier",
+    layer="attribute_classifier",
+    labels="attributes",
+    served="row_answers.ServedAttributes",
+    commands=("attributes",),
+)
+
 TOKENS = HeadType(
     task="TokenClassifier",
     layer="token_classifier",
@@ -168,7 +176,8 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
-    *(DOCUMENTS, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS, SPAN_BOUNDARY),
+    *(DOCUMENTS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
+    SPAN_BOUNDARY,
 )
 
 #: The first record of each layer of a head.
