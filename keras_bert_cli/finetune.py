@@ -5,8 +5,12 @@ What each --task reads:
   classify    a table (TSV or CSV) with a text and its label in each row
   multilabel  a table whose labels are joined by --label_separator; --dev sets the thresholds
   regress     a table with a text and a number in each row
+  attributes  a table with several labels in each row, in the columns of --attribute_columns; an
+              empty field is a missing label
   ner         a word and its tag in each line (IOB1, BIO, BIOES or BMES), an empty line after each
               sentence
+  relation    a file of SemEval 2010 task 8, or a table of texts and relations; in each text
+              <e1>...</e1> and <e2>...</e2> mark the two entities
   qa          a JSON file in the format of SQuAD 1.1 or 2.0
   choice      a table in the format of SWAG: sent1, sent2, ending0 to ending3, label
   seq2seq     a table with a text, and the text to write in --target_column
@@ -29,6 +33,9 @@ Example:
 
   keras-bert finetune --task ner --checkpoint bert-base --train train.txt --dev dev.txt \\
       --output tagger.keras
+
+  keras-bert finetune --task relation --checkpoint bert-base --train TRAIN_FILE.TXT \\
+      --test TEST_FILE_FULL.TXT --output relations.keras
 
   keras-bert finetune --task qa --checkpoint bert-base --train train-v2.0.json \\
       --dev dev-v2.0.json --output answerer.keras

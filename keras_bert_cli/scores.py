@@ -37,7 +37,7 @@ def print_scores(scores):
     print(format_scores(scores))
     for name, part in scores.items():
         if isinstance(part, dict) and part:
-            rows = part if name in ("classes", "types") else {"": part}
+            rows = part if name in ("classes", "types", "relations", "attributes") else {"": part}
             titles = next(iter(rows.values()))
             cells = ([row, *map(_format, figures.values())] for row, figures in rows.items())
             print_table([name, *titles], cells)

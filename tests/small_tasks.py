@@ -10,6 +10,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AdamW,
+    AttributeClassifier,
     BertBackbone,
     BytePairTokenizer,
     CosineRegression,
@@ -23,6 +24,7 @@ from keras_bert_suite import (
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
+    RelationClassifier,
     RobertaBackbone,
     SegmentPacker,
     Seq2Seq,
@@ -33,6 +35,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     XLMRobertaTokenizer,
 )
+from keras_bert_suite.tasks.relation_classifier import MARKERS
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
 STEPS = NUM_ROWS // BATCH_SIZE
@@ -52,7 +55,16 @@ PROBLEMS = {
     "numbers": ("regression", np.array([len(text.split()) / 4 for text in FIRST], "float32")),
 }
 
+#: Some labels are missing.
+ATTRIBUTE_LABELS = {
+    "tone": [None if row == 1 else label for row, label in enumerate(LABELS)],
+    "length": [min(len(text) // 20, 2) if row else "" for row, text in enumerate(FIRST)],
+}
+
 SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
+
+#: The first two words of each text are entities.
+RELATED = ["<e1>{}</e1> <e2>{}</e2> {}".format(*f"{t} a a".split(maxsplit=2)) for t in FIRST]
 
 #: Contexts of one window, so that the loss does not depend on which rows share a batch.
 QUESTIONS = make_questions(NUM_ROWS, longest=4)
@@ -60,7 +72,7 @@ ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
 CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
-    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
+    *("texts", "pairs", *PROBLEMS, "attributes", "words", "chains", "spans", "relations"),
     *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
@@ -116,6 +128,20 @@ def make_task(task, preprocessor, **backbone_arguments):
     if task == "spans":
         finder = EntitySpanClassifier(backbone, num_classes=1, preprocessor=packer, dropout=0.0)
         return finder, (WORDS, SPANS)
+    if task == "relations":
+        packer.tokenizer.add_tokens(MARKERS, special=True)
+        related = RelationClassifier(
+            backbone.resize_vocabulary(packer.tokenizer.vocabulary_size(), seed=0),
+            label_names=["no", "yes"],
+            entity_states="averages",
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        if preprocessor == "none":
+            packed = related.data.pack(related.data.window(related.data.read(RELATED)))[0]
+            related.preprocessor = None
+            return related, (packed, LABELS)
+        return related, (RELATED, LABELS)
     if task == "vectors":
         scores = np.linspace(-1, 1, NUM_ROWS, dtype="float32")
         if preprocessor == "none":
@@ -148,6 +174,14 @@ def make_task(task, preprocessor, **backbone_arguments):
             dropout=0.0,
         )
         return classifier, (FIRST, labels)
+    if task == "attributes":
+        classifier = AttributeClassifier(
+            backbone,
+            {"tone": ["no", "yes"], "length": ["short", "long", "endless"]},
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        return classifier, (FIRST, ATTRIBUTE_LABELS)
     if task == "questions":
         *rows, spans = QUESTIONS
         answerer = QuestionAnswerer(

@@ -81,12 +81,14 @@ TABLE = (
     # They differ from classes of texts in their labels and answers only.
     Row("label sets", OURS, ("list", "tf.data", "DataLoader"), ("list",), ("SavedModel", "ONNX")),
     Row("numbers", OURS, ("list", "tf.data", "DataLoader"), ("list",), ("SavedModel",)),
+    Row("attributes", OURS, ("list", "DataLoader"), ("list",), ("SavedModel",)),
     # Only our packer says which token belongs to which word.
     Row("words", OURS, ANY_WORDS, LOADED_TEXTS),
     Row("words", SENTENCE_PIECES, ("list",), ("list",)),
     Row("words", NONE, ANY_ARRAYS, LOADED_ARRAYS),
     Row("chains", OURS, ("list", "generator"), ("list",)),
     Row("spans", OURS, ("list", "generator"), ("list",)),
+    Row("relations", OURS, ("list", "generator", "DataLoader"), ("list",), ("SavedModel",)),
     Row("questions", OURS, ("list", "tf.data", "grain.MapDataset", "DataLoader"), ("list",)),
     Row("questions", SENTENCE_PIECES, ("list",), ("list",)),
     Row("questions", NONE, ("arrays", "tf.data", "grain.MapDataset", "DataLoader"), ("arrays",)),
@@ -148,12 +150,14 @@ SHORT = {
     Combination("pairs", ROBERTA, kind="list"),
     Combination("label sets", OURS, kind="DataLoader"),
     Combination("numbers", OURS, kind="DataLoader"),
+    Combination("attributes", OURS, kind="DataLoader"),
     Combination("words", OURS, kind="PyDataset"),
     Combination("words", OURS, kind="DataFrame, other order"),
     Combination("words", NONE, kind="generator"),
     Combination("chains", OURS, kind="generator"),
     Combination("chains", OURS, ".keras", "list"),
     Combination("spans", OURS, kind="generator"),
+    Combination("relations", OURS, kind="DataLoader"),
     Combination("questions", OURS, kind="grain.MapDataset"),
     Combination("questions", SENTENCE_PIECES, ".keras", "list"),
     Combination("choices", NONE, kind="arrays"),
@@ -401,6 +405,9 @@ def compute_answers(task, outputs):
         return {"embedding": outputs}
     if task == "masks":
         return {"probabilities": outputs}
+    if task == "attributes":
+        shares = {name: compute_answers("texts", part) for name, part in outputs.items()}
+        return {f"{name}_probabilities": part["probabilities"] for name, part in shares.items()}
     if task == "label sets":
         return {"probabilities": 1 / (1 + np.exp(-outputs)), "is_label": outputs > 0}
     exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))

@@ -4,6 +4,7 @@ from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import open_task
+from .attributes import AttributeKind
 from .choice import ChoiceKind
 from .classify import ClassifyKind
 from .embedder import EmbedKind
@@ -11,6 +12,7 @@ from .multilabel import MultiLabelKind
 from .ner import EntityKind
 from .qa import QuestionKind
 from .regress import RegressKind
+from .relation import RelationKind
 from .seq2seq import Seq2SeqKind
 
 #: The values of --task, in the order of the help.
@@ -20,7 +22,9 @@ KINDS = {
         ClassifyKind,
         MultiLabelKind,
         RegressKind,
+        AttributeKind,
         EntityKind,
+        RelationKind,
         QuestionKind,
         ChoiceKind,
         EmbedKind,

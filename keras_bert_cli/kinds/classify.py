@@ -109,8 +109,6 @@ class ClassifyKind(Kind):
         return weigh_labels(train.y)
 
     def score(self, task, examples):
-        from keras_bert_suite.data.label_scores import score_classes
-
         self.check(task, examples)
         names = task.label_names
         outputs = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)
@@ -119,10 +117,16 @@ class ClassifyKind(Kind):
         label_ids = [id_of[label] for label in examples.y]
         confusions = count_confusions(label_ids, predicted_ids, len(names))
         return {
-            **score_classes(label_ids, predicted_ids, names),
+            **self.score_labels(label_ids, predicted_ids, names),
             "label_names": names,
             "confusion_matrix": confusions.tolist(),
         }
+
+    def score_labels(self, label_ids, predicted_ids, names):
+        """dict of the scores of predicted labels."""
+        from keras_bert_suite.data.label_scores import score_classes
+
+        return score_classes(label_ids, predicted_ids, names)
 
     def draw(self, scores, path):
         from ..plots import plot_confusions

@@ -59,9 +59,9 @@ class TaskRuntime:
             prompt: of a `TextEmbedder`, as for its `predict`.
 
         Returns:
-            what `predict` of the task returns. But a `TextClassifier` and a `DocumentClassifier`
-            return probabilities float32 (N, C), or the scores of a regression; and a
-            `MultipleChoice` returns the logarithms of the probabilities.
+            what `predict` of the task returns. But a `TextClassifier`, a `DocumentClassifier`, an
+            `AttributeClassifier` and a `RelationClassifier` return probabilities, or the scores of
+            a regression; and a `MultipleChoice` returns the logarithms of the probabilities.
 
         Raises:
             ValueError: as `predict` of the task, or for packed arrays.
@@ -79,7 +79,7 @@ class TaskRuntime:
 
     def predict_labels(self, x: Inputs, batch_size: int = 32) -> Any:
         """The answers of a classifier for rows, as its `predict_labels` returns them."""
-        if self.problem_type is None:
+        if not hasattr(self.answers, "name"):
             raise ValueError(f"A {self.description['task']} has no labels of rows. Use `predict`.")
         return self._answer(self.answers.name, x, batch_size)
 

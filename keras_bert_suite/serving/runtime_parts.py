@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
-from keras_bert_suite.tasks.answers.rows import ChoiceAnswers, VectorAnswers
+from keras_bert_suite.tasks.answers.rows import ChoiceAnswers, RelationAnswers, VectorAnswers
 from keras_bert_suite.tasks.answers.words import ChainAnswers, WordAnswers
+from keras_bert_suite.tasks.data.attributes import AttributeData, AttributeLabels
 from keras_bert_suite.tasks.data.choices import ChoiceData
 from keras_bert_suite.tasks.data.documents import DocumentData
 from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.data.labels import EntitySpans, Tags
+from keras_bert_suite.tasks.data.labels import Classes, EntitySpans, Tags
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.questions import QuestionData
+from keras_bert_suite.tasks.data.relations import RelationData
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tasks.data.words import EntitySpanData, WordData
 from keras_bert_suite.tasks.problem_types import find_problem_type
@@ -70,6 +73,13 @@ def _classify_documents(said, packer, encoder):
     return _classify(said, packer, encoder, functools.partial(DocumentData, **settings))
 
 
+def _classify_attributes(said, packer, encoder):
+    labels = AttributeLabels(said["attributes"])
+    data = AttributeData(packer, encoder, labels, said["input_names"])
+    answers = AttributeAnswers(labels, False)
+    return RuntimeParts(data, answers, ("probabilities",), ("labels",))
+
+
 def _tag(said, packer, encoder):
     labels = Tags(said["labels"])
     data = WordData(packer, encoder, labels, said["input_names"])
@@ -94,6 +104,13 @@ def _find_spans(said, packer, encoder):
     return RuntimeParts(
         data, answers, ("scores",), ("labels", "length", "length"), condense=answers.condense
     )
+
+
+def _relate(said, packer, encoder):
+    labels = Classes(said["labels"])
+    data = RelationData(packer, encoder, labels, said["input_names"], said["markers"])
+    answers = RelationAnswers(labels, False)
+    return RuntimeParts(data, answers, ("probabilities",), ("labels",))
 
 
 def _answer(said, packer, encoder):
@@ -130,9 +147,11 @@ def _guess(said, packer, encoder):
 KINDS = {
     "TextClassifier": _classify,
     "DocumentClassifier": _classify_documents,
+    "AttributeClassifier": _classify_attributes,
     "TokenClassifier": _tag,
     "CrfTokenClassifier": _tag_chains,
     "EntitySpanClassifier": _find_spans,
+    "RelationClassifier": _relate,
     "QuestionAnswerer": _answer,
     "MultipleChoice": _choose_endings,
     "TextEmbedder": _embed,

@@ -19,7 +19,7 @@ PACKING_FILE = "packing.json"
 #: The settings of tasks that a client needs: names of arguments of their constructors.
 _SETTINGS = (
     *("problem_type", "thresholds", "no_answer_threshold", "max_answer_length", "scheme"),
-    *("max_windows", "stride", "query_length", "prompts", "top_k"),
+    *("max_windows", "stride", "query_length", "prompts", "top_k", "markers", "attributes"),
 )
 
 
@@ -29,10 +29,10 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     It has the classes of the task, its encoder and its tokenizer, `labels` in the order of the
     probabilities, `input_names` of the texts of a row, the `sequence_length` to which texts are
     cut, the version of this package, and of `problem_type`, `thresholds`, `no_answer_threshold`,
-    `max_answer_length`, `scheme`, `max_windows`, `stride`, `query_length`, `prompts` and `top_k`
-    those that the task has. `encoder_inputs` are the fields of its `EncoderInputs`, `crf` the start
-    scores, end scores and transitions of a `CrfTokenClassifier`, and `direction` is that of a
-    `MaskedLM` that sees one side of a mask.
+    `max_answer_length`, `scheme`, `max_windows`, `stride`, `query_length`, `prompts`, `top_k`,
+    `markers` and `attributes` those that the task has. `encoder_inputs` are the fields of its
+    `EncoderInputs`, `crf` the start scores, end scores and transitions of a `CrfTokenClassifier`,
+    and `direction` is that of a `MaskedLM` that sees one side of a mask.
     """
     config = task.get_config()
     settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}

@@ -48,6 +48,21 @@ def score_masked_tokens(
     return head(encode_tokens(backbone, inputs), mask_positions)
 
 
+def encode_tokens_at(
+    backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor], positions: Tensor
+) -> Tensor:
+    """Symbolic float (B, Q, H), the states of some tokens of each row.
+
+    Args:
+        backbone, inputs: as for `encode_summary`.
+        positions: symbolic int32 (B, Q).
+    """
+    if reads_few_tokens(backbone):
+        return encode_read_tokens(backbone, inputs, positions)
+    encoded = encode_tokens(backbone, inputs)
+    return keras.ops.take_along_axis(encoded, positions[:, :, None], axis=1)
+
+
 def encode_summary_and_tokens(
     backbone: keras_hub.models.Backbone,
     inputs: dict[str, Tensor],

@@ -14,6 +14,7 @@ from keras_bert_suite.training.head_rate import set_head_rate
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
+    AttributeLoss,
     ClassCrossentropy,
     LabelwiseLoss,
     MaskedLMLoss,
@@ -22,6 +23,7 @@ from keras_bert_suite.training.losses import (
     SpanLoss,
 )
 from keras_bert_suite.training.metrics import (
+    AttributeAccuracy,
     ClassAccuracy,
     FiniteMean,
     LabelSetF1,
@@ -39,6 +41,8 @@ from keras_bert_suite.training.techniques.technique import Technique
 
 __all__ = [
     "AdamW",
+    "AttributeAccuracy",
+    "AttributeLoss",
     "ClassAccuracy",
     "ClassCrossentropy",
     "CoSENT",

@@ -1,5 +1,8 @@
 """Losses of pretraining and of spans, and losses that wrap losses of Keras."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -184,6 +187,54 @@ class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
         if is_one_hot(y_true, y_pred):
             return ops.categorical_crossentropy(y_true, y_pred, from_logits=self.from_logits)
         return super().call(y_true, y_pred)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class AttributeLoss(keras.losses.Loss):
+    """The weighted sum of the cross-entropies of several attributes, for each row.
+
+    A missing label adds 0.
+
+    `y_true` int (B, A), the class id of each attribute, negative if it is missing; `y_pred` float
+    (B, C), logits for the classes of all attributes, one attribute after the other.
+
+    Args:
+        sizes: list of A ints, the classes of each attribute, C together.
+        weights: list of A floats.
+        name, reduction, dtype: as in Keras.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        weights: Sequence[float],
+        name: str = "attribute_loss",
+        reduction: str = "sum_over_batch_size",
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        self.sizes = list(sizes)
+        self.weights = list(weights)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        y_true = ops.cast(y_true, "int32")
+        total: Any = 0.0
+        for i, logits in enumerate(split_attributes(y_pred, self.sizes)):
+            ids = y_true[:, i]
+            losses = ops.sparse_categorical_crossentropy(
+                ops.maximum(ids, 0), logits, from_logits=True
+            )
+            total += self.weights[i] * ops.where(ids >= 0, losses, 0.0)
+        return total
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "sizes": self.sizes, "weights": self.weights}
+
+
+def split_attributes(logits: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    """list of float (B, size), the parts of logits (B, C) that belong to each attribute."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [logits[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def is_one_hot(y_true: Tensor, y_pred: Tensor) -> bool:

@@ -1,12 +1,14 @@
 """Metrics of pretraining and of sets of labels."""
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.replicas import count_replicas, sum_over_replicas
 from keras_bert_suite.training.loss_shares import share_loss
-from keras_bert_suite.training.losses import is_one_hot
+from keras_bert_suite.training.losses import is_one_hot, split_attributes
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -59,6 +61,38 @@ class ClassAccuracy(keras.metrics.SparseCategoricalAccuracy):
         if is_one_hot(y_true, y_pred):
             y_true = ops.argmax(y_true, axis=-1)
         super().update_state(y_true, y_pred, sample_weight)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class AttributeAccuracy(keras.metrics.Mean):
+    """The share of labels that have the highest score of their attribute, over all attributes.
+
+    `y_true`, `y_pred`: as for `AttributeLoss`. Missing labels do not count. `sample_weight` float
+    (B,), the weights of the rows.
+
+    Args:
+        sizes: list of ints, the classes of each attribute.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], name: str = "accuracy", dtype: Dtype | None = None
+    ) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.sizes = list(sizes)
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        y_true = ops.cast(y_true, "int32")
+        parts = split_attributes(ops.convert_to_tensor(y_pred), self.sizes)
+        best = ops.stack([ops.cast(ops.argmax(part, axis=-1), "int32") for part in parts], axis=1)
+        weights = ops.cast(y_true >= 0, self.dtype)
+        if sample_weight is not None:
+            weights *= ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))
+        super().update_state(ops.cast(best == y_true, self.dtype), weights)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "sizes": self.sizes}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

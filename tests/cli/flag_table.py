@@ -53,6 +53,7 @@ FILL_MASK = [
 
 NER = "--model=ner --input=words.txt"
 QA = "--model=qa --input=squad.json"
+RELATION = "--model=relation --input=semeval.txt"
 PAIRS = "--model=embed --text_column=text --text_pair_column=second"
 
 EVALUATE = [
@@ -97,6 +98,13 @@ EVALUATE = [
         PAIRS,
     ),
     ("--target_column=sentence", {"read_table.label_column": "sentence"}, "--model=seq2seq"),
+    (
+        "--attribute_columns=opposite",
+        {"read_columns.columns": ["text", "opposite"]},
+        "--model=attributes",
+    ),
+    ("--other_label=no", {"score_relations.other": "no"}, "--model=relation"),
+    ("--encoding=cp1252", {"read_semeval.encoding": "cp1252"}, RELATION),
     ("--json=scores.json", {"put_in_place.path": "scores.json", "put_in_place.begins": b"{\n "}),
     ("--png=scores.png", {"put_in_place.path": "scores.png", "put_in_place.begins": b"\x89PN"}),
     (*OVERWRITE, "--json=scores.json"),
@@ -132,6 +140,8 @@ ASKED = {
     "multilabel": "",
     "regress": "",
     "ner": "--format=jsonl",
+    "attributes": "",
+    "relation": "",
     "qa": "--input=squad.json",
     "choice": "--input=swag.csv",
     "embed": "--format=jsonl",

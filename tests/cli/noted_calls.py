@@ -13,14 +13,16 @@ from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_cli import kinds, plots, search, table_flags
-from keras_bert_cli.kinds import choice, classify, ner, qa, seq2seq
+from keras_bert_cli.kinds import choice, classify, ner, qa, relation, seq2seq
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import tag_schemes
+from keras_bert_suite.data import relation_scores, tag_schemes
 from keras_bert_suite.files import atomic_directory
+from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.questions import Answer
 from keras_bert_suite.tasks.base import card_facts
+from keras_bert_suite.tasks.data.attributes import AttributeLabels
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
 ABSENT = "absent"
@@ -31,6 +33,8 @@ SPIED = (
     *((keras.utils, "set_random_seed"), (qa, "read_lines"), (qa, "read_squad")),
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
     *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
+    *((kinds.attributes, "read_columns"), (relation, "read_semeval")),
+    *((relation_scores, "score_relations"),),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
@@ -47,6 +51,7 @@ FIGURES = dict.fromkeys((*FIGURES, "pearson", "spearman", "entities"), 0.0)
 #: The answer of each class to a text.
 ANSWERS = {
     "TextClassifier": np.zeros(2),
+    "RelationClassifier": np.zeros(2),
     "MultipleChoice": np.zeros(4),
     "TextEmbedder": np.zeros(2, "float32"),
     "QuestionAnswerer": Answer("", -1, -1, 1.0, 0.0),
@@ -56,6 +61,8 @@ ANSWERS = {
 #: The outputs of SavedModels, by the name of their folder, for a text.
 SERVED = {
     "served_classify": {"labels": b"no", "probabilities": [1.0, 0.0]},
+    "served_attributes": {"label": b"no", "label_probabilities": [1.0, 0.0]},
+    "served_relation": {"labels": b"no", "probabilities": [1.0, 0.0]},
     "served_multilabel": {"is_label": [1, 0], "probabilities": [1.0, 0.0]},
     "served_regress": {"scores": [1.0]},
     "served_ner": {"num_entities": 0},
@@ -132,6 +139,8 @@ class Task:
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)
+        if cls is kbs.AttributeClassifier and attributes:
+            self.answers = AttributeAnswers(AttributeLabels(attributes["attributes"]))
 
     def __getattr__(self, name):
         method = functools.partial(getattr(self.cls, name), self)
@@ -150,6 +159,8 @@ class Task:
         if name in ("evaluate", "score", "score_retrieval"):
             is_tagger = issubclass(self.cls, (kbs.TokenClassifier, kbs.EntitySpanClassifier))
             return {**FIGURES, "types": {}} if is_tagger else FIGURES
+        if name == "predict" and self.cls is kbs.AttributeClassifier:
+            return self.answers.decode(np.zeros((len(texts), 2)), None)
         if name == "predict":
             answer = ANSWERS.get(self.cls.__name__, [])
             answers = [answer] * len(texts[0] if isinstance(texts, tuple) else texts)
@@ -274,7 +285,7 @@ def replace_library(monkeypatch, calls):
     for name in ("hugging_face", "google_tf1", "keras_hub", "sentence_transformers"):
         replace(checkpoints, f"save_{name}", lambda model, path, **options: make_model(path))
     SavedModel.calls = calls
-    for module in (kinds, kinds.kind, ner, qa, classify, seq2seq):
+    for module in (kinds, kinds.kind, kinds.attributes, ner, qa, classify, seq2seq):
         monkeypatch.setattr(module, "SavedModel", SavedModel)
 
 

@@ -159,6 +159,7 @@ PRETRAIN_FROM_CHECKPOINT = [
 
 WORDS = "--task=ner --train=words.txt"
 EMBED = "--task=embed --text_pair_column=second"
+RELATION = "--task=relation"
 SEQ2SEQ = "--task=seq2seq"
 CHOICE = "--task=choice --train=swag.csv"
 QA = "--task=qa --train=squad.json"
@@ -238,6 +239,23 @@ FINETUNE = [
         {"from_preset.cls": "EntitySpanClassifier", "from_preset.label_names": ["X"]},
         WORDS,
     ),
+    (
+        "--task=attributes --attribute_columns=label,opposite",
+        {"from_preset.attributes": {"label": ["no", "yes"], "opposite": ["no", "yes"]}},
+    ),
+    (
+        "--attribute_columns=opposite,label",
+        {"from_preset.attributes": {"opposite": ["no", "yes"], "label": ["no", "yes"]}},
+        "--task=attributes --attribute_columns=label",
+    ),
+    (
+        "--attribute_weights=label=2",
+        {"from_preset.attribute_weights": {"label": 2.0}},
+        "--task=attributes --attribute_columns=label",
+    ),
+    ("--task=relation", {"from_preset.cls": "RelationClassifier"}),
+    ("--entity_states=averages", {"from_preset.entity_states": "averages"}, RELATION),
+    ("--other_label=no", {"score_relations.other": "no"}, RELATION + TESTED),
     ("--answer_errors=fix", {"read_squad.errors": "fix"}, QA),
     (
         "--characters=cmrc2018",

@@ -31,6 +31,10 @@ HOSTILE = [
     " \u00e9\u4e2d good" * 7,
 ]
 OTHERS = HOSTILE[::-1]
+RELATED = [
+    f"{HOSTILE[row]}<e1>{text[:8]}</e1>bad <e2>{text[5:9]}</e2>{OTHERS[row]}"
+    for row, text in enumerate(HOSTILE)
+]
 
 
 def find_probabilities(task, x):
@@ -53,10 +57,12 @@ CASES = {
     "pairs": ((HOSTILE, OTHERS), find_probabilities),
     "label sets": (HOSTILE, find_shares_of_labels),
     "numbers": (HOSTILE, predict),
+    "attributes": (HOSTILE, lambda task, x: task.predict_probabilities(x, verbose=0)),
     "documents": (HOSTILE, find_probabilities),
     "words": ([*HOSTILE, ["good", "", "film"], []], predict),
     "chains": ([*HOSTILE, ["good", "", "film"], []], predict),
     "spans": ([*HOSTILE, ["good", "", "film"], []], predict),
+    "relations": (RELATED, find_probabilities),
     "questions": ((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
     "vectors": (HOSTILE, predict),
     "masks": ([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),

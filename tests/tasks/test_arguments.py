@@ -15,6 +15,7 @@ import pytest
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (
+    AttributeClassifier,
     BertBackbone,
     CrfTokenClassifier,
     DocumentClassifier,
@@ -27,6 +28,7 @@ from keras_bert_suite import (
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
+    RelationClassifier,
     SegmentPacker,
     Seq2Seq,
     TextClassifier,
@@ -127,6 +129,17 @@ def observe_choices(task):
     packed = task.data.pack(task.data.read((OTHERS, endings)))[0]
     outputs = [task(packed, training=False), task(packed, training=True)]
     return [*outputs, task.predict(rows, verbose=0)]
+
+
+def observe_relations(task):
+    return [*observe_outputs(task), list(task.markers), list(task.marker_ids)]
+
+
+def observe_attributes(task):
+    task.compile()
+    labels = {"tone": ["good", "bad", None], "what": ["film", "plot", "plot"]}
+    loss = task.evaluate((TEXTS, OTHERS), labels, verbose=0)
+    return [*observe_outputs(task), loss, list(task.attributes)]
 
 
 def observe_vectors(task):
@@ -241,6 +254,28 @@ CASES = {
             "input_names": ("query", "passage"),
         },
         observe_answers,
+    ),
+    "attributes": Case(
+        AttributeClassifier,
+        {
+            "attributes": {"tone": ["good", "bad"], "what": ["plot", "film", "acting"]},
+            "attribute_weights": {"what": 3.0},
+            "dropout": 0.0,
+            "input_names": ("premise", "hypothesis"),
+        },
+        observe_attributes,
+    ),
+    "entities": Case(
+        RelationClassifier,
+        {
+            "label_names": TAGS,
+            "entity_states": "averages",
+            "markers": ["good", "the", "plot", "and"],
+            "marker_ids": [VOCABULARY.index(word) for word in ("good", "the", "plot", "and")],
+            "dropout": 0.0,
+            "input_names": ("sentence",),
+        },
+        observe_relations,
     ),
     "choices": Case(
         MultipleChoice, {"dropout": 0.0, "input_names": ("start", "ends")}, observe_choices

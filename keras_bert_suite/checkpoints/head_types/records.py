@@ -80,6 +80,14 @@ TEXTS = HeadType(
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="row_answers.ServedDocuments")
 
+ATTRIBUTES = HeadType(
+    task="AttributeClassifier",
+    layer="attribute_classifier",
+    labels="attributes",
+    served="row_answers.ServedAttributes",
+    commands=("attributes",),
+)
+
 TOKENS = HeadType(
     task="TokenClassifier",
     layer="token_classifier",
@@ -107,6 +115,15 @@ ENTITY_SPANS = HeadType(
     served="entity_span_answers.ServedEntitySpans",
     commands=("ner",),
     flag="global_pointer",
+)
+
+RELATIONS = HeadType(
+    task="RelationClassifier",
+    layer="relation_classifier",
+    more_layers=("entity_averages",),
+    labels="entities",
+    served="relation_answers.ServedRelations",
+    commands=("relation",),
 )
 
 QUESTIONS = HeadType(
@@ -159,7 +176,8 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
-    *(DOCUMENTS, CHAINS, ENTITY_SPANS, VECTORS, MASKS, TARGETS, SPAN_BOUNDARY),
+    *(DOCUMENTS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
+    SPAN_BOUNDARY,
 )
 
 #: The first record of each layer of a head.

@@ -8,6 +8,7 @@ from keras_bert_suite.data.readers.conll import read_conll
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.glue import read_glue
 from keras_bert_suite.data.readers.rows import read_rows
+from keras_bert_suite.data.readers.semeval import read_semeval
 from keras_bert_suite.data.readers.squad import read_squad
 from keras_bert_suite.data.readers.swag import read_swag
 from keras_bert_suite.data.readers.tables import read_table
@@ -17,6 +18,7 @@ __all__ = [
     "read_conll",
     "read_glue",
     "read_rows",
+    "read_semeval",
     "read_squad",
     "read_swag",
     "read_table",

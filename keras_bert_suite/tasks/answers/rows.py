@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
 from keras_bert_suite.data.label_sets import choose_thresholds
+from keras_bert_suite.data.relation_scores import score_relations
 
 
 class RowAnswers:
@@ -59,6 +60,15 @@ class ClassAnswers(RowAnswers):
             "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
             "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
         }
+
+
+class RelationAnswers(ClassAnswers):
+    """Relations between two entities, from logits (N, C)."""
+
+    def score(self, outputs, rows, labels, other="Other"):
+        """dict of scores of outputs against encoded labels; see `score_relations`."""
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        return score_relations(labels, outputs.argmax(axis=-1), self.labels.names, other)
 
 
 class LabelSetAnswers(ClassAnswers):

@@ -73,22 +73,6 @@ class WordData(TextData):
         # Special tokens and padding have the position -1, so they take the label at the end.
         return np.concatenate([*labels, [NO_LABEL]])[indices]
 
-    def pack_tokens(self, windows):
-        """Packs windows of tokens.
-
-        Args:
-            windows: object array of int32 arrays.
-
-        Returns:
-            `(inputs, indices)`: dict of the backbone's inputs (B, L), and int32 (B, L), the index
-            of each token among the tokens of all windows; -1 on special tokens and padding.
-        """
-        lengths = np.fromiter(map(len, windows), "int32", len(windows))
-        starts = np.cumsum(lengths, dtype="int32") - lengths
-        tokens = np.concatenate([np.zeros(0, "int32"), *windows])
-        packed = self.packer.pack_tokens(tokens, starts, lengths)
-        return self.encoder.select(packed), packed["token_indices"]
-
 
 class EntitySpanData(WordData):
     """Rows of words or texts, with spans."""

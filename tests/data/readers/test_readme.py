@@ -42,6 +42,8 @@ def folder(tmp_path_factory):
         "titles.tsv": "film\tthe good film\nplot\tthe bad plot\n",
         "train.txt": "the O\ngood B-FILM\nfilm I-FILM\n\nbad O\nplot B-PLOT\n",
         "train-v2.0.json": json.dumps({"data": [{"paragraphs": paragraphs}]}),
+        "TRAIN_FILE.TXT": '1\t"the <e1>film</e1> <e2>plot</e2>"\nA(e1,e2)\n\n'
+        '2\t"a <e1>plot</e1> <e2>film</e2>"\nOther\n',
         "swag.csv": f"sent1,sent2,{endings},label\nthe film,the,a,good,bad,plot,1\n",
         "glue_data/SST-2/train.tsv": "sentence\tlabel\nthe good film \t1\nthe bad plot \t0\n",
     }
@@ -71,8 +73,11 @@ def make_task(name, examples, call):
     """A task on one layer, with the label names of examples."""
     keras.utils.set_random_seed(0)
     packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
+    if name == "RelationClassifier":
+        packer.tokenizer.add_tokens(["<e1>", "</e1>", "<e2>", "</e2>"], special=True)
+    sizes = {**ONE_LAYER, "vocabulary_size": packer.tokenizer.vocabulary_size()}
     pattern = {"attention_pattern": "seq2seq"} if name == "Seq2Seq" else {}
-    backbone = kbs.BertBackbone(**ONE_LAYER, **pattern)
+    backbone = kbs.BertBackbone(**sizes, **pattern)
     arguments = {
         "Seq2Seq": {"max_target_length": 4},
         "QuestionAnswerer": {"no_answer_threshold": 0.0},

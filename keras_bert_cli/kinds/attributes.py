@@ -1,0 +1,138 @@
+"""A label of each of several attributes: an `AttributeClassifier`, and tables of texts."""
+
+import dataclasses
+
+from keras_bert_suite.data.readers.columns import read_columns
+
+from ..ask_saved_model import SavedModel
+from ..command_flags import UsageError
+from ..table_flags import choose_text_columns, table_arguments, to_field
+from .classify import ClassifyKind
+from .kind import Kind, format_json
+
+#: The end of the names of outputs of a SavedModel.
+PROBABILITIES = "_probabilities"
+
+
+class AttributeKind(Kind):
+    """Texts, or pairs of texts, with a label of each attribute, which may be missing."""
+
+    name = "attributes"
+    about = "a label of each of several attributes"
+    own_flags = ("attribute_columns", "attribute_weights")
+    idle_table_flags = ("label_column",)
+    input_names = ClassifyKind.input_names
+
+    @staticmethod
+    def define_flags(flags):
+        explanation = (
+            "Columns of the labels with --task attributes, joined by commas: size,season. Default "
+            "of evaluate: the attributes of the model."
+        )
+        flags.text("attribute_columns", None, explanation)
+
+    @staticmethod
+    def define_training_flags(flags):
+        explanation = (
+            "Weights in the loss with --task attributes: size=2,season=0.5. Default: 1 for each."
+        )
+        flags.text("attribute_weights", None, explanation)
+
+    @classmethod
+    def serves(cls, output_names):
+        return bool(_list_attributes(output_names))
+
+    @property
+    def columns(self):
+        """list of str, the columns of the labels."""
+        if self.values.attribute_columns:
+            columns = self.values.attribute_columns.split(",")
+        elif self.model is not None:
+            columns = list(self.model.attributes)
+        else:
+            raise UsageError(
+                "--task attributes needs --attribute_columns, the columns of the labels: "
+                "--attribute_columns size,season"
+            )
+        if self.model is not None and len(columns) != len(self.model.attributes):
+            raise UsageError(
+                f"--attribute_columns has {len(columns)} columns, wanted one for each attribute "
+                f"of the model, in this order: {', '.join(self.model.attributes)}"
+            )
+        return columns
+
+    def read(self, path):
+        self.check_table_flags()
+        texts = choose_text_columns(self.values, self.model and self.model.input_names)
+        names = self.columns
+        read = read_columns(path, [*texts, *names], **table_arguments(self.values))
+        x, labels = read.x[: len(texts)], read.x[len(texts) :]
+        y = dict(zip(self.model.attributes if self.model else names, labels, strict=True))
+        return dataclasses.replace(read, x=x if len(x) > 1 else x[0], y=y)
+
+    def find_arguments(self, train):
+        attributes = {name: sorted({*column} - {""}) for name, column in train.y.items()}
+        for name, labels in attributes.items():
+            if len(labels) < 2:
+                raise ValueError(
+                    f"{train.path}: the column {name!r} has the labels {labels}, wanted 2 or more "
+                    "different labels. Leave it out of --attribute_columns."
+                )
+        return {"attributes": attributes, "attribute_weights": self._read_weights(attributes)}
+
+    def _read_weights(self, attributes):
+        """dict of attribute -> float from --attribute_weights, or None."""
+        if not self.values.attribute_weights:
+            return None
+        weights = {}
+        for part in self.values.attribute_weights.split(","):
+            name, _, number = part.rpartition("=")
+            try:
+                weights[name] = float(number)
+            except ValueError:
+                name = None
+            if name not in attributes:
+                raise UsageError(
+                    f"--attribute_weights has {part!r}, wanted NAME=NUMBER with one of "
+                    f"{', '.join(attributes)}"
+                )
+        return weights
+
+    def predict(self, columns):
+        if isinstance(self.model, SavedModel):
+            names = _list_attributes(self.model.output_names)
+            answers = self.answer(columns, *names, *(f"{name}{PROBABILITIES}" for name in names))
+            labels = {name: [label.decode() for label in answers[name]] for name in names}
+            sure = {name: answers[f"{name}{PROBABILITIES}"].max(axis=-1) for name in names}
+        else:
+            labels, sure = self._answer_by_model(columns)
+        if self.values.format != "jsonl":
+            rows = zip(*labels.values(), strict=True)
+            lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
+            return ["\t".join(map(to_field, labels)) + "\n", *lines]
+        rows = len(next(iter(columns.values())))
+        answers = (
+            {
+                "attributes": {
+                    name: {"label": labels[name][row], "probability": round(float(p[row]), 6)}
+                    for name, p in sure.items()
+                }
+            }
+            for row in range(rows)
+        )
+        return format_json(columns, answers)
+
+    def _answer_by_model(self, columns):
+        """(labels, their probabilities), each a dict of attribute -> N values."""
+        import numpy as np
+
+        answers = self.model.answers
+        parts = self.predict_rows(columns)
+        outputs = np.concatenate(list(parts.values()), axis=-1)
+        shares = answers.decode_probabilities(outputs, None)
+        return answers.name(outputs, None), {n: part.max(axis=-1) for n, part in shares.items()}
+
+
+def _list_attributes(output_names):
+    """list of the attributes of a SavedModel with these outputs."""
+    return [name for name in output_names if f"{name}{PROBABILITIES}" in output_names]
