@@ -1,6 +1,9 @@
 """Reads docstrings, which write code as Markdown does, as reStructuredText."""
 
+import inspect
 import re
+
+from sphinx.util import inspect as sphinx_inspect
 
 
 def translate(app, what, name, obj, options, lines):
@@ -34,14 +37,29 @@ def escape(line):
     """Marks what is markup in reStructuredText alone, outside of backticks."""
     parts = line.split("`")
     for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"([|*])", r"\\\1", parts[i])
+        parts[i] = re.sub(r"(\*\*\w[^*]*\*\*)|([|*])", escape_mark, parts[i])
         # Code ends before a letter: `tf.Example`s.
         if i and re.match(r"\w", parts[i]):
             parts[i] = "\\ " + parts[i]
     return "`".join(parts)
 
 
+def escape_mark(match):
+    """Bold words stay bold. Other asterisks and bars are characters."""
+    return match[1] or f"\\{match[2]}"
+
+
+def find_signature(app, what, name, obj, options, signature, return_annotation):
+    """The arguments of a constructor, which `__new__` of Keras' layers and optimizers hides."""
+    if what != "class" or "__init__" not in vars(obj):
+        return None
+    found = sphinx_inspect.signature(obj.__init__, bound_method=True)
+    found = found.replace(return_annotation=inspect.Signature.empty)
+    return sphinx_inspect.stringify_signature(found, unqualified_typehints=True), None
+
+
 def setup(app):
+    app.connect("autodoc-process-signature", find_signature)
     # Napoleon has the priority 500, and takes a line that ends in a colon for a section.
     app.connect("autodoc-process-docstring", translate, priority=400)
     return {"parallel_read_safe": True}
