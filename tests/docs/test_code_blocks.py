@@ -1,0 +1,203 @@
+"""The Python of the README and the guides runs, on models of one layer and few rows.
+
+A block that cannot run here begins with "```python no-run". The blocks of a page run one after
+the other, with the names that earlier blocks made. The test writes the files that a page reads, and
+gives the page the rows that it speaks of.
+"""
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+
+import keras
+import pytest
+from small_sentence_pieces import PIECES, make_albert
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [
+    REPOSITORY / "README.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs/coming_from").glob("*.md")),
+]
+#: Numbers that only make a program take longer.
+SMALLER = [
+    (r"\bbatch_size=\d+", "batch_size=2"),
+    (r"\bepochs=\d+", "epochs=1"),
+    (r"\bworkers=\d+", "workers=1"),
+    (r"\bsequence_length=\d+", "sequence_length=24"),
+    (r'from_size\(\s*"\w+", (vocabulary_size=)?30522', 'from_size("tiny", 64'),
+    (r'from_size\(\s*"\w+"', 'from_size("tiny"'),
+    (r"\bmax_target_length=\d+", "max_target_length=8"),
+    (r"\bstride=\d+", "stride=4"),
+    (r"\bnum_layers=6", "num_layers=1"),
+    (r"share_rows\(\d+", "share_rows(6"),
+    (r"\[text\] \* 20", "[text] * 2"),
+]
+TEXTS = ["the good film", "the bad plot", "not very good", "an awful film"]
+ROWS = {
+    "texts": TEXTS[:3],
+    "labels": [1, 0, 1],
+    "dev_texts": TEXTS[:3],
+    "dev_labels": [1, 0, 1],
+    "test_texts": TEXTS[:3],
+    "test_labels": [1, 0, 1],
+    "first_texts": TEXTS[:3],
+    "second_texts": TEXTS[1:],
+    "scores": [0.5, 0.0, 1.0],
+    "questions": TEXTS,
+    "answers": [*TEXTS[1:], "the film was dull"],
+    "question": TEXTS[0],
+    "documents": [" ".join(TEXTS * 5), " ".join(TEXTS * 3)],
+    "document": " ".join(TEXTS * 6),
+    "articles": TEXTS,
+    "titles": ["film", "plot", "good", "awful"],
+}
+#: Rows of a section, where they are others than elsewhere.
+SECTIONS = {
+    "Classify texts": {
+        "labels": ["positive", "negative"] * 2,
+        "texts": TEXTS,
+        "dev_labels": ["positive"] * 3,
+    },
+    "Sets of labels, and numbers": {
+        "texts": TEXTS[:3],
+        "labels": [["joy"], [], ["joy", "surprise"]],
+        "dev_labels": [["joy"], ["surprise"], ["anger"]],
+        "test_labels": [["joy"], ["surprise"], ["anger"]],
+    },
+    "Long documents": {"labels": ["negative", "positive"]},
+    "Search by meaning": {
+        "labels": ["match", "other", "other", "match"],
+        "candidates": TEXTS[::-1],
+    },
+    "ONNX, OpenVINO and LiteRT": {"texts": TEXTS},
+}
+
+
+def list_blocks(page):
+    """(title of the section, line, code) of each block of Python that is to run."""
+    text = page.read_text("utf-8")
+    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+        titles = re.findall(r"^#+ (.*)$", text[: match.start()], re.M)
+        yield titles[-1], text[: match.start()].count("\n") + 1, match[1]
+
+
+CASES = [page for page in PAGES if any(True for _ in list_blocks(page))]
+
+
+def test_blocks_are_python_and_marks_are_spelled_right():
+    for page in PAGES:
+        for title, line, code in list_blocks(page):
+            compile(code, f"{page.name}:{line}, {title}", "exec")
+        infos = re.findall(r"^```(\S.*)$", page.read_text("utf-8"), re.M)
+        assert set(infos) <= {"python", "python no-run", "shell", "sh", "yaml", "text"}, page.name
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the pages read."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_checkpoints(folder)
+    write_tables(folder)
+    (folder / "corpus").mkdir()
+    rng = random.Random(0)
+    for name in ("a", "b"):
+        documents = ["\n".join(make_reviews(6, rng.random())[0]) for _ in range(4)]
+        lines = [json.dumps({"text": document}) for document in documents]
+        (folder / f"corpus/{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+def write_checkpoints(folder):
+    keras.utils.set_random_seed(0)
+    backbone = kbs.BertBackbone(**{**ONE_LAYER, "max_sequence_length": 512})
+    tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
+    packer = kbs.SegmentPacker(tokenizer, 32)
+    pretrainer = kbs.Pretrainer(backbone, preprocessor=packer)
+    (folder / "path/to").mkdir(parents=True)
+    for name in ("path/to/checkpoint", "path/to/bert", "bert"):
+        save_hugging_face(pretrainer, folder / name, tokenizer)
+    save_google_tf1(pretrainer, folder / "path/to/google_checkpoint", tokenizer)
+    save_keras_hub(backbone, folder / "path/to/keras_hub_preset", tokenizer)
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", "utf-8")
+    special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"]
+    (folder / "spiece.model").write_bytes(make_albert(special, PIECES))
+
+
+def write_tables(folder):
+    spans = [{"text": "bad plot", "answer_start": 6}]
+    entries = [{"id": str(i), "question": "what", "answers": spans} for i in range(4)]
+    entries.append({"id": "4", "question": "who", "answers": [], "is_impossible": True})
+    squad = json.dumps({"data": [{"paragraphs": [{"context": "a the bad plot", "qas": entries}]}]})
+    tags = "the O\ngood B-PER\nfilm I-PER\n\nbad O\nplot B-LOC\n"
+    characters = "高 B-NAME\n勇 E-NAME\n， O\n男 S-GENDER\n\n北 B-ORG\n京 M-ORG\n大 E-ORG\n"
+    reviews = "the good film\t1\nthe bad plot\t0\nnot good\t0\nvery good\t1\n"
+    pairs = "the film\tthe plot\t0\ngood film\tgood film\t1\n"
+    sentences = [
+        json.dumps({"sentence": text, "label": str(i % 2)}) for i, text in enumerate(TEXTS)
+    ]
+    table = "sentence\tlabel\nthe good film\tpositive\nthe bad plot\tnegative\n"
+    files = {
+        **dict.fromkeys(["train.tsv", "dev.tsv"], table),
+        **dict.fromkeys(["train.txt", "dev.txt", "example.train", "example.dev"], tags),
+        **dict.fromkeys(["train-v2.0.json", "dev-v2.0.json"], squad),
+        **dict.fromkeys(["train.char.bmes", "dev.char.bmes"], characters),
+        **dict.fromkeys(["sentiment.train.data", "sentiment.test.data"], reviews),
+        **dict.fromkeys(["lcqmc.train.data", "lcqmc.test.data"], pairs),
+        "csl.tsv": "film\tthe good film\nplot\tthe bad plot\n",
+        "iflytek.jsonl": "\n".join(sentences),
+        "pku_training.utf8": "the good film\nthe bad plot\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, "utf-8")
+
+
+@pytest.mark.long("examples")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("page", CASES, ids=lambda page: page.stem)
+def test_blocks_run(page, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    keras.config.disable_interactive_logging()
+    names = {"__name__": page.stem, "kbs": kbs, "keras": keras, **ROWS}
+    prepare(page.stem, names)
+    before = None
+    for title, line, code in list_blocks(page):
+        if title != before:
+            names.update(SECTIONS.get(title, {}) if page.stem == "README" else {})
+        before = title
+        for pattern, replacement in SMALLER:
+            code = re.sub(pattern, replacement, code)
+        for path in re.findall(r'export_saved_model\(\w+, "(.*?)"', code):
+            shutil.rmtree(path, ignore_errors=True)  # Of an earlier block.
+        try:
+            exec(compile(code, f"{page.name}:{line}", "exec"), names)
+        except Exception as error:
+            error.add_note(f"in the block of line {line} of {page.name}, {title}")
+            raise
+
+
+def prepare(page, names):
+    """Makes what a page takes from another page."""
+    if page == "extending":
+        names["checkpoint"] = "path/to/checkpoint"
+    if page == "techniques":
+        names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
+    if page in ("pretraining", "google_bert"):
+        from keras_bert_suite.corpus import open_corpus, prepare_corpus
+        from keras_bert_suite.pretraining import PretrainingBatches
+
+        tokenizer = kbs.WordPieceTokenizer("vocab.txt")
+        for name in ("shards", "wikipedia", "books"):
+            if not Path(name).exists():
+                prepare_corpus(["corpus/*.jsonl"], tokenizer, name, workers=1)
+        backbone = kbs.BertBackbone(**ONE_LAYER)
+        packer = kbs.SegmentPacker(tokenizer, 24)
+        names.update(tokenizer=tokenizer, backbone=backbone, packer=packer)
+        names.update(corpus=open_corpus("shards"), open_corpus=open_corpus)
+        names.update(PretrainingBatches=PretrainingBatches)
