@@ -73,7 +73,8 @@ class TrainedModel:
         """Keras' `train_function`; under JAX on a CPU one that compiles in less time."""
         is_new = force or self.train_function is None
         super().make_train_function(force)
-        if is_new and takes_two_programs(self):
+        is_ours = type(self).train_step is TrainedModel.train_step  # A user may have one.
+        if is_new and is_ours and takes_two_programs(self):
             self.train_function: Any = split_step(self)
 
     def test_step(self, *arguments: Any) -> Any:

@@ -24,6 +24,8 @@ PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
     *sorted((REPOSITORY / "docs/coming_from").glob("*.md")),
+    REPOSITORY / "README.zh.md",
+    *sorted((REPOSITORY / "docs/zh").glob("*.md")),
 ]
 #: Numbers that only make a program take longer.
 SMALLER = [
