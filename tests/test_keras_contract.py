@@ -196,7 +196,14 @@ def list_names():
         for path in sorted(Path(package.__file__).parent.rglob("*.py")):
             if not WITHOUT_KERAS.isdisjoint(path.parts):
                 continue
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            # f"{name}_ids" names nothing of Keras.
+            joined = {
+                part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values
+            }
+            for node in nodes:
+                if node in joined:
+                    continue
                 match node:
                     case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                         defined.add(name)

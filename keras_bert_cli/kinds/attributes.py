@@ -10,9 +10,6 @@ from ..table_flags import choose_text_columns, table_arguments, to_field
 from .classify import ClassifyKind
 from .kind import Kind, format_json
 
-#: The end of the names of outputs of a SavedModel.
-PROBABILITIES = "_probabilities"
-
 
 class AttributeKind(Kind):
     """Texts, or pairs of texts, with a label of each attribute, which may be missing."""
@@ -101,9 +98,9 @@ class AttributeKind(Kind):
     def predict(self, columns):
         if isinstance(self.model, SavedModel):
             names = _list_attributes(self.model.output_names)
-            answers = self.answer(columns, *names, *(f"{name}{PROBABILITIES}" for name in names))
+            answers = self.answer(columns, *names, *(f"{name}_probabilities" for name in names))
             labels = {name: [label.decode() for label in answers[name]] for name in names}
-            sure = {name: answers[f"{name}{PROBABILITIES}"].max(axis=-1) for name in names}
+            sure = {name: answers[f"{name}_probabilities"].max(axis=-1) for name in names}
         else:
             labels, sure = self._answer_by_model(columns)
         if self.values.format != "jsonl":
@@ -135,4 +132,4 @@ class AttributeKind(Kind):
 
 def _list_attributes(output_names):
     """list of the attributes of a SavedModel with these outputs."""
-    return [name for name in output_names if f"{name}{PROBABILITIES}" in output_names]
+    return [name for name in output_names if f"{name}_probabilities" in output_names]

@@ -19,6 +19,7 @@ import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import gelu_tanh, transformer_block
 from keras_bert_suite.layers.attention import modern_bert_attention
+from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.norms import RootMeanSquareNorm
 from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
 
@@ -235,6 +236,10 @@ CASES = {
     layers.ReplacementSampler: Case({}, {"seed": 7}, replace),
     layers.PredictionHead: Case(
         {}, {**NORMED, "activation": gelu_tanh, "use_bias": True, "norm_bias": True}, call(HIDDEN)
+    ),
+    FindMarkers: Case({"marker_ids": [3, 4]}, {"marker_ids": [4, 5, 6]}, call(IDS)),
+    EntityAverages: Case(
+        {}, {"dropout": 0.5}, call(HIDDEN, HIDDEN[:, 0], np.array([[0, 2, 2, 5]] * B, "int32"))
     ),
     layers.AttentionPooling: Case({}, {"units": 5}, call(HIDDEN, MASK)),
     layers.ConvolutionPooling: Case({}, {"filters": 3, "widths": (1, 3)}, call(HIDDEN, MASK)),

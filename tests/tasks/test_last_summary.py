@@ -22,6 +22,7 @@ from keras_bert_suite import (
     TextEmbedder,
     WordPieceTokenizer,
 )
+from keras_bert_suite.tasks.relation_classifier import MARKERS
 
 
 class PaddedLeft(WordPieceTokenizer):
@@ -36,8 +37,11 @@ class LastSummary(NezhaBackbone):
     summary_place = "last"
 
 
-def make_packer(tokenizer_cls):
-    return SegmentPacker(tokenizer_cls(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
+def make_packer(tokenizer_cls, task=None):
+    packer = SegmentPacker(tokenizer_cls(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
+    if task == "relations":
+        packer.tokenizer.add_tokens(MARKERS, special=True)
+    return packer
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +61,7 @@ def test_the_side_of_padding_does_not_matter(task):
     compile_model(model)
     found = []
     for tokenizer_cls in (PaddedLeft, PaddedRight):
-        model.preprocessor = make_packer(tokenizer_cls)
+        model.preprocessor = make_packer(tokenizer_cls, task)
         answers = predict(model, x=predicted_columns(model, x))
         # Masks are drawn for the places of tokens.
         losses = [] if task == "masks" else model.evaluate(x, y, verbose=0, return_dict=True)

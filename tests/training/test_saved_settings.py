@@ -156,6 +156,16 @@ TABLE = {
         {},
         {**NAMED, "from_logits": True, "ignore_class": 1, "reduction": "sum"},
     ),
+    training.AttributeLoss: (
+        see_loss(IDS[:, :2] // 2 - 1, RNG.normal(size=(6, 4)).astype("float32")),
+        {"sizes": [2, 2], "weights": [1.0, 1.0]},
+        {**NAMED, "sizes": [1, 3], "weights": [1.0, 0.3], "reduction": "sum"},
+    ),
+    training.AttributeAccuracy: (
+        see_metric(IDS[:, :2] // 2, np.linspace(1, 0, 24, dtype="float32").reshape(6, 4) % 0.3),
+        {"sizes": [2, 2]},
+        {**METRIC, "sizes": [1, 3]},
+    ),
     training.TokenAccuracy: (see_metric(IDS, LOGITS, WEIGHTS), {}, METRIC),
     training.ClassAccuracy: (see_metric(IDS[:, 0], LOGITS[:, 0]), {}, METRIC),
     training.MaskedLMAccuracy: (see_metric(IDS, LOGITS, WEIGHTS), {}, METRIC),
