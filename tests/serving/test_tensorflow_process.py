@@ -24,6 +24,7 @@ TypeError: Could not locate class 'TextScorer'.
 )
 
 
+@pytest.mark.backend("torch")  # TensorFlow needs no other process.
 def test_a_class_of_the_script_is_refused(tmp_path, monkeypatch):
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 8)
     classifier = TextClassifier(BertBackbone(**ONE_LAYER), 2, preprocessor=packer)

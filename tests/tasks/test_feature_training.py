@@ -93,6 +93,7 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
     assert all(map(np.array_equal, classifier.backbone.get_weights(), before))
 
 
+@pytest.mark.every_backend  # Metrics are reset in other places.
 @pytest.mark.parametrize("make_pooling", [lambda: None, AttentionPooling])
 def test_it_takes_the_arguments_of_fit(make_pooling):
     """Weights, rows that are held out, and a schedule of open length."""
@@ -117,6 +118,7 @@ def test_it_takes_the_arguments_of_fit(make_pooling):
         cached.fit_on_features(TEXTS, LABELS, **both)
 
 
+@pytest.mark.every_backend  # The batches have other numbers of windows.
 def test_vectors_of_windows():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))
     classifier = DocumentClassifier(

@@ -78,7 +78,9 @@ def test_fewer_batches_than_a_step_takes(model):
 @pytest.mark.parametrize("total_steps", [None, 4])
 def test_a_callback_cannot_set_the_rate_of_a_schedule(model, total_steps):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps)))
-    with pytest.raises(TypeError, match="its learning rate is not settable"):
+    # TensorFlow reads the rate before it sets it.
+    errors = "its learning rate is not settable|does not know its length"
+    with pytest.raises((TypeError, ValueError), match=errors):
         model.optimizer.learning_rate = PEAK / 4
 
 

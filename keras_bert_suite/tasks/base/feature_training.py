@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.input_dataset import preprocess_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import whole_batches
 from keras_bert_suite.runs.batches import (
@@ -104,6 +105,10 @@ def fit_on_features(
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
     set_schedule_length(head, first_step, total)
     if not are_vectors:
+        # Keras' own reading would fix the lengths of the first batches in TensorFlow's graph.
+        data = preprocess_batches(data, _keep, shuffle=kwargs.get("shuffle", True))
+        held_out = held_out and preprocess_batches(held_out, _keep)
+        kwargs["shuffle"] = False
         return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
     features, labels, weights = data
     return head.fit(
@@ -152,6 +157,10 @@ def _compile_head(head, task, optimizer):
         }
     else:
         loss, arguments = task.read_loss(task.make_loss()), task.make_metrics()
+    for metric in keras.tree.flatten(list(arguments.values())):
+        # One of the user is that of the last training, too. Keras resets it after the first step.
+        if isinstance(metric, keras.metrics.Metric):
+            metric.reset_state()
     head.compile(
         optimizer=keras.optimizers.Adam(1e-3) if is_auto(optimizer) else optimizer,
         loss=loss,
@@ -192,6 +201,10 @@ class EncodedBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index):
         return self._batches[index]
+
+
+def _keep(batch):
+    return batch
 
 
 def _check_rows(rows):
