@@ -114,6 +114,7 @@ class TrainedModel:
         """
         weigh = self._weigh_classes(class_weight)
         batch = pack_batch(self, x, y, sample_weight, labelled=True, weigh=weigh)
+        self.drop_scores()
         open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
         if self.optimizer is not None:
