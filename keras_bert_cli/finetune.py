@@ -164,9 +164,9 @@ def run(values):
         task = make_task(values, data, arguments)
         for examples in filter(None, (dev, test)):
             data.check(task, examples)
+        describe_data(values, task)
         if not train_task(values, data, task, train, dev, state):
             return report_stop()
-        describe_data(values, task)
         # The devices share the batches of an evaluation too. Only the first process prints.
         if dev and data.complete(task, dev):
             task.card["dev"] = format_scores(data.score(task, dev))
@@ -227,6 +227,8 @@ def make_task(values, data, arguments):
     set_sequence_length(task, values.sequence_length, data.sequence_length)
     if values.truncation:
         task.preprocessor.truncation = values.truncation
+    rate = values.head_learning_rate
+    rate = task.default_head_rate if rate is None else rate
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
         optimizer=kbs.AdamW(
@@ -235,7 +237,7 @@ def make_task(values, data, arguments):
             bias_correction=values.bias_correction,
             **data.optimizer_arguments(),
         ),
-        head_learning_rate=values.head_learning_rate or (1e-3 if values.head_layers else None),
+        head_learning_rate=rate,
         **data.find_compile_arguments(),
     )
     return task

@@ -64,12 +64,12 @@ class Environment:
 def build(folder, dist):
     """Builds both archives, the wheel from the sdist, and returns the path of the wheel."""
     dist = dist.resolve()
-    for old in [*dist.glob("*.whl"), *dist.glob("*.tar.gz")]:
+    for old in dist.glob("keras_bert_suite-*"):
         old.unlink()
     builder = Environment(folder)
     builder.pip("build")
     builder.run("python", "-m", "build", "--outdir", dist, CHECKOUT)
-    (wheel,) = dist.glob("*.whl")
+    (wheel,) = dist.glob("keras_bert_suite-*.whl")
     return wheel
 
 

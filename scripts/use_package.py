@@ -1,4 +1,4 @@
-"""Uses the installed package, without TensorFlow: tokenize, fit, predict, save and load.
+"""Uses the installed package: tokenize, fit, predict, save and load. TensorFlow may be absent.
 
 Run in an empty folder by scripts/try_wheel.py and tests/test_import.py.
 """

@@ -19,6 +19,7 @@ class RelationKind(ClassifyKind):
     own_flags = ("entity_states", "other_label", "png")
     idle_table_flags = ("text_pair_column",)
     task = Kind.task
+    cuts_texts = False  # They are cut around their entities.
 
     @staticmethod
     def define_flags(flags):

@@ -249,8 +249,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
 
-        A sample of some thousand rows is enough for
-        a large corpus.
+        A sample of some thousand rows is enough for a large corpus.
 
         ```python
         advice = packer.suggest_sequence_length(texts)

@@ -178,6 +178,7 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
         return _share(data, given, pack_elements(data, True, weigh), lay_out)
     if weigh is not None:
         check_one_weight(given.weights)
+    data.check_training(given)
     windows = data.window(given)
     size = choose_size(batch_size)
     if not shuffle:

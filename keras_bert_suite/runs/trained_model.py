@@ -70,11 +70,14 @@ class TrainedModel:
         return take_step(self, *state, batch)
 
     def make_train_function(self, force: bool = False) -> None:
-        """Keras' `train_function`; under JAX on a CPU one that compiles in less time."""
+        """Keras' `train_function`; under JAX on a CPU one that compiles in less time.
+
+        The `train_step` of a subclass is called by Keras' function alone.
+        """
         is_new = force or self.train_function is None
         super().make_train_function(force)
-        is_ours = type(self).train_step is TrainedModel.train_step  # A user may have one.
-        if is_new and is_ours and takes_two_programs(self):
+        has_own_step = type(self).train_step is not TrainedModel.train_step
+        if is_new and not has_own_step and takes_two_programs(self):
             self.train_function: Any = split_step(self)
 
     def test_step(self, *arguments: Any) -> Any:
@@ -111,6 +114,7 @@ class TrainedModel:
         """
         weigh = self._weigh_classes(class_weight)
         batch = pack_batch(self, x, y, sample_weight, labelled=True, weigh=weigh)
+        self.drop_scores()
         open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
         if self.optimizer is not None:

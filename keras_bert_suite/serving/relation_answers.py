@@ -26,12 +26,13 @@ class ServedRelations(ServedTask):
         places = tf.cast(tf.ragged.range(lengths).flat_values, tf.int32)
         is_marker = tf.reduce_any(ids[:, None] == tf.constant(self.task.marker_ids), axis=-1)
 
-        def reduce(reduce, otherwise):
+        def find_place(reduce, otherwise):
             found = tokens.with_flat_values(tf.where(is_marker, places, otherwise))
             # A row without a token has no place, and is refused later.
             return tf.clip_by_value(reduce(found, axis=1), 0, tf.maximum(lengths - 1, 0))
 
-        first, last = reduce(tf.reduce_min, tf.int32.max), reduce(tf.reduce_max, -1)
+        first = find_place(tf.reduce_min, tf.int32.max)
+        last = find_place(tf.reduce_max, -1)
         room = self.packer.count_places()
         offsets = cut_around(xp, lengths, first, last, room)
         starts = xp.cumsum(lengths) - lengths + offsets

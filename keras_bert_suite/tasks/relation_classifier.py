@@ -155,6 +155,17 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         if ids is not None:
             self.marker_finder.marker_ids = tuple(ids)
 
+    def check_parts(self) -> None:
+        """As in `Task`. ValueError also if the ids of the markers are not known."""
+        super().check_parts()
+        if -1 in self.marker_ids:
+            raise ValueError(
+                f"The task does not know the markers {', '.join(self.markers)}, by which it finds "
+                "the entities. Open it with from_preset; or call tokenizer.add_tokens(markers, "
+                "special=True), and build it on a backbone of tokenizer.vocabulary_size(); or pass "
+                "their `marker_ids`, for packed arrays."
+            )
+
     @classmethod
     def from_preset(cls, preset: PathLike, **kwargs: Any) -> Self:
         """Builds the task from a checkpoint; see `TextClassifier.from_preset`.

@@ -1,6 +1,7 @@
 """`keras-bert finetune`."""
 
 import errno
+import hashlib
 import os
 import signal
 import zipfile
@@ -12,6 +13,7 @@ from cli.small_files import list_files, write_reviews
 from sklearn.utils.class_weight import compute_sample_weight
 
 import keras_bert_suite as kbs
+from keras_bert_cli import finetune as commands
 from keras_bert_cli.kinds.kind import weigh_labels
 
 
@@ -51,6 +53,22 @@ def test_model_and_scores(finetune, workshop, tmp_path):
     assert f"test accuracy {scores['accuracy']:.4f}, macro_f1 {scores['macro_f1']:.4f}" in out
     assert "val_accuracy" in out
     assert list_files(tmp_path)[:2] == ["a", "a/preset"]
+
+
+def test_the_data_may_be_gone_after_the_training(finetune, monkeypatch, tmp_path):
+    """The card has the checksum of the file that was trained on."""
+    write_reviews(tmp_path / "train.tsv", 8, 1)
+    digest = hashlib.sha256((tmp_path / "train.tsv").read_bytes()).hexdigest()
+    train = commands.train_task
+
+    def train_and_delete(*arguments):
+        (tmp_path / "train.tsv").unlink()
+        return train(*arguments)
+
+    monkeypatch.setattr(commands, "train_task", train_and_delete)
+    status, _, err = finetune(train="train.tsv", output="preset")
+    assert (status, err) == (0, "")
+    assert digest in (tmp_path / "preset" / "model_card.md").read_text()
 
 
 def test_pairs_numbered_labels_and_precision(finetune, tmp_path):

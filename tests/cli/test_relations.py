@@ -70,6 +70,18 @@ def test_a_table_of_texts(related, run, tmp_path):
     assert printed[0] == printed[1]
 
 
+def test_a_long_text_is_cut_around_its_entities(workshop, run, tmp_path):
+    """So there is no advice to keep the end, which this task cannot do."""
+    lines = [f'{i}\t"{"film " * 40}<e1>a</e1> <e2>b</e2>"\n{NAMES[i]}\n' for i in range(2)]
+    (tmp_path / "long.txt").write_text("".join(lines))
+    status, out, _ = run(
+        *("finetune", "--task=relation", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=1"),
+        *(f"--train={tmp_path / 'long.txt'}", "--sequence_length=16"),
+        f"--output={tmp_path / 'model.keras'}",
+    )
+    assert status == 0 and "--truncation" not in out
+
+
 def test_wrong_rows(related, run, tmp_path):
     wrong = tmp_path / "wrong.txt"
     wrong.write_text((related / "dev.txt").read_text().replace("</e2>", ""))

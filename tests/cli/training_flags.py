@@ -307,8 +307,14 @@ FINETUNE = [
     ("--batch_size=7", {"predict.batch_size": 7}, SEQ2SEQ + " --test=test.tsv"),
     ("--sequence_length=64", {"fit.task.preprocessor.sequence_length": 64}),
     ("--truncation=tail", {"fit.task.preprocessor.truncation": "tail"}),
+    (
+        "--truncation=tail",
+        {"fit.task.preprocessor.truncation": "tail"},
+        "--task=regress --label_column=number",
+    ),
     ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
     ("--head_learning_rate=0.25", {"compile.head_learning_rate": 0.25}),
+    ("--head_learning_rate=0", {"compile.head_learning_rate": 0.0}),
     ("--num_layers=7", {"from_preset.num_layers": 7}),
     (
         "--head_layers=last:2,bilstm:7",

@@ -134,6 +134,16 @@ def test_wrong_labels():
             classifier.fit(TEXTS, labels, verbose=0)
 
 
+def test_a_batch_may_lack_an_attribute():
+    classifier = make_classifier()
+    classifier.compile()
+    rows = TEXTS[:2], {"tone": ["good", "bad"], "what": [None, None]}
+    assert np.isfinite(classifier.train_on_batch(*rows)[0])
+    assert np.isfinite(classifier.evaluate(*rows, verbose=0)[0])
+    history = classifier.fit(TEXTS, LABELS, validation_data=rows, verbose=0).history
+    assert np.isfinite(history["val_loss"][0])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

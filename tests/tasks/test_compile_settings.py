@@ -44,6 +44,21 @@ def test_a_chosen_compilation_is_kept(classifier, given, tmp_path):
     assert read_compile_config(tmp_path / "again.keras")["jit_compile"] is given
 
 
+@pytest.mark.every_backend
+def test_a_step_of_ones_own_is_taken():
+    steps = []
+
+    class OwnStep(TextClassifier):
+        def train_step(self, *arguments):
+            steps.append(1)
+            return super().train_step(*arguments)
+
+    classifier = OwnStep(BertBackbone(**ONE_LAYER), num_classes=2)
+    classifier.compile()
+    classifier.fit(*make_rows(), verbose=0)
+    assert steps
+
+
 def make_rows():
     rng = np.random.default_rng(0)
     ids = rng.integers(5, ONE_LAYER["vocabulary_size"], (8, 8)).astype("int32")

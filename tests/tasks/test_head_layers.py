@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import torch
+from keras_hub.models import FNetBackbone
 from peer_weights import to_numpy
 from small_tasks import QUESTIONS, SPANS, TAGS, WORDS, make_parts
 
@@ -149,6 +150,24 @@ def test_features_equal_a_frozen_encoder(kind, make_layers):
     assert histories[0][0][-1] < histories[0][0][0]
     for got, wanted in zip(*weights, strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-4)
+
+
+def test_features_of_an_encoder_without_a_mask():
+    rows = {"token_ids": make_batch((8, 8))["token_ids"], "segment_ids": np.zeros((2, 8), "int32")}
+    logits = []
+    for is_cached in (True, False):
+        keras.utils.set_random_seed(0)
+        backbone = FNetBackbone(
+            vocabulary_size=20, num_layers=1, hidden_dim=8, intermediate_dim=8, dropout=0.0
+        )
+        tagger = kbs.TokenClassifier(backbone, 2, dropout=0.0)
+        backbone.trainable = is_cached
+        tagger.compile(keras.optimizers.SGD(0.1))
+        given = {"optimizer": keras.optimizers.SGD(0.1)} if is_cached else {}
+        fit = tagger.fit_on_features if is_cached else tagger.fit
+        fit(rows, rows["token_ids"] % 2, 2, 3, verbose=0, **given)
+        logits.append(to_numpy(tagger(rows)))
+    np.testing.assert_allclose(*logits, atol=1e-5)
 
 
 @pytest.mark.parametrize(

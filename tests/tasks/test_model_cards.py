@@ -7,6 +7,7 @@ from small_texts import make_reviews
 
 from keras_bert_suite import TextClassifier
 from keras_bert_suite.files.model_card import read_card
+from keras_bert_suite.tasks.base.card_facts import find_card
 
 TEXTS, LABELS = make_reviews(8)
 
@@ -54,6 +55,8 @@ def test_other_weights_drop_the_scores(checkpoint, tmp_path):
     assert set(loaded.card) == {*kept, "last epoch", "test"}
     loaded.fit(TEXTS, LABELS, verbose=0)
     assert loaded.card == kept
+    task.train_on_batch(TEXTS, LABELS)
+    assert find_card(task) == kept
     new_head = TextClassifier.from_preset(tmp_path / "preset", label_names=["a", "b", "c"])
     assert new_head.card == kept
     fewer = TextClassifier.from_preset(tmp_path / "preset", max_sequence_length=16)

@@ -146,8 +146,10 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="markers must be 4 different strings"):
         make_classifier(markers=["$", "$", "#", "#"])
     classifier = make_classifier(tokenizer=WordPieceTokenizer(VOCABULARY))
-    with pytest.raises(ValueError, match="does not know the markers <e1>, .*from_preset"):
-        classifier.predict(["<e1>a</e1> <e2>b</e2>"], verbose=0)
+    packed = {name: np.ones((1, 8), "int32") for name in classifier.input}
+    for rows in (["<e1>a</e1> <e2>b</e2>"], packed):
+        with pytest.raises(ValueError, match="does not know the markers <e1>, .*from_preset"):
+            classifier.predict(rows, verbose=0)
 
 
 @pytest.mark.parametrize("markers", [MARKERS, ("<e1>", "good", "<e2>", "plot")])

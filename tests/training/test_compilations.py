@@ -15,7 +15,6 @@ from small_tasks import (
     predicted_columns,
 )
 
-from keras_bert_suite import TextClassifier
 from keras_bert_suite.layers import BertEmbeddings
 
 pytestmark = pytest.mark.backend("jax")
@@ -69,20 +68,6 @@ def test_a_step_is_compiled_once_for_each_length(compiled, task):
     model.fit(read(), epochs=2, steps_per_epoch=2 * len(lengths), verbose=0)
     assert sum("train_step" in name for name in compiled) == len(lengths)
     assert sum("update_weights" in name for name in compiled) == 1
-
-
-def test_a_step_of_a_user_is_taken():
-    """Ours takes its place only where it is Keras' own."""
-
-    class Stepping(TextClassifier):
-        def train_step(self, state, batch):
-            logs, state = super().train_step(state, batch)
-            return {**logs, "of_the_user": keras.ops.ones(())}, state
-
-    task, (x, y) = make_task("texts", "none")
-    model = Stepping(task.backbone, label_names=task.label_names)
-    model.compile()
-    assert model.fit(x, y, verbose=0).history["of_the_user"] == [1.0]
 
 
 @pytest.mark.parametrize("task", choose(["texts", "masks"], "masks"))

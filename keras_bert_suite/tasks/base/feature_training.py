@@ -191,9 +191,10 @@ class EncodedBatches(keras.utils.PyDataset):
         progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
         for i in range(len(batches)):
             packed, *targets = pack(batches[i])
-            *states, mask = encoder.predict_on_batch(packed)
-            states = tuple(np.asarray(array, "float32") for array in states)
-            self._batches.append(((*states, np.asarray(mask)), *targets))
+            features = keras.tree.flatten(encoder.predict_on_batch(packed))
+            # The padding mask (B, L) stays as it is.
+            features = (np.asarray(a, "float32" if np.ndim(a) == 3 else None) for a in features)
+            self._batches.append((tuple(features), *targets))
             progress.update(i + 1)
 
     def __len__(self):

@@ -35,7 +35,8 @@ class TokenTask(Task):
     #: The layers between the encoder and the head, in the order of their calls.
     head_layers: list[keras.layers.Layer]
 
-    #: What `fit_on_features` computes once: symbolic hidden states (B, L, H), and the padding mask.
+    #: What `fit_on_features` computes once: symbolic hidden states (B, L, H), and the padding
+    #: mask (B, L) if the encoder has one.
     features: tuple[Tensor, ...]
 
     fit_on_features = fit_on_features
@@ -64,7 +65,7 @@ class TokenTask(Task):
             if transformed:
                 states = transform_tokens(backbone, states)
             self.unused_paths = find_unused(backbone, transformed)
-        self.features = (*keras.tree.flatten(states), mask)
+        self.features = (*keras.tree.flatten(states), *([] if mask is None else [mask]))
         if not self.head_layers:
             return states
         self.default_head_rate = HEAD_LAYERS_RATE

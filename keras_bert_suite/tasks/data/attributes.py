@@ -89,18 +89,15 @@ class AttributeData(TextData):
 
     takes_graphs = False  # Missing labels are found in Python.
 
-    def read(self, x, y=None, sample_weight=None, labelled=False):
-        """As in `TextData`. ValueError also if an attribute has no label in any row for `fit`."""
-        rows = super().read(x, y, sample_weight, labelled)
-        if labelled:
-            idle = (rows.labels == MISSING).all(axis=0)
-            names = [name for name, none in zip(self.labels.attributes, idle, strict=True) if none]
-            if names:
-                raise ValueError(
-                    f"The attribute {names[0]!r} has no label in any of {len(rows)} rows. Label "
-                    "some rows, or leave it out of `attributes`."
-                )
-        return rows
+    def check_training(self, rows):
+        """Raises a ValueError if an attribute has no label in any row."""
+        idle = (rows.labels == MISSING).all(axis=0)
+        names = [name for name, none in zip(self.labels.attributes, idle, strict=True) if none]
+        if names:
+            raise ValueError(
+                f"The attribute {names[0]!r} has no label in any of {len(rows)} rows. Label "
+                "some rows, or leave it out of `attributes`."
+            )
 
 
 def check_attributes(attributes, weights):

@@ -157,6 +157,9 @@ class TextData:
         """
         return rows
 
+    def check_training(self, rows):
+        """Raises a ValueError if all rows of a `fit` together, in memory, cannot be trained on."""
+
     def order_rows(self, rows, batch_size, seed):
         """The order of shuffled rows that the labels ask for, see `row_orders`; None for any."""
         return None
