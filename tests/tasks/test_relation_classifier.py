@@ -104,7 +104,7 @@ def compute_r_bert(states, places, layer):
 def test_an_entity_without_a_token():
     layer = EntityAverages(dropout=0.0)
     states = np.full((1, 5, 4), np.nan, "float32")
-    found = to_numpy(layer(states, np.ones((1, 4), "float32"), np.array([[1, 2, 3, 4]])))
+    found = to_numpy(layer(states, np.ones((1, 4), "float32"), np.array([[1, 2, 3, 4]], "int32")))
     assert np.isfinite(found).all()
 
 
