@@ -126,7 +126,7 @@ def test_wrong_labels():
     unknown = {**LABELS, "what": [None, "song", *LABELS["what"][2:]]}
     for labels, message in (
         (nothing, "The attribute 'what' has no label in any of 96 rows. Label some"),
-        (unknown, "The attribute 'what': Label 'song' at row 1 is not one of"),
+        (unknown, "The attribute 'what': Label 'song' at row 1 is not one of.*`attributes`"),
         (LABELS["tone"], "must be a dict or a DataFrame .* tone, what; got list"),
         ({"tone": LABELS["tone"]}, "have the columns tone, and the attributes are tone, what"),
     ):

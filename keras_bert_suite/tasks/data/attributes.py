@@ -72,7 +72,9 @@ class AttributeLabels(NamedLabels):
         try:
             ids = encode_labels(column, names)
         except ValueError as error:
-            raise ValueError(f"The attribute {name!r}: {error}") from None
+            # The labels of an attribute are in `attributes`, those of other tasks in `label_names`.
+            message = str(error).replace("`label_names`", "`attributes`")
+            raise ValueError(f"The attribute {name!r}: {message}") from None
         if ids.ndim != 1:
             raise ValueError(
                 f"The attribute {name!r} must have one label for each row, got an array of shape "
