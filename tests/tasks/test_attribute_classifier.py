@@ -140,6 +140,7 @@ def test_wrong_labels():
         ({"attributes": {}}, "must be a dict of the name of an attribute"),
         ({"attributes": {"size": []}}, "'size' needs a list of 2 or more different labels"),
         ({"attributes": {"size": "small"}}, "'size' needs a list"),
+        ({"attributes": {"a": ["x", "y"], "a_probabilities": ["x", "y"]}}, "Choose another"),
         ({"attribute_weights": {"color": 1.0}}, "for tone, what, got 'color'"),
         ({"attribute_weights": {"tone": -1.0}}, "of at least 0 .* got 'tone': -1.0"),
     ],

@@ -119,6 +119,11 @@ def check_attributes(attributes, weights):
                 f"The attribute {name!r} needs a list of 2 or more different labels, strings, got "
                 f"{str(labels)[:80]}."
             )
+        if f"{name}_probabilities" in attributes:
+            raise ValueError(
+                f"The attribute '{name}_probabilities' has the name of an output of {name!r} in an "
+                "export. Choose another."
+            )
     for name, weight in (weights or {}).items():
         if name not in attributes or not (math.isfinite(weight) and weight >= 0):
             raise ValueError(
