@@ -4,12 +4,13 @@
 SAMPLE = 10_000
 
 
-def report_cut_texts(task, train):
+def report_cut_texts(task, train, data):
     """Prints how many texts are cut, if there are any.
 
     Args:
         task: a task that reads the beginning, or another part, of each text or pair of texts.
         train: `Examples`.
+        data: `Kind`, whose flags are named.
     """
     packer = task.preprocessor
     columns = train.x if isinstance(train.x, tuple) else (train.x,)
@@ -18,8 +19,12 @@ def report_cut_texts(task, train):
     if not advice.cut_rows[length]:
         return
     advised = min(advice.sequence_length, most or advice.sequence_length)
-    better = f"--sequence_length {advised} cuts fewer, " if advised > length else ""
+    remedies = [f"--sequence_length {advised} cuts fewer"] if advised > length else []
+    if "truncation" in data.own_flags and packer.truncation != "head_tail":
+        remedies.append("--truncation head_tail keeps both ends")
+    if "window_pooling" in data.own_flags:
+        remedies.append("--window_pooling reads all")
     print(
         f"{advice.cut_rows[length]:.1%} of the training texts have more than {length} tokens and "
-        f"are cut: {better}--truncation head_tail keeps both ends, --window_pooling reads all"
+        f"are cut{': ' * bool(remedies)}{', '.join(remedies)}"
     )

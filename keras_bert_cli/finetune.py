@@ -261,7 +261,7 @@ def train_task(values, data, task, train, dev, state):
     names = f", labels {messages.list_names(train.label_names)}" if train.label_names else ""
     print(f"{len(train)} training {data.rows}{names}")
     if data.cuts_texts:
-        report_cut_texts(task, train)
+        report_cut_texts(task, train, data)
     callbacks = data.callbacks(dev)
     if state is not None:
         folder = state / "checkpoints"

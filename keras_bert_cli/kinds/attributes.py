@@ -16,7 +16,8 @@ class AttributeKind(Kind):
 
     name = "attributes"
     about = "a label of each of several attributes"
-    own_flags = ("attribute_columns", "attribute_weights")
+    own_flags = ("attribute_columns", "attribute_weights", "truncation")
+    cuts_texts = True
     idle_table_flags = ("label_column",)
     input_names = ClassifyKind.input_names
 

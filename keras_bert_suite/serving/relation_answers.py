@@ -41,16 +41,18 @@ class ServedRelations(ServedTask):
         return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 
     def answer_ids(self, packed):
-        """As in `ServedTask`. Running the graph fails if a row lacks a marker."""
+        """As in `ServedTask`. Running the graph fails if a row has a marker not once."""
         import tensorflow as tf
 
         markers = tf.constant(self.task.marker_ids)
-        has_markers = tf.reduce_any(packed["token_ids"][:, None, :] == markers[:, None], axis=-1)
+        is_marker = packed["token_ids"][:, None, :] == markers[:, None]
+        is_marked = tf.math.count_nonzero(is_marker, axis=-1) == 1
         names = ", ".join(self.task.markers)
         message = (
-            f"Each row must have the markers {names}, near enough for the model. Rows with them:"
+            f"Each row must have the markers {names} once, near enough for the model. Rows with "
+            "them:"
         )
-        is_whole = tf.reduce_all(has_markers, axis=-1)
+        is_whole = tf.reduce_all(is_marked, axis=-1)
         check = tf.debugging.Assert(tf.reduce_all(is_whole), [message, is_whole], summarize=32)
         with tf.control_dependencies([check]):
             packed = {name: tf.identity(array) for name, array in packed.items()}

@@ -22,8 +22,11 @@ def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: flo
         rate: float, the peak.
 
     Raises:
-        ValueError: if the optimizer is another one, or was built, or if its peak is not known.
+        ValueError: if the rate is not above 0, if the optimizer is another one or was built, or if
+            its peak is not known.
     """
+    if isinstance(rate, str) or not 0 < rate < float("inf"):
+        raise ValueError(f"head_learning_rate must be a number above 0, got {rate!r}.")
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not isinstance(optimizer, BertOptimizer) or optimizer.built:
         raise ValueError(

@@ -126,7 +126,7 @@ def test_wrong_labels():
     unknown = {**LABELS, "what": [None, "song", *LABELS["what"][2:]]}
     for labels, message in (
         (nothing, "The attribute 'what' has no label in any of 96 rows. Label some"),
-        (unknown, "The attribute 'what': Label 'song' at row 1 is not one of"),
+        (unknown, "The attribute 'what': Label 'song' at row 1 is not one of.*`attributes`"),
         (LABELS["tone"], "must be a dict or a DataFrame .* tone, what; got list"),
         ({"tone": LABELS["tone"]}, "have the columns tone, and the attributes are tone, what"),
     ):
@@ -150,6 +150,7 @@ def test_a_batch_may_lack_an_attribute():
         ({"attributes": {}}, "must be a dict of the name of an attribute"),
         ({"attributes": {"size": []}}, "'size' needs a list of 2 or more different labels"),
         ({"attributes": {"size": "small"}}, "'size' needs a list"),
+        ({"attributes": {"a": ["x", "y"], "a_probabilities": ["x", "y"]}}, "Choose another"),
         ({"attribute_weights": {"color": 1.0}}, "for tone, what, got 'color'"),
         ({"attribute_weights": {"tone": -1.0}}, "of at least 0 .* got 'tone': -1.0"),
     ],

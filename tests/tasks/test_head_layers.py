@@ -187,10 +187,11 @@ def test_features_of_an_encoder_without_a_mask():
         ),
         (lambda: keras.layers.Lambda(lambda x: x - keras.ops.mean(x, 1, True)), "reads padding"),
         (lambda: [make_lstm(), kbs.ScalarMix(pooling=None)], "must be the first"),
-        (lambda: kbs.ScalarMix(), "one vector of each token"),
-        (lambda: ["bilstm"], "a list of layers, got 'bilstm'"),
+        (lambda: kbs.ScalarMix(), "one vector of each token.* pooling=None"),
+        (lambda: "bilstm", "a list of layers, got 'bilstm'"),
+        (lambda: keras.layers.MultiHeadAttention(2, 4), "takes 'value' beside the states"),
     ],
-    ids=["vector", "shorter", "strides", "padding", "mean", "order", "pooled", "name"],
+    ids=["vector", "shorter", "strides", "padding", "mean", "order", "pooled", "name", "two"],
 )
 def test_a_layer_that_does_not_fit_is_refused(make_layers, error):
     with pytest.raises(ValueError, match=error):
@@ -237,6 +238,9 @@ def test_the_rate_of_what_is_new(tmp_path):
     for rate in (1e-2, 1e-3):
         task.compile(optimizer, head_learning_rate=rate)
     assert [factor for _, factor in optimizer.rate_multipliers] == [pytest.approx(10.0)]
+    for rate in (-1e-3, 0.0, float("nan"), "1e-3"):
+        with pytest.raises(ValueError, match="must be a number above 0"):
+            task.compile(head_learning_rate=rate)
     decay = keras.optimizers.schedules.CosineDecay(1e-4, 10)
     for optimizer in ("adam", kbs.AdamW(decay), again.optimizer):
         with pytest.raises(ValueError, match="head_learning_rate=0.001"):

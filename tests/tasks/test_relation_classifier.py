@@ -18,6 +18,7 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
+    export_saved_model,
 )
 from keras_bert_suite.layers.heads.entity_states import EntityAverages
 from keras_bert_suite.tasks.relation_classifier import MARKERS
@@ -191,3 +192,15 @@ def test_byte_pairs():
     packer = SegmentPacker(tokenizer, 16)
     classifier = RelationClassifier(RobertaBackbone(**sizes), 2, preprocessor=packer)
     assert classifier.predict(["a <e1>é</e1> b<e2>c</e2>"], verbose=0).shape == (1, 2)
+
+
+def test_a_saved_model_refuses_wrong_markers(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    text = "a <e1>bad</e1> film <e2>plot</e2>"
+    export_saved_model(make_classifier(), tmp_path / "1")
+    model = tf.saved_model.load(str(tmp_path / "1"))
+    serve = model.signatures["serving_default"]
+    assert serve(text=tf.constant([text]))["labels"].shape == (1,)
+    for wrong in ("a <e1>bad</e1> film", text + "<e1>good</e1>"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="once"):
+            serve(text=tf.constant([text, wrong]))

@@ -16,6 +16,9 @@ HeadLayers: TypeAlias = keras.layers.Layer | Mapping[str, Any] | Sequence[Any] |
 #: The names under which layers take a padding mask. Keras' own layers call it `mask`.
 _MASK_ARGUMENTS = ("mask", "padding_mask", "attention_mask")
 
+#: Parameters that need no argument.
+_STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 #: The lengths of the row by which a layer is checked, without and with padding.
 _LENGTHS = (5, 9)
 
@@ -31,7 +34,7 @@ def open_head_layers(head_layers: HeadLayers) -> list[keras.layers.Layer]:
     """
     if head_layers is None:
         return []
-    if isinstance(head_layers, (keras.layers.Layer, Mapping)):
+    if not isinstance(head_layers, (list, tuple)):
         head_layers = [head_layers]
     layers = [
         keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer
@@ -88,6 +91,15 @@ def takes_hidden_states(layer: keras.layers.Layer) -> bool:
 
 def _call(layer: keras.layers.Layer, states: Any, is_token: Tensor) -> Tensor:
     parameters = inspect.signature(layer.call).parameters
+    needed = [
+        name for name, p in parameters.items() if p.default is p.empty and p.kind not in _STARS
+    ]
+    needed = [name for name in needed[1:] if name not in _MASK_ARGUMENTS]
+    if needed:
+        raise ValueError(
+            f"The layer {layer.name!r} of head_layers takes {needed[0]!r} beside the states. Write "
+            "a layer that takes the states alone and calls it."
+        )
     names = [name for name in _MASK_ARGUMENTS if name in parameters]
     return layer(states, **{names[0]: is_token}) if names else layer(states)
 
@@ -121,7 +133,7 @@ def _check(layer: keras.layers.Layer, given: Any) -> None:
                 f"The layer {layer.name!r} of head_layers made an array {states.shape} of states "
                 f"{(1, length, rows[0].shape[-1])}. It must make one vector of each token, (B, L, "
                 "P). A recurrent layer needs return_sequences=True, a convolution padding='same' "
-                "and strides=1."
+                "and strides=1, a ScalarMix or LastLayers pooling=None."
             )
     # Half precision rounds differently at another length.
     close = 1e-3 if layer.compute_dtype in ("float32", "float64") else 0.1

@@ -72,7 +72,9 @@ class AttributeLabels(NamedLabels):
         try:
             ids = encode_labels(column, names)
         except ValueError as error:
-            raise ValueError(f"The attribute {name!r}: {error}") from None
+            # The labels of an attribute are in `attributes`, those of other tasks in `label_names`.
+            message = str(error).replace("`label_names`", "`attributes`")
+            raise ValueError(f"The attribute {name!r}: {message}") from None
         if ids.ndim != 1:
             raise ValueError(
                 f"The attribute {name!r} must have one label for each row, got an array of shape "
@@ -113,6 +115,11 @@ def check_attributes(attributes, weights):
             raise ValueError(
                 f"The attribute {name!r} needs a list of 2 or more different labels, strings, got "
                 f"{str(labels)[:80]}."
+            )
+        if f"{name}_probabilities" in attributes:
+            raise ValueError(
+                f"The attribute '{name}_probabilities' has the name of an output of {name!r} in an "
+                "export. Choose another."
             )
     for name, weight in (weights or {}).items():
         if name not in attributes or not (math.isfinite(weight) and weight >= 0):
