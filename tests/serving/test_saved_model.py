@@ -175,9 +175,9 @@ def test_a_damaged_saved_model_is_refused(saved_model, tmp_path):
     copy = shutil.copytree(saved_model, tmp_path / "1")
     names = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
     lines = (copy / "SHA256SUMS").read_text().splitlines()
-    # A server reads the others, and they may be tuned.
+    # A server or a person reads the others, and they may be tuned.
     others = {"SHA256SUMS", "batching_params.pbtxt", "fingerprint.pb"}
-    others.add("assets.extra/tf_serving_warmup_requests")
+    others |= {"assets.extra/tf_serving_warmup_requests", "assets.extra/model_card.md"}
     assert {line.partition("  ")[2] for line in lines} == names - others
     with open(copy / "batching_params.pbtxt", "a") as file:
         file.write("# tuned")

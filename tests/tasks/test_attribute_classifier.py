@@ -7,10 +7,8 @@ from peer_weights import randomize
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (
-    AdamW,
     AttributeClassifier,
     BertBackbone,
-    LinearWarmupDecay,
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
@@ -28,21 +26,22 @@ PARTLY = {
 }
 
 
-def make_classifier(**kwargs):
+def make_classifier(initializer_range=0.02, **kwargs):
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 8, padding_lengths=(8,))
     return AttributeClassifier(
-        BertBackbone(**{**ONE_LAYER, "dropout": 0.0}),
+        BertBackbone(**{**ONE_LAYER, "dropout": 0.0}, initializer_range=initializer_range),
         **{"attributes": ATTRIBUTES, "preprocessor": packer, **kwargs},
     )
 
 
 @pytest.mark.every_backend
-def test_the_loss_falls_with_missing_labels():
+def test_it_learns_from_half_of_the_labels():
     keras.utils.set_random_seed(0)
-    classifier = make_classifier(dropout=0.0)
-    classifier.compile(AdamW(LinearWarmupDecay(3e-3)))
-    losses = classifier.fit(TEXTS, PARTLY, batch_size=16, epochs=30, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] / 2
+    # Smaller weights need longer to leave the answer that is the same for all texts.
+    classifier = make_classifier(dropout=0.0, initializer_range=0.3)
+    classifier.compile(keras.optimizers.Adam(3e-3))
+    classifier.fit(TEXTS, PARTLY, batch_size=16, epochs=40, verbose=0)
+    assert classifier.score(TEXTS, LABELS)["accuracy"] == 1
 
 
 def test_the_loss_and_the_accuracy():
