@@ -5,6 +5,7 @@ import numpy as np
 from keras_bert_suite.data.label_scores import score_classes
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.training.losses import split_attributes
 
 
 class AttributeAnswers(RowAnswers):
@@ -21,10 +22,8 @@ class AttributeAnswers(RowAnswers):
 
     def split(self, outputs):
         """dict of the name of an attribute -> its part (N, its labels) of outputs (N, C)."""
-        ends = np.cumsum([len(labels) for labels in self.labels.attributes.values()]).tolist()
-        starts = [0, *ends[:-1]]
-        parts = zip(self.labels.attributes, starts, ends, strict=True)
-        return {name: outputs[:, start:end] for name, start, end in parts}
+        sizes = [len(labels) for labels in self.labels.attributes.values()]
+        return dict(zip(self.labels.attributes, split_attributes(outputs, sizes), strict=True))
 
     def decode(self, outputs, rows):
         """dict of the name of an attribute -> float32 (N, its labels)."""
