@@ -78,9 +78,11 @@ def test_fewer_batches_than_a_step_takes(model):
 @pytest.mark.parametrize("total_steps", [None, 4])
 def test_a_callback_cannot_set_the_rate_of_a_schedule(model, total_steps):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps)))
-    # TensorFlow reads the rate before it sets it.
-    errors = "its learning rate is not settable|does not know its length"
-    with pytest.raises((TypeError, ValueError), match=errors):
+    error, message = TypeError, "its learning rate is not settable"
+    if keras.config.backend() == "tensorflow" and total_steps is None:
+        # It reads the rate before it sets it.
+        error, message = ValueError, "does not know its length"
+    with pytest.raises(error, match=message):
         model.optimizer.learning_rate = PEAK / 4
 
 
