@@ -13,26 +13,17 @@ from keras_bert_suite.files.messages import list_names
 
 
 def read_documents(corpus_slice, options, faults):
-    """Yields the documents of a slice, in order.
+    """Yields the documents of a `CorpusSlice` in order, lists of sentences that are not blank.
 
     Each line of "sentences" is a sentence. The texts of "files" and "jsonl" are split by
     `split_sentences`. A byte order mark is dropped, and so are blank lines of "jsonl".
 
-    A document that cannot be read is left out, and `faults` says why. There are three reasons: it
+    A document that cannot be read is left out, and added to `faults`. There are three reasons: it
     has bytes that are not of the encoding (with `errors` "strict"); it is not a JSON object with a
     text under `text_key`; or its file cannot be unpacked.
 
-    Args:
-        corpus_slice: `CorpusSlice`.
-        options: `InputOptions`.
-        faults: `Faults`, to which the documents that cannot be read are added.
-
-    Yields:
-        list of str, none of them empty or blank. The list may be empty.
-
     Raises:
         ValueError: if a file is shorter than it was when the corpus was planned.
-        OSError: if a file cannot be read.
     """
     for document in _read_slice(corpus_slice, options, faults):
         yield split_sentences(document) if isinstance(document, str) else document

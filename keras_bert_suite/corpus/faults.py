@@ -45,14 +45,7 @@ class Faults:
         return self.count
 
     def describe(self, folder):
-        """Describes the first places, and counts the others.
-
-        Args:
-            folder: str, the folder that the names of files are relative to.
-
-        Returns:
-            list of str.
-        """
+        """list of str, the first places, relative to a folder, and the number of the others."""
         lines = []
         for name, offset, reason in self.places:
             path = os.path.join(folder, name)

@@ -51,7 +51,7 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
 
 
 class CorpusPart(TokenCorpus):
-    """One of the two parts of a corpus. It has the shards of the corpus, with fewer documents.
+    """One of the two parts of a corpus, with its shards, and fewer documents.
 
     Args:
         corpus, share, seed: as for `hold_out`.

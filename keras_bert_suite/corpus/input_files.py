@@ -76,19 +76,10 @@ class CorpusSlice:
 
 
 def find_files(inputs):
-    """Lists the files that patterns name.
+    """Lists the files that paths, folders or patterns such as `corpus/**` name.
 
-    Args:
-        inputs: str, path or a list of them: files, folders, or patterns such as
-            `corpus/*.txt` and `corpus/**`. A folder stands for all files in it and below,
-            except hidden ones.
-
-    Returns:
-        (str, the folder that holds all of the files; list of str, their names relative to it,
-        sorted).
-
-    Raises:
-        FileNotFoundError: if an input names no file.
+    A folder stands for all files in it and below, except hidden ones. The result is the folder that
+    holds all of them, and their sorted names relative to it. An input without a file is an error.
     """
     found = set()
     for entry in [inputs] if isinstance(inputs, str | os.PathLike) else inputs:
@@ -118,19 +109,11 @@ def format_of(name, format):
 
 
 def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
-    """Cuts a corpus into slices of about `slice_bytes`, without reading it.
+    """Cuts a corpus into `CorpusSlice`s of about `slice_bytes`, without reading it.
 
     The slices are a pure function of the files and the arguments. No document is cut: a slice
-    grows until a document ends. Small files share a slice. A `.gz` file is not cut.
-
-    Args:
-        folder, names: as from `find_files`.
-        format: one of `FORMATS`.
-        slice_bytes: int.
-        encoding: str, as in `InputOptions`.
-
-    Returns:
-        list of `CorpusSlice`. Together they have every byte of the files once, in order.
+    grows until a document ends. Small files share a slice. A `.gz` file is not cut. Together they
+    have every byte of the files once, in order. The folder and the names are those of `find_files`.
     """
     check_integer("slice_bytes", slice_bytes, at_least=1)
     slices, parts, size = [], [], 0

@@ -65,14 +65,7 @@ class CorpusPlan:
                 aside.write_bytes(content)
 
     def finish(self, summaries):
-        """Writes the manifest. The corpus is then complete.
-
-        Args:
-            summaries: list of dicts from `ShardWriter.write`, in the order of `slices`.
-
-        Returns:
-            dict, the manifest.
-        """
+        """Writes the manifest, a dict, of the summaries of all slices. The corpus is complete."""
         counts = {count: sum(summary[count] for summary in summaries) for count in COUNTS}
         if not counts["tokens"]:
             self._remove_shards()
@@ -92,14 +85,9 @@ class CorpusPlan:
 
 
 def list_faults(manifest, inputs):
-    """Lists the places that were left out of a corpus.
+    """Lists the places that were left out of a corpus, as `Faults.describe`.
 
-    Args:
-        manifest: dict from `prepare_corpus`.
-        inputs: the files that the corpus was made of, as for `prepare_corpus`.
-
-    Returns:
-        list of str, as from `Faults.describe`.
+    The manifest and the inputs are those of `prepare_corpus`.
     """
     faults = Faults()
     for summary in manifest["shards"]:
@@ -110,24 +98,16 @@ def list_faults(manifest, inputs):
 
 @contextlib.contextmanager
 def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
-    """Finds and cuts the input, and locks the output folder while the block runs.
+    """Finds and cuts the input. Locks the output folder while the block runs with a `CorpusPlan`.
 
     The folder may be new, empty, or the folder of an earlier run with the same arguments over the
     same files. If it has no finished shard, the earlier run may have had other arguments.
-
-    Args:
-        inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
-        options: `InputOptions`.
-
-    Yields:
-        `CorpusPlan`.
 
     Raises:
         ValueError: if the folder is not of this machine, or holds a corpus made in another way,
             naming the difference.
         FileExistsError: if the folder holds other files.
         BlockingIOError: if another run writes to the folder.
-        FileNotFoundError: if there is no input.
     """
     if "://" in os.fspath(output):
         raise ValueError(

@@ -46,12 +46,6 @@ def split_sentences(text):
     ['Dr. Wu paid $3.50.', '"Why?" she asked.']
     >>> split_sentences("他说：“你好！”我走了。")
     ['他说：“你好！”', '我走了。']
-
-    Args:
-        text: str.
-
-    Returns:
-        list of str.
     """
     sentences = []
     for line in text.splitlines():

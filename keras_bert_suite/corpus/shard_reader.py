@@ -188,12 +188,7 @@ def open_corpus(path: PathLike) -> TokenCorpus:
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
-    """The manifest of a prepared corpus, dict.
-
-    Raises:
-        FileNotFoundError: if there is no manifest.
-        ValueError: if the manifest is not JSON.
-    """
+    """The manifest of a prepared corpus, dict. Its absence is a FileNotFoundError."""
     folder = CorpusFolder(path)
     if not folder.exists(MANIFEST_FILE):
         unfinished = folder.exists(PLAN_FILE)

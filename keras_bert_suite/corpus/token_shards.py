@@ -64,14 +64,11 @@ class ShardWriter:
         return find_faults(corpus_slice, self.options)
 
     def write(self, corpus_slice):
-        """Writes the shard, unless it is there and intact.
-
-        Returns:
-            (dict, the content of its `.json` file; bool, whether the shard was there).
+        """Writes the shard, unless it is there and intact: (its `.json`, whether it was there).
 
         Raises:
-            ValueError: if the input has changed since the shard was written, if documents
-                cannot be read and `on_error` is "stop", or as `read_documents` does.
+            ValueError: if the input has changed since the shard was written, or documents cannot be
+                read and `on_error` is "stop".
         """
         source = describe_slice(corpus_slice)
         kept = self._find_shard(corpus_slice, source)

@@ -54,11 +54,9 @@ class WorkerProcess:
         self._function = function
 
     def __call__(self, *arguments):
-        """Returns `function(*arguments)`.
+        """Returns `function(*arguments)`, or raises its ValueError or OSError.
 
-        Raises:
-            ValueError, OSError: if the function raises them.
-            RuntimeError: if the function raises another error, or the process is killed.
+        Another error, and a process that is killed, is a RuntimeError.
         """
         try:
             if self._function is not None:

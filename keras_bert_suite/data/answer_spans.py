@@ -30,12 +30,7 @@ def read_answer_spans(labels, contexts):
         contexts: N str or bytes.
 
     Returns:
-        int32 (N, 2), the first character of each answer and the character after it, so that
-        `context[start:end]` is the answer; -1 and -1 for no answer.
-
-    Raises:
-        ValueError: if there are more or fewer labels than questions, if a label has another form,
-            or if the context does not have an answer at its position, naming the row.
+        int32 (N, 2), `context[start:end]` is the answer; -1 and -1 for no answer.
     """
     contexts = list(map(decode_text, contexts))
     rows = zip(_read_rows(labels, len(contexts)), contexts, strict=True)
@@ -44,15 +39,9 @@ def read_answer_spans(labels, contexts):
 
 
 def read_accepted_answers(labels, contexts):
-    """Reads the texts of all accepted answers to each question.
+    """The texts of all accepted answers to each question, list of N lists of str.
 
-    Args: as for `read_answer_spans`. The texts of a dict of SQuAD may be anywhere.
-
-    Returns:
-        list of N lists of str; an empty list for a question without an answer.
-
-    Raises:
-        ValueError: as `read_answer_spans`, except for the positions in dicts.
+    The arguments are those of `read_answer_spans`. The texts of a dict may be anywhere.
     """
     contexts = list(map(decode_text, contexts))
     answers = []
@@ -66,18 +55,9 @@ def read_accepted_answers(labels, contexts):
 
 
 def check_token_spans(labels, shape):
-    """Checks the labels of packed arrays: the first and the last token of each answer.
+    """Checks the first and the last token of each answer of packed arrays of shape (N, L).
 
-    Args:
-        labels: array of integers.
-        shape: (N, L) of the packed arrays.
-
-    Returns:
-        int32 (N, 2).
-
-    Raises:
-        ValueError: if the labels have another shape or are no integers, or a token is not in the
-            row.
+    The result is int32 (N, 2).
     """
     labels = np.asarray(labels)
     valid = labels.shape == (shape[0], 2) and labels.dtype.kind in "iu"

@@ -11,7 +11,9 @@ _FORMS = (
 
 
 def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endings")):
-    """Turns prompts and their endings into columns with the same number of rows.
+    """Turns prompts and their endings into `Rows` of K + 1 text columns.
+
+    The columns are the prompts, all first endings, all second endings and so on.
 
     Args:
         x: `(prompts, endings)`: N texts, and N lists of K texts or an array (N, K); a DataFrame or
@@ -20,14 +22,6 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         y: N integers, the index of the right ending of each row; or None.
         sample_weight: a number for each row, or None.
         input_names: names of the two columns.
-
-    Returns:
-        `Rows`. Its `inputs` are a tuple of K + 1 text columns: the prompts, all first endings, all
-        second endings and so on. Its `labels` are int32 (N,).
-
-    Raises:
-        ValueError: if `x` has another form, the rows have different numbers of endings, or a label
-            is not the index of an ending, naming the row.
     """
     x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
     columns = name_columns(x)

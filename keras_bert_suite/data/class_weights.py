@@ -11,21 +11,10 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def read_class_weights(class_weight, label_names):
-    """Reads the argument `class_weight` of `fit`.
+    """Reads the argument `class_weight` of `fit`, a dict of label name or class id -> weight.
 
     >>> read_class_weights({"yes": 3.0}, ["no", "yes"])
     array([1., 3.], dtype=float32)
-
-    Args:
-        class_weight: dict of label name or class id -> weight. Other classes have the weight 1.
-        label_names: list of C strings.
-
-    Returns:
-        float32 (C,).
-
-    Raises:
-        ValueError: if `class_weight` is no dict, a key is neither a label nor an id, or may be
-            both, or a weight is not a finite number of at least 0.
     """
     if not isinstance(class_weight, Mapping):
         raise ValueError(
@@ -49,15 +38,10 @@ def read_class_weights(class_weight, label_names):
 
 
 def weight_rows(labels, weights):
-    """The weight of each row, which is the weight of its class.
+    """The weight of each row, which is the weight of its class, float32 (B,).
 
-    Args:
-        labels: int (B,), or (B, C) one-hot or soft labels, an array or a TensorFlow tensor. The
-            class with the largest value counts.
-        weights: float32 (C,).
-
-    Returns:
-        float32 (B,), a NumPy array, or a tensor for a tensor.
+    Labels are int (B,), or (B, C) one-hot or soft, of which the largest counts; weights (C,). A
+    TensorFlow tensor of labels gives a tensor.
     """
     if is_tf_tensor(labels):
         return encode_tensor(lambda array: weight_rows(array, weights), labels, "float32", (None,))

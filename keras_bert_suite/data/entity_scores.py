@@ -38,13 +38,9 @@ def score_entities(true_tags, predicted_tags, label_names=None):
 
 
 def score_spans(true_spans, predicted_spans):
-    """Scores predicted spans. A span counts as found if its type, its start and its end are right.
+    """Scores predicted spans as `score_entities`: for each row an iterable of `(start, end, type)`.
 
-    Args:
-        true_spans, predicted_spans: for each row an iterable of `(start, end, type)`.
-
-    Returns:
-        dict, as from `score_entities`.
+    A span counts as found if its type, its start and its end are right.
     """
     true, predicted, found = (collections.Counter() for _ in range(3))
     for wanted, got in zip(true_spans, predicted_spans, strict=True):

@@ -29,20 +29,12 @@ def score_glue(task, labels, predictions):
 
 
 def format_predictions(task, predictions):
-    """The text of a file for the GLUE server.
+    """The text of a file for the GLUE server. Numbers are clipped to the range from 0 to 5.
 
     >>> print(format_predictions(GLUE_TASKS["rte"], ["entailment", "not_entailment"]), end="")
     index	prediction
     0	entailment
     1	not_entailment
-
-    Args:
-        task: `GlueTask`.
-        predictions: a label name or a number for each row of the test file. Numbers are clipped to
-            the range from 0 to 5.
-
-    Returns:
-        str.
     """
     if task.problem_type == NUMBERS:
         predictions = [f"{min(max(float(number), 0.0), 5.0):.3f}" for number in predictions]

@@ -35,17 +35,11 @@ def list_sources(dataset):
 
 
 def count_steps(dataset, steps, name):
-    """How many batches a training or a prediction reads from a dataset: int, or None if unknown.
-
-    It is `steps`, or without `steps` the number of batches of one pass.
-
-    Args:
-        dataset: a dataset, see `is_dataset`.
-        steps: int or None.
-        name: str, the argument that sets `steps`.
+    """How many batches are read from a dataset: `steps`, else one pass, int; None if unknown.
 
     Raises:
-        ValueError: if a dataset repeats without end, and there are no `steps`.
+        ValueError: if a dataset repeats without end, and there are no `steps`. `name` is the
+            argument that sets them.
     """
     if steps:
         return steps
@@ -124,13 +118,9 @@ def preprocess_batches(
 
 
 def compare_dataset(dataset):
-    """Compares each batch of a dataset between the processes that share it, as it is read.
+    """The same batches, each compared between the processes that share it, as it is read.
 
-    Args:
-        dataset: what `preprocess_batches` returns under PyTorch and JAX.
-
-    Returns:
-        a dataset of the same batches. Its iterators raise ValueError; see `compare_batches`.
+    `dataset` is what `preprocess_batches` returns under PyTorch and JAX.
     """
     if hasattr(dataset, "__next__"):
         return compare_batches(dataset)
@@ -138,15 +128,9 @@ def compare_dataset(dataset):
 
 
 def replica_batches(dataset, function, total=None, first=0, shuffle=False, fixed_labels=False):
-    """Maps a function over the elements of a dataset of batches, for TensorFlow's strategies.
+    """As `preprocess_batches`, for TensorFlow's strategies: a `tf.distribute.DistributedDataset`.
 
-    Args:
-        dataset, total, first, shuffle, fixed_labels: as for `preprocess_batches`.
-        function: function from an element to a list with a batch for each replica of the strategy
-            in whose scope this function is called.
-
-    Returns:
-        `tf.distribute.DistributedDataset`.
+    `function` makes of an element a list with a batch for each replica of the strategy in scope.
     """
     from keras_bert_suite.data.tensorflow_input import distribute_shares
 
@@ -175,14 +159,7 @@ def _map_batches(dataset, function, total, first, shuffle):
 
 
 def choose_batches(dataset, total=None, first=0):
-    """The batches of a `grain.MapDataset` that a `fit` takes.
-
-    Args:
-        dataset, total, first: as for `preprocess_batches`.
-
-    Returns:
-        `grain.MapDataset`.
-    """
+    """The batches of a `grain.MapDataset` that a `fit` takes, see `preprocess_batches`."""
     one_pass = num_batches(dataset)
     if one_pass and total is not None and total > one_pass:
         dataset = dataset.repeat(-(-total // one_pass))

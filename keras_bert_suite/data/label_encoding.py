@@ -9,17 +9,8 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 def order_label_columns(labels, label_names):
     """Puts the columns of a DataFrame of labels into the order of the label names.
 
-    Args:
-        labels: labels, as users write them.
-        label_names: list of C names.
-
-    Returns:
-        an array (N, C) for a DataFrame whose columns have names. Other labels are returned as they
-        are, and so is a DataFrame of one column. If the label names are the numbers "0", "1" and so
-        on, a DataFrame of C columns is returned as it is, too.
-
-    Raises:
-        ValueError: if the columns are not the label names, naming both.
+    Other labels are returned as they are, and so is a DataFrame of one column, and one whose label
+    names are the numbers "0", "1" and so on. Other columns than the label names are an error.
     """
     columns = list(getattr(labels, "columns", ()))
     are_names = len(columns) > 1 and all(isinstance(column, str) for column in columns)
@@ -47,12 +38,7 @@ def encode_labels(labels, label_names):
 
     Returns:
         int32 (B,), or for one-hot or soft labels float32 (B, C). A NumPy array, or a tensor for a
-        tensor.
-
-    Raises:
-        ValueError: if a label is not one of the names or not in [0, C), naming the label and its
-            row; if a number may be an id or a name; or if a matrix has another width, or numbers
-            out of [0, 1]. In a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
+        tensor, in whose graph a wrong label raises `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         is_matrix = labels.shape.rank == 2 and labels.shape[1] != 1
@@ -81,18 +67,7 @@ def encode_labels(labels, label_names):
 
 
 def encode_tags(rows, label_names):
-    """Turns the tags of rows of words into label ids.
-
-    Args:
-        rows: object array (N,) of lists, a label name or label id for each word.
-        label_names: list of C names, in the order of the labels.
-
-    Returns:
-        object array (N,) of int32 arrays.
-
-    Raises:
-        ValueError: if a tag is not one of the labels, naming the tag, its row and its word.
-    """
+    """Turns the tags of words into label ids: object array (N,) of lists -> of int32 arrays."""
     id_of = number_labels(label_names)
     encoded = np.empty(len(rows), dtype=object)
     for row, tags in enumerate(rows):
@@ -105,10 +80,6 @@ def check_one_reading(labels, label_names):
     """Raises a ValueError if a number may be the id of one class, and the name of another.
 
     >>> check_one_reading([0, 1], ["0", "1"])
-
-    Args:
-        labels: iterable of numbers.
-        label_names: list of C names.
     """
     names = list(label_names)
     for label in labels:
@@ -151,18 +122,7 @@ def find_label(label, id_of, row, word=None):
 
 
 def check_token_labels(labels, label_names):
-    """Checks the label ids of packed tokens. A negative id marks a token without a label.
-
-    Args:
-        labels: array of integers (N, L).
-        label_names: list of C names.
-
-    Returns:
-        int32 (N, L).
-
-    Raises:
-        ValueError: if the labels have another shape or are no integers, or an id is C or more.
-    """
+    """Checks label ids of packed tokens (N, L). A negative id marks a token without a label."""
     labels = np.asarray(labels)
     are_integers = labels.ndim == 2 and labels.dtype.kind in "iu"
     if not are_integers or labels.max(initial=0) >= len(label_names):
@@ -175,14 +135,10 @@ def check_token_labels(labels, label_names):
 
 
 def weigh_token_labels(labels, sample_weight=None):
-    """Replaces negative label ids by 0, and gives their tokens the weight 0.
+    """Replaces negative label ids (N, L) by 0, and gives their tokens the weight 0.
 
-    Args:
-        labels: array of integers (N, L).
-        sample_weight: float (N,), weights of rows; float (N, L), weights of tokens; or None.
-
-    Returns:
-        (labels, float32 weights), both (N, L).
+    The weights are (N,) of rows, (N, L) of tokens, or None. Returns labels and float32 weights,
+    both (N, L).
     """
     weights = (labels >= 0).astype("float32")
     if sample_weight is not None:
@@ -220,17 +176,7 @@ def _check_soft_labels(labels, label_names):
 
 
 def check_matrix(labels):
-    """Checks that all numbers of a matrix of labels are in [0, 1].
-
-    Args:
-        labels: array of numbers (N, C).
-
-    Returns:
-        float32 (N, C).
-
-    Raises:
-        ValueError: if a number is out of [0, 1], naming it, its row and its class.
-    """
+    """Checks that all numbers of a matrix of labels (N, C) are in [0, 1]; float32."""
     wrong = np.argwhere(~((labels >= 0) & (labels <= 1)))
     if len(wrong):
         row, column = wrong[0]

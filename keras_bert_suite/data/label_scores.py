@@ -32,11 +32,7 @@ def score_classes(label_ids, predicted_ids, label_names):
 
 
 def score_label_sets(labels, predicted, label_names):
-    """Scores predicted sets of labels.
-
-    Args:
-        labels, predicted: bool (N, C), whether a row has a label.
-        label_names: list of C names.
+    """Scores predicted sets of labels, bool (N, C).
 
     Returns:
         dict of `micro_f1`, `micro_precision` and `micro_recall`, over all labels of all rows;
@@ -56,15 +52,9 @@ def score_label_sets(labels, predicted, label_names):
 
 
 def score_each(labels, predicted, label_names):
-    """Scores each label by itself.
+    """Scores each label by itself, from bool (N, C).
 
-    Args:
-        labels, predicted: bool (N, C), whether a row has a label.
-        label_names: list of C names.
-
-    Returns:
-        dict of label name -> dict of `precision`, `recall` and `f1`, see `score_counts`, and
-        `rows`, the number of rows with the label.
+    The result is a dict of label name -> its `precision`, `recall`, `f1` and number of `rows`.
     """
     columns = zip(label_names, np.asarray(labels).T, np.asarray(predicted).T, strict=True)
     return {
@@ -77,10 +67,7 @@ def score_each(labels, predicted, label_names):
 
 
 def score_numbers(targets, predictions):
-    """Scores a regression.
-
-    Args:
-        targets, predictions: float (N, T).
+    """Scores a regression, float (N, T).
 
     Returns:
         dict of `pearson` and `spearman`, the means of the correlations of the targets; and

@@ -11,14 +11,9 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def read_label_sets(labels):
-    """Reads the labels of rows in memory.
+    """Reads the labels of rows in memory: N lists, tuples, sets or arrays, or an array (N, ...).
 
-    Args:
-        labels: a list, a tuple, an object array or a pandas Series of N rows. Each row is a list,
-            tuple, set or array of labels. Or an array or a tensor (N, ...).
-
-    Returns:
-        object array (N,) of lists for rows of labels; other arrays as they are.
+    Rows of labels become an object array (N,) of lists. Other arrays stay as they are.
     """
     dtype = getattr(labels, "dtype", None)
     is_column = getattr(dtype, "kind", None) == "O" and len(labels.shape) == 1
@@ -33,12 +28,7 @@ def read_label_sets(labels):
 
 
 def read_batch_of_label_sets(labels):
-    """Reads the labels of a batch of a dataset, as `read_label_sets`.
-
-    Raises:
-        ValueError: if the batch is a list of columns: the first labels of all rows, the second
-            labels, and so on.
-    """
+    """As `read_label_sets`, of a batch of a dataset. A list of columns is an error."""
     if isinstance(labels, (list, tuple)) and any(
         isinstance(row, tuple) or hasattr(row, "__array__") for row in labels
     ):
@@ -51,7 +41,7 @@ def read_batch_of_label_sets(labels):
 
 
 def encode_label_sets(labels, label_names):
-    """Turns sets of labels into a 0/1 matrix.
+    """Turns sets of labels into a 0/1 matrix, float32 (N, C); a tensor for a tensor.
 
     >>> encode_label_sets(read_label_sets([["b"], [], ["a", "b"]]), ["a", "b"]).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
@@ -62,14 +52,6 @@ def encode_label_sets(labels, label_names):
             numbers in [0, 1], 1 for each label of the row. An array or a tensor (N, n) of numbers
             is always such a matrix, and never ids. Lists are a matrix if each has C numbers.
         label_names: list of C names, in the order of the labels.
-
-    Returns:
-        float32 (N, C), a NumPy array, or a tensor for a tensor.
-
-    Raises:
-        ValueError: if a label is not one of the names or not in [0, C), naming the label and its
-            row; if the matrix has another width; or if a number of the matrix is not in [0, 1]. In
-            a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         shape = (None, len(label_names))
@@ -95,18 +77,13 @@ def encode_label_sets(labels, label_names):
 
 
 def choose_thresholds(labels, probabilities):
-    """Chooses for each label the threshold with the highest F1.
+    """Chooses for each label the threshold with the highest F1, float64 (C,).
 
     >>> choose_thresholds(np.array([[0], [1], [1]]), np.array([[0.1], [0.2], [0.8]])).round(2)
     array([0.15])
 
-    Args:
-        labels: (N, C) of 0 and 1.
-        probabilities: float (N, C). A row has a label if its probability is above the threshold.
-
-    Returns:
-        float64 (C,), each threshold in the middle between two probabilities. The threshold is 0.5
-        for a label that no row has. Of several thresholds with the same F1 it is the highest.
+    A row has a label if its probability is above the threshold, which is in the middle between two
+    probabilities, or 0.5 for a label that no row has. Of equals it is the highest.
     """
     thresholds = np.full(labels.shape[1], 0.5)
     for label, (wanted, scores) in enumerate(zip(labels.T > 0.5, probabilities.T, strict=True)):

@@ -4,20 +4,11 @@ import numpy as np
 
 
 def encode_tensor(encode, labels, dtype, shape):
-    """Encodes a tensor of labels by the function that encodes labels in memory.
+    """Encodes a tensor of labels by `encode`, the function that encodes labels in memory.
 
-    Args:
-        encode: function from an array of labels to an array. A ragged tensor becomes an object
-            array of arrays.
-        labels: tensor of TensorFlow, which may be ragged.
-        dtype, shape: of the result. A size may be None.
-
-    Returns:
-        tensor of this dtype and shape.
-
-    Raises:
-        tf.errors.InvalidArgumentError: when the graph runs, if `encode` raises a ValueError. It has
-            the same message.
+    A ragged tensor becomes an object array of arrays. `dtype` and `shape` are those of the result.
+    A size may be None. What `encode` refuses raises `tf.errors.InvalidArgumentError` with its
+    message when the graph runs.
     """
     import tensorflow as tf
 

@@ -38,15 +38,10 @@ class _PassIterator(grain.DatasetIterator):
 
 
 def read_batches(dataset, repeat=False, shuffle=False):
-    """Yields the batches of an iterable or of a `keras.utils.PyDataset`.
+    """Yields the batches of an iterable or of a `keras.utils.PyDataset`, at least one.
 
-    Args:
-        dataset: an iterable.
-        repeat: bool, whether to begin again, without end, when all batches have been read.
-        shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
-
-    Raises:
-        ValueError: if there are no batches.
+    With `repeat` it begins again, without end. With `shuffle` the batches of a `PyDataset` come in
+    a fresh order each pass.
     """
     one_pass = _read_py_dataset if isinstance(dataset, keras.utils.PyDataset) else _iterate
     while True:

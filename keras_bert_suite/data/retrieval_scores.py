@@ -4,25 +4,14 @@ import numpy as np
 
 
 def score_rankings(rankings, relevant, top_k=(1, 5, 10)):
-    """Scores the ranked documents of queries.
+    """Scores the ranked documents of queries, each ranking a sequence of ids, the best first.
 
     The gain of a document is its relevance. MRR is the mean of 1 / rank of the first relevant
     document, 0 if no document of the ranking is relevant. Recall at k is the share of the relevant
     documents that are among the first k. nDCG at k is the sum of gain / log2(rank + 1) over the
     first k documents, divided by the same sum for the best possible order. A document is relevant
-    only if its relevance is above 0.
-
-    Args:
-        rankings: list with a sequence of document ids for each query, the best first.
-        relevant: list with the relevant documents of each query: a collection of ids, or a
-            dict of id -> relevance.
-        top_k: ints, the values of k.
-
-    Returns:
-        dict of `mrr`, and for each k `recall@k` and `ndcg@k`: float, means over the queries.
-
-    Raises:
-        ValueError: if a query has no relevant document, or a document is twice in a ranking.
+    only if its relevance is above 0; `relevant` has ids, or a dict of id -> relevance, of each
+    query. The result is a dict of `mrr`, and for each k of `top_k` `recall@k` and `ndcg@k`.
     """
     gains = [_read_gains(row, documents) for row, documents in enumerate(relevant)]
     for row, ranking in enumerate(rankings):

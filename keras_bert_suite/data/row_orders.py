@@ -34,12 +34,6 @@ def shuffled_by_length(lengths, batch_size, seed, batches_per_chunk=50):
     Shuffled rows are cut into chunks of `batches_per_chunk` batches. Each chunk is sorted by
     length, and then the batches are shuffled. So little is computed on padding, and a batch still
     has other rows in each epoch. If the last batch is not full, it holds random rows.
-
-    Args:
-        lengths: int array, a length for each row, in any unit.
-        batch_size: int.
-        seed: int.
-        batches_per_chunk: int.
     """
     lengths = np.asarray(lengths)
 
@@ -58,15 +52,10 @@ def shuffled_by_length(lengths, batch_size, seed, batches_per_chunk=50):
 
 
 def shuffled_without_duplicates(columns, batch_size, seed):
-    """A new random order each epoch, in which no text is in two rows of a batch.
+    """A new random order each epoch, in which no text of the columns is in two rows of a batch.
 
     A row that shares a text with a row of its batch waits for a later batch. If in the end all
     rows that are left share texts, they come in batches nevertheless.
-
-    Args:
-        columns: tuple of S columns of N texts.
-        batch_size: int.
-        seed: int.
 
     Source: `NoDuplicatesBatchSampler` of sentence-transformers, which makes the last batches
     smaller.

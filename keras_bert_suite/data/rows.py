@@ -95,17 +95,7 @@ class Rows:
         return Rows(inputs, labels, weights, self.input_names, self.sources[entries], epoch)
 
     def split(self, share):
-        """Sets the last rows apart, as Keras' `validation_split` does.
-
-        Args:
-            share: float, the share of the rows to set apart.
-
-        Returns:
-            two `Rows`: the first rows, and the last `share` of the rows.
-
-        Raises:
-            ValueError: if one of the two has no row.
-        """
+        """Sets the last `share` of the rows apart, as Keras' `validation_split`: two `Rows`."""
         first = int(len(self) * (1 - share))
         if not 0 < first < len(self):
             raise ValueError(
@@ -197,12 +187,7 @@ def check_weights(weights):
 
 
 def read_texts(column, name=None):
-    """Reads one column of texts as an object array (N,) of str.
-
-    Raises:
-        ValueError: if the column is a single string or a list of pairs, or a text is missing,
-            naming its row.
-    """
+    """Reads one column of texts as an object array (N,) of str. A missing text is an error."""
     if isinstance(column, (str, bytes)):
         raise ValueError(
             f"Texts must come as a list of strings, got the string {column[:40]!r}. "
@@ -239,17 +224,10 @@ def read_texts(column, name=None):
 
 
 def read_batch(x):
-    """The inputs of one batch of a dataset.
+    """The inputs of one batch of a dataset: (text columns, their names or None), or (dict, None).
 
     A list or tuple of strings is one column of texts, as PyTorch's `default_collate` makes it.
-    Other lists and tuples have a column for each segment.
-
-    Returns:
-        (tuple of text columns, lists or tensors of strings; their names or None), or
-        (dict of packed arrays, None).
-
-    Raises:
-        ValueError: if the batch is a single text.
+    Other lists and tuples have a column for each segment. A dict has packed arrays.
     """
     x = name_columns(x)
     if isinstance(x, dict):

@@ -22,12 +22,7 @@ def tags_to_spans(tags):
 
 
 def read_span(span, row):
-    """Reads a span, a triple or an `Entity`, as `(start, end, type)`.
-
-    Raises:
-        ValueError: if `span` is neither, or its positions are not whole numbers with start < end,
-            naming the row.
-    """
+    """Reads a span, a triple or an `Entity`, as `(start, end, type)`; start < end."""
     if hasattr(span, "label"):
         span = span.start, span.end, span.label
     try:
@@ -45,18 +40,9 @@ def read_span(span, row):
 
 
 def encode_spans(rows, label_names):
-    """Turns the spans of rows into arrays.
+    """Turns the spans of rows, with a label name or id each, into arrays without repetitions.
 
-    Args:
-        rows: object array (N,) of lists of spans, each with a label name or a label id.
-        label_names: list of C names.
-
-    Returns:
-        object array (N,) of int32 arrays (M, 3): start, end and label id, without repetitions.
-
-    Raises:
-        ValueError: if `read_span` refuses a span, or the label of a span is unknown, naming the
-            row.
+    Object array (N,) of lists -> of int32 arrays (M, 3): start, end and label id.
     """
     id_of = number_labels(label_names)
     encoded = np.empty(len(rows), dtype=object)
@@ -70,18 +56,9 @@ def encode_spans(rows, label_names):
 
 
 def check_span_arrays(spans, label_names):
-    """Checks the spans of packed tokens.
+    """Checks the spans of packed tokens, int32 (N, M, 3): first and last token, and label id.
 
-    Args:
-        spans: array of integers (N, M, 3): the first and the last token of an entity, and its
-            label id. A negative first token marks a position without an entity.
-        label_names: list of C names.
-
-    Returns:
-        int32 (N, M, 3).
-
-    Raises:
-        ValueError: if `spans` has another shape or no integers, or a number is out of range.
+    A negative first token marks a position without an entity.
     """
     spans = np.asarray(spans)
     valid = spans.ndim == 3 and spans.shape[-1] == 3 and spans.dtype.kind in "iu"

@@ -46,18 +46,13 @@ _OTHER_FORMS = [
 
 
 def split_tags(names):
-    """Splits tags by the form that they have in common.
+    """Splits the different tags of a file or of a model by the form that they have in common.
 
     >>> split_tags(["O", "PER-B", "PER-I"])
     {'O': ('O', None), 'PER-B': ('B', 'PER'), 'PER-I': ('I', 'PER')}
 
-    Args:
-        names: the different tags of a file or of a model, iterable of str.
-
-    Returns:
-        dict of tag -> `(letter, type)`. The letter is one of "BIMELSU", or "O" outside of entities.
-        A tag without a letter, such as NOUN, has the letter None and is its own type. A letter
-        without a type has the type "_".
+    The letter is one of "BIMELSU", or "O" outside of entities. A tag without a letter, such as
+    NOUN, has the letter None and is its own type. A letter without a type has the type "_".
     """
     names = list(dict.fromkeys(names))
     form, outside = _find_form(names)
@@ -70,11 +65,7 @@ def find_strangers(names):
     >>> find_strangers(["O", "B-PER", "I_PER", "X"])
     {'I_PER': "the type 'I_PER'", 'X': 'outside of entities'}
 
-    Args:
-        names: the different tags of a file or of a model, iterable of str.
-
-    Returns:
-        dict of tag -> str. It is empty for tags without letters, such as parts of speech.
+    It is empty for tags without letters, such as parts of speech.
     """
     split = split_tags(names)
     read = {name: f"the type {name!r}" for name, (letter, _) in split.items() if letter is None}

@@ -30,12 +30,7 @@ def parse_tags(names):
     >>> parse_tags(["M-ORG", "O"]), parse_tags(["NOUN"])
     ({'M-ORG': ('I', 'ORG'), 'O': ('O', None)}, {'NOUN': ('I', 'NOUN')})
 
-    Args:
-        names: the different tags of a file or of a model, iterable of str. All of them say in
-            which form they are, see `split_tags`.
-
-    Returns:
-        dict of tag -> `(letter, type)`.
+    All tags of a file or of a model say in which form they are, see `split_tags`.
     """
     return {name: (_BIOES[letter], kind) for name, (letter, kind) in split_tags(names).items()}
 
@@ -53,8 +48,7 @@ def ends_entity(tag, after):
 def entity_tables(label_names):
     """Makes tables that say where entities begin and end, by the ids of two neighbouring labels.
 
-    Args:
-        label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
+    The id C stands for the beginning or the end of a sentence.
 
     Returns:
         `(starts, ends, types)`. `starts`: C + 1 lists of C + 1 bools; `starts[a][b]` says whether
@@ -74,13 +68,9 @@ def find_middle_labels(label_names):
     >>> find_middle_labels(["O", "B-PER", "I-PER"])[1]
     [0, 0, 2, 0]
 
-    Args:
-        label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
-
-    Returns:
-        C + 1 lists of C + 1 label ids; `middle[a][b]` belongs between the labels a and b. If they
-        are of one entity, the label continues it. Otherwise it is outside of entities or, if no
-        label is, the label a, or b at the beginning.
+    `middle[a][b]` belongs between the labels a and b; the id C is the border of a sentence. If they
+    are of one entity, the label continues it. Otherwise it is outside of entities or, if no label
+    is, the label a, or b at the beginning.
     """
     names, parsed = list(label_names), _parse_labels(label_names)
     border, outside = len(names), [tag[0] == OUTSIDE for tag in parsed[:-1]]
@@ -107,12 +97,7 @@ def find_entities(tags, parsed=None):
     >>> find_entities(["B-PER", "I-PER", "O", "I-LOC"])
     [('PER', 0, 2), ('LOC', 3, 4)]
 
-    Args:
-        tags: list of str, in any scheme.
-        parsed: dict from `parse_tags` of all tags of the file or model. None takes these tags.
-
-    Returns:
-        list of tuples in the order of the words.
+    `parsed` is from `parse_tags` of all tags of the file or model; None takes these tags.
     """
     parsed = parse_tags(tags) if parsed is None else parsed
     outside = (OUTSIDE, None)
@@ -127,19 +112,13 @@ def find_entities(tags, parsed=None):
 
 
 def infer_scheme(label_names):
-    """The scheme that the names of labels belong to, or None.
+    """The scheme that the names of labels belong to: "BIO", "BIOES", "BMES", or None.
 
     Labels with the prefixes B and I alone may also be IOB1. They count as BIO, as labels with the
     prefix B alone do.
 
     >>> infer_scheme(["O", "B-PER", "I-PER"]), infer_scheme(["NOUN", "VERB"])
     ('BIO', None)
-
-    Args:
-        label_names: list of str.
-
-    Returns:
-        "BIO", "BIOES", "BMES", or None if a label has no prefix, or the prefixes are of no scheme.
     """
     prefixes = {letter for letter, _ in split_tags(label_names).values()} - {OUTSIDE}
     if "B" in prefixes and prefixes <= {"B", "I"}:
@@ -152,20 +131,11 @@ def infer_scheme(label_names):
 
 
 def allowed_neighbours(label_names, scheme):
-    """Says which label may follow which, in a scheme.
+    """Says which label may follow which in a scheme: `allowed[a][b]`, C + 1 lists of C + 1 bools.
 
     In BIO an I follows a B or an I of its type. In BIOES and BMES an entity that has begun
-    continues until its E, and only B, S and O come between entities.
-
-    Args:
-        label_names: list of C tags. The id C stands for the border of a sentence.
-        scheme: "BIO", "BIOES" or "BMES".
-
-    Returns:
-        C + 1 lists of C + 1 bools; `allowed[a][b]` says whether label b may follow label a.
-
-    Raises:
-        ValueError: if `scheme` has another value, or a label is not of the scheme.
+    continues until its E, and only B, S and O come between entities. The id C is the border of a
+    sentence.
     """
     prefixes = {"BIO": "BI", "BIOES": "BIESLU", "BMES": "BMES"}
     if scheme not in prefixes:
@@ -189,21 +159,10 @@ def allowed_neighbours(label_names, scheme):
 
 
 def write_tags(entities, num_words, scheme):
-    """Writes the entities of a sentence as tags.
+    """Writes the entities of a sentence as tags of a scheme, one of `SCHEMES`.
 
     >>> write_tags([("PER", 0, 2), ("LOC", 3, 4)], 4, "BIOES")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
-
-    Args:
-        entities: as from `find_entities`.
-        num_words: int.
-        scheme: one of `SCHEMES`.
-
-    Returns:
-        list of str.
-
-    Raises:
-        ValueError: if there is no such scheme.
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}.")
@@ -244,16 +203,10 @@ def convert_tags(tags, scheme):
 
 
 def detect_scheme(sentences):
-    """The scheme in which most sentences are tagged. Real data has mistakes.
+    """The scheme in which most sentences are tagged, "BIO" without entities. Data has mistakes.
 
     >>> detect_scheme([["I-PER", "I-PER", "O"]])
     'IOB1'
-
-    Args:
-        sentences: lists of tags.
-
-    Returns:
-        one of `SCHEMES`; "BIO" if there are no entities.
     """
     split = split_tags({tag for tags in sentences for tag in tags})
     plain = {

@@ -7,22 +7,13 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def encode_targets(labels, num_targets):
-    """Turns the targets of a regression into a matrix.
+    """Turns the targets of a regression, N numbers or N rows of T, into float32 (N, T).
 
     >>> encode_targets([4.5, 0], 1).tolist()
     [[4.5], [0.0]]
 
-    Args:
-        labels: N numbers, or N rows of T numbers, as a list, an array or a TensorFlow tensor.
-        num_targets: int T.
-
-    Returns:
-        float32 (N, T), a NumPy array, or a tensor for a tensor.
-
-    Raises:
-        ValueError: if there are not T numbers for each row, or a number is not finite, naming the
-            number and its row. In a TensorFlow graph, a number that is not finite raises
-            `tf.errors.InvalidArgumentError`.
+    A number that is not finite is an error. A tensor of TensorFlow gives a tensor, in whose graph
+    the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         shape = (None, num_targets)

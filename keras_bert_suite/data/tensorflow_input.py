@@ -16,16 +16,9 @@ def map_tensorflow_dataset(dataset, function):
 
 
 def distribute_shares(batches, fixed_labels=False):
-    """Makes a dataset whose elements are split over the replicas of the strategy in scope.
+    """Makes a `tf.distribute.DistributedDataset` of lists of nested arrays, one for each replica.
 
     TensorFlow would split batches itself, but only arrays with the same number of rows.
-
-    Args:
-        batches: iterable of lists with a batch of nested arrays for each replica.
-        fixed_labels: as for `to_tensorflow_dataset`.
-
-    Returns:
-        `tf.distribute.DistributedDataset`.
     """
     import tensorflow as tf
 
@@ -42,18 +35,8 @@ def to_tensorflow_dataset(dataset, fixed_labels=False):
     """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed lengths.
 
     Keras would look at the first eight batches. It would treat a size that all of them share as
-    fixed, and fail at the first batch that is padded to another length.
-
-    Args:
-        dataset: `grain.IterDataset`, or generator, of batches of nested arrays.
-        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
-            Then the graph knows the other sizes of the labels.
-
-    Returns:
-        `tf.data.Dataset` of the same elements in the same order.
-
-    Raises:
-        ValueError: if there is no batch.
+    fixed, and fail at the first batch that is padded to another length. With `fixed_labels` the
+    graph knows the sizes of the labels, which differ only in the number of rows.
     """
     import tensorflow as tf
 

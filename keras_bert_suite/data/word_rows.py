@@ -14,7 +14,7 @@ from keras_bert_suite.data.rows import (
 
 
 def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
-    """Turns rows of words, tags and weights into columns with the same number of rows.
+    """Turns rows of words, tags and weights into `Rows` of one object array of lists of str.
 
     Args:
         x: a list, an object array or a pandas Series of N rows, each a list of words or a str; a
@@ -25,15 +25,6 @@ def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
         sample_weight: a number for each row; for packed arrays also an array (N, L); or None.
         check_shapes: function(rows) that raises ValueError if the labels or weights of packed
             arrays do not fit; None is `check_token_shapes`.
-
-    Returns:
-        `Rows`. Its `inputs` are a tuple of one object array (N,) of lists of str, or of str; its
-        `labels` an object array (N,) of lists.
-
-    Raises:
-        ValueError: if a row is neither a list of words nor a str, naming row and word; if there are
-            several columns; if the numbers of rows differ; if the labels or weights of packed
-            arrays have another shape.
     """
     x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
     sample_weight = read_labels(sample_weight)

@@ -45,18 +45,10 @@ def atomic_directory(path):
 
 
 def put_in_place(made, path, replace=False):
-    """Renames a file or directory to `path`. If this fails, nothing is lost.
+    """Renames a file or directory to a `path` in its file system. If this fails, nothing is lost.
 
-    Content that is replaced is set aside first. It comes back if the rename fails.
-
-    Args:
-        made: `pathlib.Path` of a file or directory in the file system of `path`.
-        path: `pathlib.Path`.
-        replace: bool, whether it may replace a file or directory.
-
-    Raises:
-        FileExistsError: if there is anything at `path` that may not be replaced.
-        OSError: if it cannot be renamed.
+    Content that is replaced is set aside first. It comes back if the rename fails. Without
+    `replace` anything at `path` is a FileExistsError.
     """
     old = path.with_name(f".{path.name}.{uuid.uuid4().hex}.old")
     if replace and os.path.lexists(path):

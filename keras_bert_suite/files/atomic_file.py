@@ -22,9 +22,6 @@ def atomic_file(path):
 
     The temporary file is flushed to disk, then renamed. If the block raises, it is removed. A
     process that is killed leaves it behind, hidden as `.NAME.*.tmp`.
-
-    Args:
-        path: `pathlib.Path` in an existing folder.
     """
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}{ASIDE}")
     try:
@@ -61,17 +58,10 @@ def write_sealed_json(path, value):
 
 
 def parse_sealed_json(content):
-    """Reads the content of a file of `write_sealed_json`, or of a file without a checksum.
+    """The dict in the bytes of a file of `write_sealed_json`, or of a file without a checksum.
 
-    Args:
-        content: bytes.
-
-    Returns:
-        dict, without the checksum.
-
-    Raises:
-        ValueError: if the file is no JSON object, or does not have its checksum. The message
-            follows the name of the file.
+    A ValueError for a wrong checksum, or another content, has a message that follows the name of
+    the file.
     """
     value = parse_json(content)
     found = value.pop(SEAL, None)
@@ -81,15 +71,9 @@ def parse_sealed_json(content):
 
 
 def parse_json(data, kind=dict):
-    """The object or the array in JSON.
+    """The object or the array in JSON, bytes of UTF-8 or str. `kind` is dict, list or object.
 
-    Args:
-        data: bytes of UTF-8, or str.
-        kind: dict, list, or object for any value.
-
-    Raises:
-        ValueError: if it is not JSON, or another kind of value. The message follows the name of
-            the file.
+    A ValueError for another content has a message that follows the name of the file.
     """
     try:
         value = json.loads(data if isinstance(data, str) else data.decode("utf-8"))

@@ -12,22 +12,12 @@ CHECKSUMS = "SHA256SUMS"
 
 
 def describe_checksums(folder, names):
-    """The checksums of files, as `sha256sum` prints them: a line for each, str.
-
-    Args:
-        folder: `pathlib.Path`.
-        names: iterable of str, the files relative to the folder.
-    """
+    """The checksums of files of a folder, as `sha256sum` prints them: a line for each, str."""
     return "".join(f"{_digest(folder / name)}  {name}\n" for name in names)
 
 
 def write_checksums(folder, patterns=("**/*",)):
-    """Writes `SHA256SUMS` of files in a folder.
-
-    Args:
-        folder: str or path.
-        patterns: glob patterns of the files, relative to the folder; all files by default.
-    """
+    """Writes `SHA256SUMS` of the files in a folder that match glob patterns."""
     folder = Path(folder)
     found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
     names = sorted(path.relative_to(folder).as_posix() for path in found)
@@ -38,13 +28,8 @@ def write_checksums(folder, patterns=("**/*",)):
 def check_checksums(folder):
     """Compares the files of a folder with its `SHA256SUMS`, if it has one.
 
-    Files that are not listed, or are missing, are left to the reader of the folder.
-
-    Args:
-        folder: str or path.
-
-    Raises:
-        ValueError: if a file has another checksum.
+    Files that are not listed, or are missing, are left to the reader of the folder. Another
+    checksum is a ValueError.
     """
     sums = Path(folder) / CHECKSUMS
     if not sums.is_file():

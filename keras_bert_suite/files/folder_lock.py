@@ -15,19 +15,11 @@ SECONDS_TO_WAIT = 5
 
 @contextlib.contextmanager
 def lock_folder(folder):
-    """Holds a folder while the block runs.
+    """Holds an existing folder while the block runs. Another process gets a BlockingIOError.
 
     The operating system gives the lock back when the process ends, even if it is killed. A
-    process that inherits the descriptor holds the lock too.
-
-    Args:
-        folder: `pathlib.Path` of an existing folder.
-
-    Yields:
-        int, the descriptor of the locked file; None under Windows, where nothing is locked.
-
-    Raises:
-        BlockingIOError: if another process holds the folder, naming the process.
+    process that inherits the descriptor, which the block gets, holds the lock too. Under Windows
+    nothing is locked, and the block gets None.
     """
     if os.name == "nt":
         yield None

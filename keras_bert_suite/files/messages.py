@@ -27,20 +27,13 @@ def reading(path, *others):
     """Lets errors name the file that is read in the block, whatever the file holds.
 
     Errors of a backend about its device, such as one without memory, say nothing about the file. So
-    they stay as they are.
+    they stay as they are, and so do ImportErrors, and OSErrors that name a file.
 
     A reader cannot foresee each value that a damaged or hostile file may hold instead of another.
     An error that does not name the file, or says more than `MAX_MESSAGE` characters, becomes a
     ValueError that does. The block must only read: an error about an argument of the user would
-    blame the file.
-
-    Args:
-        path: str or path of a file or folder.
-        *others: other files that are read, or a folder with a "/" at its end. An error may name
-            one of them instead.
-
-    Raises:
-        ValueError: for every error but ImportError, MemoryError, and OSErrors that name a file.
+    blame the file. The error may instead name one of the `others`, files or folders with a "/" at
+    their end.
     """
     try:
         yield

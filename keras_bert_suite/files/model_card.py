@@ -18,14 +18,10 @@ _END = "<!-- Here the lines of keras-bert-suite end. -->"
 
 
 def write_card(folder, facts):
-    """Writes the card of a model, and keeps what a person has written around it.
+    """Writes the card of a model, a table of `facts`, and keeps what a person has written in it.
 
-    If there is a card without the two comments that mark our lines, it is left as it is, with a
-    warning.
-
-    Args:
-        folder: str or path of the model.
-        facts: dict of str -> str, the rows of a table. The first row is its header.
+    The first of the facts, dict of str -> str, is the header. A card without the two comments that
+    mark our lines is left as it is, with a warning.
     """
     path = Path(folder) / CARD
     text = ours = f"{_BEGIN}\n\n{format_table(facts)}\n{_END}\n"

@@ -2,16 +2,7 @@
 
 
 def write_safetensors(path, tensors, metadata=None):
-    """Writes a safetensors file.
-
-    Args:
-        path: `pathlib.Path`.
-        tensors: dict of name -> NumPy array.
-        metadata: dict of str -> str, such as `{"format": "pt"}`, which transformers asks for.
-
-    Raises:
-        OSError: if the file could not be written, for example because the disk is full.
-    """
+    """Writes a dict of name -> NumPy array. transformers asks for the metadata {"format": "pt"}."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 

@@ -74,14 +74,9 @@ class UnitFinder:
         self._phrases = phrases
 
     def find(self, token_ids, eligible):
-        """Finds where words and units begin. A unit is a word, or all words of a phrase.
+        """Finds where words and units begin, bool (B, L) twice, in int (B, L).
 
-        Args:
-            token_ids: int (B, L).
-            eligible: bool (B, L), the tokens that may be masked.
-
-        Returns:
-            words, units: bool (B, L).
+        A unit is a word, or all words of a phrase. `eligible`, bool (B, L), may be masked.
         """
         vocabulary = self._vocabulary
         continues = vocabulary.continues[token_ids]
@@ -98,16 +93,10 @@ class UnitFinder:
 
 
 def find_words(eligible, continues):
-    """Finds where words begin. A word is a token and the tokens after it that continue it.
+    """Finds where words begin, bool (B, L). A word is a token and the tokens that continue it.
 
     If truncation has cut off the beginning of a word, its first remaining token begins a word.
-
-    Args:
-        eligible: bool (B, L), the tokens that may be masked.
-        continues: bool (B, L), the tokens that continue a word.
-
-    Returns:
-        bool (B, L).
+    `eligible` tokens may be masked.
     """
     begins = np.ones_like(eligible)
     begins[:, 1:] = ~(continues[:, 1:] & eligible[:, 1:] & eligible[:, :-1])
@@ -125,21 +114,11 @@ def find_first_columns(begins):
 
 
 def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
-    """Makes one unit of the characters of a Chinese word.
+    """Makes one unit of the characters of a Chinese word: bool (B, L), where units begin.
 
-    Args:
-        begins: bool (B, L), where units begin now.
-        token_ids: int (B, L).
-        cjk: bool (B, L), the tokens that are one CJK character and may be masked.
-        tokens: sequence of V str, the vocabulary.
-        word_segmenter: function that splits a str into a list of words, and leaves nothing out.
-
-    Returns:
-        bool (B, L). In sequences of `cjk` tokens a unit begins where `word_segmenter` begins a
-        word. Everywhere else it is `begins`.
-
-    Raises:
-        ValueError: if the words of the segmenter do not join to the text that it was given.
+    In sequences of `cjk` tokens, which are one CJK character each, a unit begins where
+    `word_segmenter` begins a word. Everywhere else it is `begins`. The segmenter splits a str into
+    a list of words, and leaves nothing out; otherwise it is a ValueError.
     """
     begins = begins & ~cjk
     for row, first, end in _find_runs(cjk):
@@ -180,16 +159,7 @@ class LexiconPhrases:
         self._sequences = TokenSequences(rows, tokenizer.vocabulary_size())
 
     def join(self, begins, token_ids, eligible):
-        """Joins words to units.
-
-        Args:
-            begins: bool (B, L), where words begin.
-            token_ids: int (B, L).
-            eligible: bool (B, L), the tokens that may be masked.
-
-        Returns:
-            bool (B, L), where units begin.
-        """
+        """Joins words to units: bool (B, L), where units begin, from where words begin."""
         num_rows, length = begins.shape
         columns = np.arange(length)
         barrier = np.where(eligible, length, columns)

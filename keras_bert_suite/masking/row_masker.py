@@ -62,15 +62,9 @@ class RowMasker:
         self._units = UnitFinder(self._vocabulary, find_segmenter(settings.word_segmenter), phrases)
 
     def mask(self, token_ids, padding_mask, row_ids, epoch):
-        """Masks a batch.
+        """Masks a batch (B, L), by the ids of its rows, int (B,), and the epoch.
 
-        Args:
-            token_ids, padding_mask: int (B, L).
-            row_ids: int (B,).
-            epoch: int.
-
-        Returns:
-            dict of the masked `token_ids`, int (B, L), and the arrays of `list_predictions`.
+        The result is a dict of the masked `token_ids`, and the arrays of `list_predictions`.
         """
         settings = self._settings
         length = token_ids.shape[1]

@@ -113,14 +113,9 @@ class SimilarWords:
         self._ids = np.array([id for _, other in pairs for id in other])
 
     def find(self, token_ids, begins):
-        """Finds the tokens of the similar words.
+        """The tokens that replace each word, int (B, L); -1 for a word without a similar word.
 
-        Args:
-            token_ids: int (B, L).
-            begins: bool (B, L), where words begin.
-
-        Returns:
-            int (B, L), the tokens that replace each word; -1 for a word without a similar word.
+        Words begin at `begins`, bool (B, L).
         """
         first = find_first_columns(begins)
         numbers = self._sequences.match_units(token_ids, begins)

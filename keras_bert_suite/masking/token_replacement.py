@@ -11,22 +11,13 @@ import numpy as np
 def draw_uniforms(
     seed: int, epoch: int, row_ids: np.ndarray, length: int, stream: int = 0
 ) -> np.ndarray:
-    """Draws four random numbers for each position. A row gets the same numbers in every batch.
+    """Draws four random numbers for each position: float64 (B, L, 4) in [0, 1).
 
-    Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch). The second
-    word of the counter is the row's id, and its first word counts the positions. So rows are 2**64
-    positions apart, and a longer padding only adds numbers at the end. The third word is the
-    stream.
-
-    Args:
-        seed, epoch: int in [0, 2**64).
-        row_ids: int (B,), not negative.
-        length: int, L.
-        stream: int, not negative. Each stream has numbers of its own: 0 for `TokenMasker`, 1 for
-            `TokenShuffler`, 2 for `LanguageModelMixture`.
-
-    Returns:
-        float64 (B, L, 4) in [0, 1).
+    A row gets the same numbers in every batch. Philox turns a key and a 256-bit counter into four
+    numbers. The key is (seed, epoch). The second word of the counter is the row's id, and its first
+    word counts the positions. So rows are 2**64 positions apart, and a longer padding only adds
+    numbers at the end. The third word is the stream: 0 for `TokenMasker`, 1 for `TokenShuffler`, 2
+    for `LanguageModelMixture`.
     """
     philox = np.random.Philox(key=0)
     generator = np.random.Generator(philox)
@@ -48,13 +39,7 @@ def count_predictions(lengths: Any, rate: float, max_predictions: int | None = N
     >>> count_predictions(np.array([3, 30, 512]), rate=0.15, max_predictions=20)
     array([ 1,  4, 20])
 
-    Args:
-        lengths: int (B,), tokens of each row, special ones included.
-        rate: float in (0, 1].
-        max_predictions: int, or None for no limit.
-
-    Returns:
-        int64 (B,), at least 1.
+    `lengths`, int (B,), count special tokens, too. The result is at least 1.
     """
     counts = np.maximum(1, np.rint(lengths * rate).astype("int64"))  # half to even, as `round`
     return counts if max_predictions is None else np.minimum(counts, max_predictions)
@@ -69,7 +54,7 @@ def replace_tokens(
     substitute_rate: float,
     random_token_rate: float,
 ) -> np.ndarray:
-    """Replaces each chosen token by its substitute, by a random token, or by itself.
+    """Replaces each chosen token by its substitute, by a random token, or by itself: int (N,).
 
     Args:
         originals: int (N,), the chosen tokens.
@@ -79,9 +64,6 @@ def replace_tokens(
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
         random_ids: int (n,), the random tokens.
         substitute_rate, random_token_rate: float.
-
-    Returns:
-        int (N,).
     """
     fillers = random_ids[(fillers * len(random_ids)).astype("int64")]
     substitutes = np.where(np.less(substitutes, 0), fillers, substitutes)

@@ -52,8 +52,7 @@ class TokenSequences:
             may_end: bool (T,), the tokens that may be the last one of a sequence.
 
         Returns:
-            numbers int64 (n,), which sequence begins there, or -1; lengths int64 (n,), the number
-            of its tokens, or 0.
+            int64 (n,) twice: which sequence begins there, or -1; the number of its tokens, or 0.
         """
         numbers, lengths = np.full(len(starts), -1), np.zeros(len(starts), "int64")
         active = np.flatnonzero(self._roots[token_ids[starts]])
@@ -74,14 +73,9 @@ class TokenSequences:
         return numbers, lengths
 
     def match_units(self, token_ids: np.ndarray, begins: np.ndarray) -> np.ndarray:
-        """Finds the units of packed rows that are a sequence as a whole.
+        """int64 (B, L): which sequence the unit is, as a whole, that begins there, or -1.
 
-        Args:
-            token_ids: int (B, L).
-            begins: bool (B, L), where units begin; true in the first column.
-
-        Returns:
-            int64 (B, L), which sequence the unit is that begins there, or -1.
+        `begins`, bool (B, L), is true in the first column.
         """
         starts = np.flatnonzero(begins)
         sizes = np.diff(starts, append=begins.size)
@@ -96,19 +90,10 @@ def tokenize_in_text(tokenizer, texts, name):
     """The token ids of words or phrases, as they may stand in a text.
 
     A byte-level tokenizer gives a word other ids at the beginning of a text than after a space, and
-    SentencePiece other ids after punctuation or within a text that has no spaces.
-
-    Args:
-        tokenizer: `TextTokenizer`.
-        texts: list of N str.
-        name: str, the argument that the texts are from, for messages.
-
-    Returns:
-        three lists of N lists of ids: after a space, at the beginning, and after a comma. A list is
-        empty for a text without tokens, and for a text with an unknown token.
-
-    Raises:
-        ValueError: if a text is no str, or all lists are empty.
+    SentencePiece other ids after punctuation or within a text that has no spaces. The result is
+    three lists of N lists of ids: after a space, at the beginning, and after a comma. A list is
+    empty for a text without tokens, and for one with an unknown token. If all are empty, that is a
+    ValueError with `name`, the argument that the texts are from.
     """
     wrong = [text for text in texts if not isinstance(text, str)]
     if wrong:

@@ -12,15 +12,7 @@ from keras_bert_suite.masking.maskable_units import find_first_columns
 
 
 def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
-    """The columns of each row by ascending key. Columns that are not eligible come last.
-
-    Args:
-        keys: float (B, L) in [0, 1).
-        eligible: bool (B, L).
-
-    Returns:
-        int64 (B, L).
-    """
+    """The columns of each row by ascending key, int64 (B, L). Those not eligible come last."""
     # One integer holds key and column. Sorting integers takes a fifth of the time of a stable
     # argsort, and every machine gives equal keys the same order.
     length = keys.shape[1]
@@ -34,8 +26,7 @@ def choose_units(
     """Takes whole units in random order. A unit that no longer fits is skipped, not cut.
 
     Args:
-        begins: bool (B, L), where units begin.
-        eligible: bool (B, L), the tokens that may be masked.
+        begins, eligible: bool (B, L), where units begin, and which tokens may be masked.
         keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
             first tokens.
         budget: int (B,), the maximum number of tokens to mask.
@@ -99,14 +90,9 @@ def choose_groups(
         A group that would overlap an earlier group is skipped.
 
     Args:
-        begins: bool (B, L), where units begin.
-        eligible: bool (B, L), the tokens that may be masked.
-        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
-            first tokens.
+        begins, eligible, keys, budget: as for `choose_units`.
         lengths: float (B, L) in [0, 1), random; gives the length of a group that starts at a token.
         shares: float (K,), how often a group has 1 to K units; positive, with any sum.
-        budget: int (B,), the maximum number of tokens to mask.
-        clip: bool.
 
     Returns:
         int64 (B, L): for a chosen token the column of its group's first token, else -1.

@@ -99,15 +99,8 @@ def weigh_keys(keys: np.ndarray, weights: np.ndarray, least: float) -> np.ndarra
     Of units that are visited by ascending key, each next unit is drawn from the units that are
     left: unit i with the probability w_i / sum of the weights left. For that, unit i gets an
     exponential random number of rate w_i (Efraimidis and Spirakis, 2006,
-    https://doi.org/10.1016/j.ipl.2005.11.003), and the numbers are brought to [0, 1).
-
-    Args:
-        keys: float (n,) in [0, 1), uniform.
-        weights: float (n,), positive.
-        least: float, the least weight that any unit may have.
-
-    Returns:
-        float (n,) in [0, 1).
+    https://doi.org/10.1016/j.ipl.2005.11.003), and the numbers are brought to [0, 1). The keys are
+    uniform in [0, 1), float (n,), and no weight is below `least`.
     """
     weighed = -np.expm1(np.log1p(-keys) * (least / weights))
     return np.minimum(weighed, 1.0 - 2.0**-44)  # below the key of columns that are not visited

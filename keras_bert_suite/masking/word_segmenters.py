@@ -15,9 +15,6 @@ def name_segmenter(segmenter: Any) -> Any:
 
     >>> name_segmenter(jieba.lcut), name_segmenter("jieba")
     ('jieba', 'jieba')
-
-    Raises:
-        ValueError: for a str that names no segmenter.
     """
     if isinstance(segmenter, str) and segmenter not in NAMED_SEGMENTERS:
         raise ValueError(

@@ -86,8 +86,7 @@ def keep_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
             sets W to the largest number of windows that a document keeps.
 
     Returns:
-        int32 (B, W), the positions of the windows in `row_ids`, -1 where a document has no more
-        windows.
+        int32 (B, W), positions in `row_ids`, -1 where a document has no more windows.
     """
     rows = xp.cast(xp.arange(num_rows))
     starts = xp.cast(xp.searchsorted(row_ids, rows, side="left"))

@@ -24,16 +24,11 @@ _WORD_PIECE = {
 def find_segment_packer(
     preprocessor: keras_hub.models.Preprocessor,
 ) -> SegmentPacker | None:
-    """Makes a packer with the tokenizer and the sequence length of a KerasHub preprocessor.
+    """The `SegmentPacker` with the tokens and the length of a preprocessor, which may be one.
 
-    Args:
-        preprocessor: any layer.
-
-    Returns:
-        `SegmentPacker`, which is `preprocessor` itself if it is one. None if there is no packer
-        with the same tokens: the tokenizer is not WordPiece, RoBERTa's byte pairs, or ALBERT's or
-        XLM-RoBERTa's SentencePiece; it is a WordPiece tokenizer with settings that our tokenizer
-        does not have; or `truncate` is not "round_robin".
+    It is None if there is no such packer: the tokenizer of KerasHub is not WordPiece, RoBERTa's
+    byte pairs, or ALBERT's or XLM-RoBERTa's SentencePiece; it is a WordPiece tokenizer with
+    settings that our tokenizer does not have; or `truncate` is not "round_robin".
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor

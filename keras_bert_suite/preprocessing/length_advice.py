@@ -24,12 +24,10 @@ class LengthAdvice(NamedTuple):
 
 
 def advise_length(lengths: np.ndarray, coverage: float, own: Sequence[int] = ()) -> LengthAdvice:
-    """Makes the `LengthAdvice` for rows of some lengths.
+    """Makes the `LengthAdvice` for rows of some lengths, int (B,), special tokens included.
 
-    Args:
-        lengths: int (B,), the tokens of each row, special ones included.
-        coverage: float in (0, 1], the share of rows that must stay whole.
-        own: further lengths for `cut_rows`.
+    `coverage` is the share of rows that must stay whole, and `own` has further lengths for
+    `cut_rows`.
     """
     # This compares shares, because rounding may lift coverage * B above a whole number.
     shares = np.arange(1, len(lengths) + 1) / len(lengths)

@@ -195,14 +195,10 @@ def pack_segments(
 
 
 def _count_columns(xp, template, total, length):
-    """The place of each column among the tokens of its row, and the padding mask.
+    """The place of each column among the tokens of its row, and the padding mask, int32 (B, L).
 
-    Args:
-        total: int32 (B,), the tokens of each row.
-        length: int, or int32 scalar.
-
-    Returns:
-        int32 (1, L), or with padding on the left (B, L), negative on padding; int32 (B, L).
+    `total`, int32 (B,), counts the tokens. The places are (1, L), or with padding on the left (B,
+    L), negative on padding.
     """
     column = xp.cast(xp.arange(length))[None, :]
     if template.padding_side == "right":

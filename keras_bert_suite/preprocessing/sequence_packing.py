@@ -68,13 +68,8 @@ def lay_out_sequences(
 def fill_rows(lengths: np.ndarray, widths: Sequence[int]) -> list[list[int]] | None:
     """Puts sequences into rows of fixed widths, as best-fit decreasing does.
 
-    Args:
-        lengths: int (N,).
-        widths: ints, the tokens that each row holds.
-
-    Returns:
-        list of rows, each a list of sequences, by their index. Empty sequences are left out. None
-        if the sequences do not fit.
+    The result is a list of rows, each a list of sequences, by their index. Empty sequences are left
+    out. It is None if the sequences do not fit.
     """
     rows: list[list[int]] = [[] for _ in widths]
     # Pairs of the room that is left in a row, and the row; ascending.

@@ -7,17 +7,12 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def interleave_texts(columns):
-    """Puts the texts of each row one after the other.
+    """Puts the texts of each row one after the other: S columns of B strings -> B S strings.
 
     >>> interleave_texts((["a", "b"], ["c", "d"]))
     ['a', 'c', 'b', 'd']
 
-    Args:
-        columns: tuple of S columns: B strings as a list or an array, or string tensors (B,) of
-            TensorFlow, also in a graph.
-
-    Returns:
-        list of B S strings, or a string tensor (B S,) for tensors.
+    String tensors of TensorFlow, also in a graph, become a tensor.
     """
     if any(map(is_tf_tensor, columns)):
         import tensorflow as tf
@@ -27,17 +22,12 @@ def interleave_texts(columns):
 
 
 def number_texts(token_ids: Tensor, num_texts: int) -> Tensor:
-    """Numbers the texts of a batch. Equal texts get equal numbers.
+    """Numbers the texts of a batch, int32 (B S, L) -> int32 (B, S). Equal texts get equal numbers.
 
     >>> number_texts(np.array([[5, 6], [7, 8], [7, 8], [9, 0]]), 2)
     array([[0, 1], [1, 2]], dtype=int32)
 
-    Args:
-        token_ids: int32 (B S, L), packed texts, also a tensor in a graph of TensorFlow.
-        num_texts: int S, texts of a row.
-
-    Returns:
-        int32 (B, S), an array, or a tensor for a tensor.
+    A tensor in a graph of TensorFlow becomes a tensor.
     """
     if is_tf_tensor(token_ids):
         import tensorflow as tf
@@ -49,17 +39,9 @@ def number_texts(token_ids: Tensor, num_texts: int) -> Tensor:
 
 
 def split_packed(arrays):
-    """Splits packed rows of several texts into columns.
+    """Splits packed rows of several texts, int32 (B, S, L), into S dicts of arrays (B, L).
 
-    Args:
-        arrays: dict of packed arrays, int32 (B, S, L), or (B, L) for single texts; also tensors in
-            a graph of TensorFlow.
-
-    Returns:
-        tuple of S dicts of arrays (B, L).
-
-    Raises:
-        ValueError: if the arrays have other shapes.
+    Single texts are (B, L). Tensors in a graph of TensorFlow are taken, too.
     """
     if {len(array.shape) for array in arrays.values()} == {2}:
         return (arrays,)
@@ -71,14 +53,7 @@ def split_packed(arrays):
 
 
 def interleave_packed(columns):
-    """Puts the packed texts of each row one after the other.
-
-    Args:
-        columns: tuple of S dicts of arrays (B, L), from `split_packed`.
-
-    Returns:
-        dict of arrays (B S, L), or of tensors for tensors.
-    """
+    """Puts the packed texts of each row one after the other: S dicts (B, L) -> a dict (B S, L)."""
     return {name: _interleave([column[name] for column in columns]) for name in columns[0]}
 
 

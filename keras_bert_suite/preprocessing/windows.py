@@ -112,17 +112,8 @@ def choose_stride(sequence_length, budget, num_queries, stride=None, query_lengt
     >>> choose_stride(sequence_length=384, budget=381, num_queries=1)
     (128, 64)
 
-    Args:
-        sequence_length: int, the length of a row.
-        budget: int, its positions for tokens of texts.
-        num_queries: int, the number of texts before the document.
-        stride, query_length: int or None, as for `SegmentPacker.pack_windows`.
-
-    Returns:
-        `(stride, query_length)`.
-
-    Raises:
-        ValueError: as `SegmentPacker.pack_windows`.
+    A row has `sequence_length` places, of which `budget` are for tokens of texts, and `num_queries`
+    texts before the document. `SegmentPacker.pack_windows` says what is refused.
     """
     if query_length is None:
         query_length = choose_query_length(budget, num_queries)
@@ -158,9 +149,7 @@ def number_tokens(xp, segment):
     >>> number_tokens(NUMPY, (np.array([7, 8, 9]), np.array([0, 2, 2]), np.array([2, 0, 1])))
     array([0, 1, 0])
 
-    Args:
-        xp: namespace of array functions.
-        segment: triple (ids, starts, lengths) of rows that lie one after the other.
+    The rows (ids, starts, lengths) lie one after the other.
     """
     ids, starts, lengths = segment
     position = xp.cast(xp.arange(xp.size(ids)))

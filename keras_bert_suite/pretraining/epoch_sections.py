@@ -16,19 +16,12 @@ PLANS_KEPT = 2
 
 @functools.lru_cache(8)
 def divide_blocks(num_blocks, num_sections, seed, epoch):
-    """Divides the blocks of a corpus among the T sections of an epoch.
+    """Divides the blocks of a corpus among the T sections of an epoch: a sorted array for each.
 
     The corpus is cut into parts of T consecutive blocks. Each section gets one block of each part,
     by chance. So each section has blocks of the whole corpus, also if the corpus has different
-    kinds of text one after the other.
-
-    Args:
-        num_blocks, num_sections: int, at most as many sections as blocks.
-        seed, epoch: int, not negative.
-
-    Returns:
-        list of int64 arrays, the blocks of each section, sorted. If the last part of the corpus has
-        less than T blocks, some sections have one block less.
+    kinds of text one after the other. If the last part has less than T blocks, some sections have
+    one block less.
     """
     # The seeds of the instances and of their order have fewer words.
     rng = np.random.default_rng([seed, epoch, 0, 0, 1])
@@ -61,15 +54,8 @@ class EpochSections:
         self.num_batches = int(block_counts.sum()) // batch_size
 
     def locate(self, epoch, batch):
-        """Finds a batch.
-
-        Args:
-            epoch: int, not negative.
-            batch: int from 0 to `num_batches` - 1.
-
-        Returns:
-            three ints: the number of the section in the epoch, the number of the batch in the
-            section, and how many batches the section has.
+        """Finds a batch of an epoch, from 0: three ints, its section, its number there, and how
+        many batches the section has.
         """
         ends = self._end_sections(epoch)
         section = int(np.searchsorted(ends[1:], batch, side="right"))
@@ -92,17 +78,10 @@ class EpochSections:
 
 
 def count_instances(planner, block_sentences):
-    """Counts the instances that each block has in epoch 0.
+    """Counts the instances that each of K blocks has in epoch 0, int64 (K,).
 
     If there are more than `BLOCKS_COUNTED` blocks, as many are counted, at equal distances. The
     instances of the other blocks are interpolated, in proportion to their sentences.
-
-    Args:
-        planner: `InstancePlanner`.
-        block_sentences: int64 (K,), how many sentences each block has; 0 if it has no document.
-
-    Returns:
-        int64 (K,).
     """
     filled = np.flatnonzero(block_sentences)
     chosen = np.linspace(0, len(filled) - 1, min(len(filled), BLOCKS_COUNTED)).astype("int64")

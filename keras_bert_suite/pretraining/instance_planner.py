@@ -126,15 +126,7 @@ class InstancePlanner:
         self.corpus = corpus
 
     def plan(self, epoch, blocks=None):
-        """Plans some blocks together.
-
-        Args:
-            epoch: int, not negative.
-            blocks: sorted sequence of int, the blocks of the corpus; None for all blocks.
-
-        Returns:
-            `InstancePlan`.
-        """
+        """The `InstancePlan` of some blocks together, sorted ints; None for all blocks."""
         if blocks is None:
             blocks = range(self.corpus.num_blocks)
         documents, document_begins, parts = self._plan_blocks(epoch, blocks)

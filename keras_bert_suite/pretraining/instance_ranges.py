@@ -67,15 +67,9 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
 
 
 def draw_relations(rng, sizes, num_relations):
-    """Draws how the texts of each pair are related.
+    """Draws how the texts of each pair are related: int8 (n,), each with probability 1/R.
 
-    Args:
-        rng: `np.random.Generator`.
-        sizes: int (n,), how many sentences there are for a pair.
-        num_relations: int R.
-
-    Returns:
-        int8 (n,), each relation with probability 1/R; but 1 where there is a single sentence.
+    Where there is a single sentence, by `sizes`, int (n,), it is 1.
     """
     draws = rng.random(len(sizes))
     if num_relations == 2:
@@ -138,11 +132,9 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
 
 
 def draw_targets(rng, count, budget, short_seq_prob):
-    """Draws the numbers of tokens to aim at.
+    """Draws the numbers of tokens to aim at, int64 (count,).
 
-    Returns:
-        int64 (count,). Each is `budget`, or with probability `short_seq_prob` an even draw from 2
-        to `budget`.
+    Each is `budget`, or with probability `short_seq_prob` an even draw from 2 to `budget`.
     """
     short = rng.random(count) < short_seq_prob
     return np.where(short, rng.integers(2, budget, count, endpoint=True), budget)
@@ -154,11 +146,7 @@ def follow(successors):
     >>> follow(np.array([2, 2, 3, 5, 5]))
     array([0, 2, 3])
 
-    Args:
-        successors: int (n,), for each number a greater number, at most n.
-
-    Returns:
-        int64 array.
+    Each number has a greater one, at most n.
     """
     successors = successors.tolist()
     met, number = [], 0

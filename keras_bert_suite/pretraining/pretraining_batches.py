@@ -185,16 +185,11 @@ class PretrainingBatches(grain.MapDataset):
 def name_arrays(
     masked: dict[str, np.ndarray], labels: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Arranges the arrays of a batch as `fit` takes them.
+    """Arranges the arrays of a batch of a masker as `fit` takes them, see `PretrainingBatches`.
 
-    Args:
-        masked: dict of arrays, from a masker: `mask_ids` and `mask_weights`, labels and weights;
-            `pair_weights` float32 (B,) if the pairs of some rows do not count; and inputs. A masker
-            may make any inputs. A model leaves out those that it does not have.
-        labels: int32 (B,), or None without pairs.
-
-    Returns:
-        `(x, y, sample_weight)`, see `PretrainingBatches`.
+    A masker has the labels and weights `mask_ids` and `mask_weights`; `pair_weights` float32 (B,)
+    if the pairs of some rows do not count; and any inputs. A model leaves out those that it does
+    not have. `labels`, int32 (B,), is None without pairs.
     """
     x = {name: array for name, array in masked.items() if name not in _OF_LOSS}
     y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
@@ -247,11 +242,7 @@ class TokenRanges:
         self._separator = np.array([separator_id], "int32")
 
     def read(self, starts, lengths):
-        """Reads B ranges.
-
-        Args:
-            starts, lengths: int (B,), the number of the first token of each range, and how many
-                tokens it has.
+        """Reads B ranges, by the number of the first token of each, and how many tokens it has.
 
         Returns:
             `(ids, starts, lengths)`, int32, as `pack_segments` takes a segment: (T,), the tokens

@@ -15,16 +15,9 @@ _CHECKSUM = struct.Struct("<I")
 
 
 def find_records(data):
-    """Finds the records of a TFRecord file.
+    """The offset and the size of each record of a TFRecord file, int64 (N, 2).
 
-    Args:
-        data: bytes, or an `mmap` of the file.
-
-    Returns:
-        int64 (N, 2), the offset and the size of each record.
-
-    Raises:
-        ValueError: if the file is damaged or cut short.
+    `data` is bytes, or an `mmap` of the file. A damaged file is a ValueError.
     """
     places, position = [], 0
     while position < len(data):
@@ -56,14 +49,7 @@ def frame_record(record):
 
 
 def parse_example(record):
-    """The features of a serialized `tf.train.Example`.
-
-    Returns:
-        dict of 1-D arrays by name, int64 or float32.
-
-    Raises:
-        ValueError: if `record` is not a `tf.train.Example`.
-    """
+    """The features of a serialized `tf.train.Example`: 1-D arrays by name, int64 or float32."""
     from google.protobuf.message import DecodeError
 
     try:

@@ -61,13 +61,8 @@ class ProcessWatch(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def watch(self, callbacks: Any) -> Iterator[Any]:
-        """Watches until the block ends. With one process it does nothing.
-
-        Args:
-            callbacks: the argument `callbacks` of the method.
-
-        Yields:
-            `callbacks`; with several processes a list that also has this callback.
+        """Watches until the block ends, which gets `callbacks` with this one. With one process
+        it does nothing.
 
         Raises:
             ValueError: in all processes, if another process has called another method.

@@ -14,18 +14,12 @@ BUCKET_BYTES = 25 * 2**20
 
 
 def sum_over_replicas(x: Tensor) -> Tensor:
-    """The sum of a tensor over all replicas. No gradient flows through the sum.
+    """The sum of a float tensor over all replicas. No gradient flows through the sum.
 
     The losses of the package divide by such sums: the number of rows, or the sum of the weights.
     Then the sum of the losses of all replicas is the loss of the whole batch, and so is the sum of
-    their gradients.
-
-    Args:
-        x: float tensor of the same shape on each replica.
-
-    Returns:
-        the same tensor if there is one replica. The same tensor under JAX too, where a step is one
-        program over the arrays of the whole batch.
+    their gradients. Under JAX, where a step is one program over the arrays of the whole batch, and
+    with one replica, it is the tensor itself.
     """
     # To learn shapes, Keras calls a loss once outside of a step, on a device without values.
     if keras.config.backend() == "torch":
@@ -53,15 +47,10 @@ def _find_context() -> Any:
 
 
 def sum_gradients(gradients: list[Any]) -> list[Any]:
-    """The gradients, summed over all replicas.
+    """The gradients, summed over all replicas: a list of the same shapes in the same order on each.
 
-    Args:
-        gradients: list of tensors, the same shapes in the same order on each replica. PyTorch's
-            tensors are changed in place.
-
-    Returns:
-        list of tensors. Under TensorFlow none of them is `tf.IndexedSlices`. With one replica of
-        PyTorch, and under JAX, it is the list itself.
+    PyTorch's tensors are changed in place. Under TensorFlow no result is `tf.IndexedSlices`. With
+    one replica of PyTorch, and under JAX, it is the list itself.
     """
     if keras.config.backend() == "torch":
         return _sum_gradients_torch(gradients)

@@ -140,14 +140,8 @@ class RowBatches(grain.MapDataset):
 def read(model, x, y=None, sample_weight=None, labelled=False, **given):
     """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
 
-    Args:
-        model: task.
-        x, y, sample_weight: as for `Task.fit`.
-        labelled: bool, whether they are for `fit` or `evaluate`.
-        **given: arguments that are for rows, such as `batch_size`, and None for a dataset.
-
-    Returns:
-        `x` if it is a dataset, otherwise `Rows`.
+    `given` are arguments that are for rows, such as `batch_size`, and None for a dataset. The
+    result is `x` if it is a dataset, otherwise `Rows`.
     """
     model.check_parts()
     if is_dataset(x):
@@ -196,9 +190,7 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
 def evaluation_batches(data, given, batch_size=None, by_length=True):
     """The `Batches` of an `evaluate`, which all replicas share.
 
-    Args:
-        data, given, batch_size: as for `training_batches`.
-        by_length: bool, whether rows in memory come in the order of their lengths.
+    With `by_length`, rows in memory come in the order of their lengths.
     """
     if not isinstance(given, Rows):
         return _share(data, given, pack_elements(data, True))
@@ -208,15 +200,10 @@ def evaluation_batches(data, given, batch_size=None, by_length=True):
 
 
 def batch_rows(windows, batch_size, lengths=None):
-    """Batches of rows of similar length, short rows first, or of rows in their own order.
+    """Batches of rows of similar length, short rows first.
 
-    Args:
-        windows: `Rows`.
-        batch_size: int, or None.
-        lengths: int (N,), how long each row is. None keeps the order of the rows.
-
-    Returns:
-        (`RowBatches`; int (N,), the rows in the order in which they are visited).
+    Without `lengths`, (N,), they have their own order. The result is `RowBatches`, and the rows in
+    the order in which they are visited, int (N,).
     """
     order = in_order(len(windows)) if lengths is None else longest_last(lengths)
     return RowBatches(windows, choose_size(batch_size), order, trains=False), order(0)
@@ -236,11 +223,8 @@ def pack_elements(data, labelled=False, weigh=None):
 def pack_rows(data, labelled=False, weigh=None):
     """The function from the `Rows` of a batch to a batch as Keras takes it.
 
-    Args:
-        data: the data of a task.
-        labelled: bool, whether the batch is for `fit` or `evaluate`.
-        weigh: function from encoded labels to the weights of their classes, or None. Weights beside
-            it are a ValueError.
+    `weigh` is a function from encoded labels to the weights of their classes, or None. Weights
+    beside it are a ValueError.
     """
 
     def pack(rows):

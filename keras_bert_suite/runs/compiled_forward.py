@@ -8,7 +8,7 @@ from keras import ops
 
 
 def compile_forward(model: keras.Model) -> Callable[[list[Any]], Any]:
-    """Makes a `predict_function` for Keras that compiles the forward pass of a model, whole.
+    """Makes a `predict_function` for Keras that compiles the forward pass of a built model, whole.
 
     Keras would compile the step together with what converts its batch. The compiler leaves its
     graph to convert a NumPy array, and does not use CUDA graphs if an input is on the CPU. Here the
@@ -18,12 +18,6 @@ def compile_forward(model: keras.Model) -> Callable[[list[Any]], Any]:
 
     On a GPU the compiled function runs as CUDA graphs, which PyTorch records for each shape of a
     batch. A CUDA graph writes its outputs to the same memory each time, so they are copied.
-
-    Args:
-        model: `keras.Model` that is built.
-
-    Returns:
-        function(list of one batch) -> the outputs, tensors.
     """
     import torch
 

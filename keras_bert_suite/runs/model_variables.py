@@ -65,10 +65,8 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
 def copy_variables(model: keras.Model) -> Arrays:
     """dict of name -> array, a copy of all variables at this moment.
 
-    Processes of JAX that hold the variables together must all call it.
-
-    Raises:
-        FloatingPointError: if a weight is not finite. A checkpoint of such a state is useless.
+    Processes of JAX that hold the variables together must all call it. A weight that is not finite
+    is a FloatingPointError, because a checkpoint of such a state is useless.
     """
     # During an epoch Keras' JAX trainer keeps the state outside of the variables.
     if keras.config.backend() == "jax":

@@ -39,10 +39,7 @@ def check_can_pack_sequences(task):
 def check_encodes_whole_batches(model, problem, option):
     """Raises a ValueError if the encoder of a model sees only some rows of a batch at once.
 
-    Args:
-        model: task.
-        problem: str, what is then impossible.
-        option: str, the argument that asks for it.
+    The message says what is then impossible, and the argument that asks for it.
     """
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(model, argument, None) is not None:

@@ -47,18 +47,12 @@ def check_resumable(
 
 
 def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]) -> Arrays:
-    """Gives a compiled model the variables of a checkpoint.
+    """Gives a compiled model, with a built optimizer, the variables of a checkpoint.
 
-    Args:
-        model: the compiled task, with a built optimizer.
-        path: `pathlib.Path` of the checkpoint.
-        batches: iterable of the batches to come. The first batch serves to build the metrics.
-
-    Returns:
-        dict of name -> array, all arrays of the checkpoint. If processes share the run, the leading
-        process alone reads the checkpoint. The others get the variables from it, and these arrays
-        are the states of their generators. Under JAX every process reads it, for its part of the
-        variables.
+    The first of the `batches` to come serves to build the metrics. The result is a dict of name ->
+    array. If processes share the run, the leading process alone reads the checkpoint. The others
+    get the variables from it, and these arrays are the states of their generators. Under JAX every
+    process reads it, for its part of the variables.
     """
     # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
     model._symbolic_build(data_batch=take_first_share(next(iter(batches))))

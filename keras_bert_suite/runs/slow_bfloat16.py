@@ -8,12 +8,7 @@ from keras_bert_suite.processor import read_processor
 
 
 def warn_of_slow_bfloat16(model: keras.Model, training: bool) -> None:
-    """Warns if a model computes in bfloat16, and float32 would be faster on this processor.
-
-    Args:
-        model: `keras.Model`.
-        training: bool, whether it is about to be trained, and not to predict.
-    """
+    """Warns if a model computes in bfloat16, and float32 would be faster on this processor."""
     if model.compute_dtype != "bfloat16" or not _is_on_cpu(model):
         return
     backend = keras.config.backend()

@@ -26,14 +26,7 @@ def takes_two_programs(model: Any) -> bool:
 
 
 def split_step(model: Any) -> Callable[[Any, Iterator[Any]], tuple[Any, Any]]:
-    """Makes a `train_function` for Keras.
-
-    Args:
-        model: compiled task.
-
-    Returns:
-        function(state, iterator over batches) -> (logs, new state), as Keras' own.
-    """
+    """Makes a `train_function` for Keras: (state, iterator over batches) -> (logs, new state)."""
     import jax
 
     # JAX names the programs after these functions.

@@ -44,11 +44,10 @@ class StepWatchdog:
         return _read(self._optimizer.iterations)
 
     def check(self, batches: int) -> None:
-        """Checks that one of the last `max_skipped` steps was taken.
+        """Raises a FloatingPointError if none of the last `max_skipped` steps was taken.
 
         Reading a variable of the optimizer waits for the accelerator. So the method reads it only
-        once in `max_skipped` steps. It raises a FloatingPointError if no step was taken, unless a
-        `LossScaleOptimizer` still lowers its scale to 1.
+        once in `max_skipped` steps. A `LossScaleOptimizer` may still lower its scale to 1.
         """
         if batches - self._batches_then < self._max_batches:
             return

@@ -58,13 +58,8 @@ def _take_stateless_step(model, state, batch):
 def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, ...]:
     """The first part of a training step of JAX; the update of the weights follows.
 
-    Args:
-        model: compiled task.
-        state, batch: as Keras hands them to a step.
-
-    Returns:
-        (the gradients of the trainable variables, the logs, the new values of the other variables
-        of the model, and of those of its metrics).
+    The result is the gradients of the trainable variables, the logs, and the new values of the
+    other variables of the model and of those of its metrics.
     """
     kinds = (
         model.trainable_variables,

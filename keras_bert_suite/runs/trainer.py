@@ -61,16 +61,10 @@ def fit(
     verbose,
     **kwargs,
 ):
-    """Trains a compiled model, from the start or from a checkpoint.
+    """Trains a compiled model, from the start or from a checkpoint, and returns the `History`.
 
-    Args:
-        model: `keras.Model`, such as a task.
-        make_batches: function from the seed of the run to its `Batches`.
-        held_out: the `Batches` to validate on, or None.
-        Others: as for `Task.fit`.
-
-    Returns:
-        `keras.callbacks.History`.
+    `make_batches` is a function from the seed of the run to its `Batches`, and `held_out` the
+    `Batches` to validate on, or None. The other arguments are those of `Task.fit`.
     """
     warn_of_slow_bfloat16(model, training=True)
     checkpoint, callbacks = find_training_checkpoint(callbacks)
@@ -106,13 +100,10 @@ def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
 
 
 def build_optimizer(model):
-    """Makes the optimizer's variables.
+    """Makes the optimizer's variables. Layers that were frozen or thawed since are a ValueError.
 
     If a step made them, TensorFlow would trace it twice, and name those of an inner optimizer in
     another way than a checkpoint does.
-
-    Raises:
-        ValueError: if they were made for other weights: layers were frozen or thawed since.
     """
     if model.optimizer is None:
         return

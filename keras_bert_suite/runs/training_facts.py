@@ -36,15 +36,9 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
 
 
 def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
-    """Checks that a folder holds checkpoints of this training.
+    """Raises a ValueError that says what differs if checkpoints are those of another training.
 
-    Args:
-        directory: the folder.
-        before: from the checkpoint; None if it says nothing, as those of earlier versions.
-        now: from `describe_training`.
-
-    Raises:
-        ValueError: naming the folder, and what differs in both trainings.
+    `before` is from the checkpoint, and `now` from `describe_training`.
     """
     # Under another backend, arrays that a user has packed may have another padding.
     if before is None or before["backend"] != now["backend"]:

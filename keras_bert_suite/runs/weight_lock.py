@@ -18,9 +18,6 @@ def lock_weights(task: keras.Model) -> Iterator[None]:
     Under JAX, Keras takes the weights out of a model while it predicts or evaluates. It puts them
     back at the end, but not after an error. A second thread, or a callback in the same thread,
     would find no weights. Under other backends this does nothing.
-
-    Args:
-        task: task with a `backbone`.
     """
     if keras.config.backend() != "jax":
         yield

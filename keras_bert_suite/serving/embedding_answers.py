@@ -22,12 +22,9 @@ class ServedVectors(ServedTask):
         }
 
     def answer_prompted(self, prompt, length, texts):
-        """The answers for texts with a prompt before each: dict of `embedding` float32 (B, H).
+        """dict of `embedding` float32 (B, H), of texts (B,) with a prompt before each.
 
-        Args:
-            prompt: str.
-            length: int, its tokens, if the pooling leaves them out; else None.
-            texts: tuple of one string tensor (B,).
+        `length` counts its tokens, if the pooling leaves them out; else it is None.
         """
         import tensorflow as tf
 
@@ -39,28 +36,17 @@ class ServedVectors(ServedTask):
         return self.answer_ids({**packed, "prompt_length": lengths})
 
     def compare(self, texts):
-        """Compares pairs of texts.
-
-        Args:
-            texts: tuple of two string tensors (B,).
-
-        Returns:
-            dict of `similarity` float32 (B,), the cosines.
-        """
+        """dict of `similarity` float32 (B,), the cosines of two string tensors (B,)."""
         import tensorflow as tf
 
         first, second = tf.split(self._encode(tf.concat(texts, axis=0)), 2)
         return {"similarity": tf.reduce_sum(first * second, axis=-1)}
 
     def rank(self, texts):
-        """Orders the candidates of queries.
+        """Orders the candidates, string tensor (B, N), of queries, string tensor (B,).
 
-        Args:
-            texts: (queries, string tensor (B,); candidates, string tensor (B, N)).
-
-        Returns:
-            dict of `order` int32 (B, N), the positions of the candidates, the best first, and their
-            `scores` float32 (B, N), the cosines in this order.
+        The result has `order` int32 (B, N), the positions of the candidates, the best first, and
+        their `scores` float32 (B, N), the cosines in this order.
         """
         import tensorflow as tf
 

@@ -14,14 +14,7 @@ class ServedEntities(ServedTask):
     """A `TokenClassifier`: the answers for texts are the entities of its `predict`."""
 
     def answer_texts(self, texts):
-        """The entities of texts.
-
-        Args:
-            texts: tuple of one string tensor (B,).
-
-        Returns:
-            dict, see `list_entities`.
-        """
+        """The entities of one string tensor (B,), see `list_entities`."""
         import tensorflow as tf
 
         texts = decode_texts(*texts)
@@ -50,15 +43,10 @@ class ServedEntities(ServedTask):
         )
 
     def label_words(self, outputs, rows, num_texts):
-        """The most probable label of each word by itself.
+        """The most probable label of each word by itself, int32 (W,), and its probability.
 
-        Args:
-            outputs: float32 (W, C), of the model, for the first tokens of the words of all texts.
-            rows: int32 (W,), the text of each word.
-            num_texts: int32 scalar.
-
-        Returns:
-            (labels int32 (W,), their probabilities float32 (W,)).
+        `outputs`, float32 (W, C), are those for the first tokens of the words of all texts, and
+        `rows`, int32 (W,), the text of each word.
         """
         import tensorflow as tf
 

@@ -44,15 +44,9 @@ class ServedEntitySpans(ServedTask):
 
 
 def _find_spans(windows, word_of):
-    """The spans of a batch of windows.
+    """The first word, last word, label, int32 (E,), and score of each span of a batch of windows.
 
-    Args:
-        windows: `TokenWindows`.
-        word_of: int32 (T + 1,), the word that begins with each of the T tokens, or -1.
-
-    Returns:
-        list of int32 (E,), the first word, the last word and the label of each span, and of its
-        score, float32 (E,).
+    `word_of`, int32 (T + 1,), is the word that begins with each of the T tokens, or -1.
     """
     import tensorflow as tf
 

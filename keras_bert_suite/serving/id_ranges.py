@@ -15,15 +15,9 @@ def count_rows(encoder):
 
 
 def check_ids(inputs, counts):
-    """Makes a graph refuse ids that are out of range.
+    """The inputs, dict of int32 tensors, in a graph that refuses ids out of range.
 
-    Args:
-        inputs: dict, name of an input -> int32 tensor.
-        counts: from `count_rows`.
-
-    Returns:
-        dict, name -> the same values. Running the graph raises an InvalidArgumentError for an id
-        out of range.
+    Running the graph raises an InvalidArgumentError for such an id. `counts` is from `count_rows`.
     """
     import tensorflow as tf
 
@@ -42,9 +36,7 @@ def check_ids(inputs, counts):
 def replace_negative_ids(inputs, counts):
     """Replaces negative ids by an id that is too large, which ONNX Runtime refuses.
 
-    ONNX has no assertion.
-
-    Args, Returns: as `check_ids`, for symbolic tensors of Keras.
+    ONNX has no assertion. The inputs are symbolic tensors of Keras.
     """
     return {
         name: ops.where(tensor < 0, counts[name], tensor) if name in counts else tensor

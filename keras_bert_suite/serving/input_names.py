@@ -5,18 +5,9 @@ import re
 
 
 def choose_input_names(task, inputs=None):
-    """Chooses the names of the texts of a row: `inputs`, or else the names of the task.
+    """Chooses the names of the texts of a row, a tuple: `inputs`, or else the names of the task.
 
-    Args:
-        task: a task with `input_names`.
-        inputs: str, several str, or None.
-
-    Returns:
-        tuple of str.
-
-    Raises:
-        ValueError: if the task was trained on rows of more or fewer texts, or a SavedModel cannot
-            have a name.
+    More or fewer names than texts, and names that a SavedModel cannot have, are a ValueError.
     """
     known = task.input_names
     names = check_signature_names(inputs if inputs is not None else known or ("text",))
@@ -29,17 +20,7 @@ def choose_input_names(task, inputs=None):
 
 
 def check_signature_names(inputs):
-    """Checks the names of the inputs of a SavedModel.
-
-    Args:
-        inputs: str, or several str.
-
-    Returns:
-        tuple of str.
-
-    Raises:
-        ValueError: if there is no name, two names are the same, or a SavedModel cannot have a name.
-    """
+    """The names of the inputs of a SavedModel, a tuple. Equal or impossible ones are an error."""
     names = (inputs,) if isinstance(inputs, str) else tuple(inputs)
     if not names or len(set(names)) != len(names) or not all(map(_is_input_name, names)):
         raise ValueError(

@@ -17,15 +17,7 @@ def check_precision(precision):
 def read_calibration(task, texts):
     """Packs texts one by one, so that the scales are computed without padding.
 
-    Args:
-        task: `Task`.
-        texts: as for `task.predict`.
-
-    Returns:
-        list of at most 300 dicts of int32 arrays (1, L), of rows at equal distances.
-
-    Raises:
-        ValueError: if there are no texts.
+    The result is at most 300 dicts of int32 arrays (1, L), of rows at equal distances.
     """
     rows = task.data.window(task.data.read(texts))
     if not len(rows):
@@ -45,9 +37,6 @@ def quantize_onnx(file):
     embeddings are only looked up. Scales that are fixed beforehand would be slower and less exact:
     the feed-forward blocks have values of 80 times their standard deviation, see
     `benchmarks/results/int8.md`.
-
-    Args:
-        file: `pathlib.Path`.
     """
     from onnxruntime import quantization
 
@@ -64,12 +53,7 @@ def quantize_onnx(file):
 
 
 def quantize_openvino(file, batches):
-    """Replaces an OpenVINO model by its int8 form.
-
-    Args:
-        file: `pathlib.Path` of the .xml file.
-        batches: list of dicts of int32 arrays (1, L).
-    """
+    """Replaces an OpenVINO model, an .xml file, by its int8 form, with scales of batches (1, L)."""
     import nncf
     import openvino
 

@@ -20,15 +20,10 @@ class ServedMasks(ServedTask):
         return self._pack_decoded(decode_texts(*texts))
 
     def answer_texts(self, texts):
-        """The guesses for the masks of texts.
+        """The guesses for the masks of one string tensor (B,), as `answer_ids`.
 
-        Args:
-            texts: tuple of one string tensor (B,).
-
-        Returns:
-            dict of `tokens`, `probabilities` and `num_masks`, as from `answer_ids`, and of `starts`
-            and `byte_starts`, int32 (B, P), where each mask is in its text, in characters and in
-            bytes; -1 after the last mask.
+        The positions are `starts` and `byte_starts`, int32 (B, P), where each mask is in its text,
+        in characters and in bytes; -1 after the last mask.
         """
         import tensorflow as tf
 

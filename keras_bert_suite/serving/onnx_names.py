@@ -6,16 +6,12 @@ from keras_bert_suite.serving.onnx_order import order_graph
 
 
 def describe_onnx(file, description):
-    """Rewrites an ONNX file, so that the same model has the same bytes.
+    """Rewrites an ONNX file, so that the same model has the same bytes, with a `describe_task`.
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
     of a `MultipleChoice`, "windows" of a `DocumentClassifier`, and "masks" of a `MaskedLM`. So a
-    runtime knows that they are equal.
-
-    Args:
-        file: `pathlib.Path`.
-        description: dict, from `describe_task`. Its values become `metadata_props`: strings as they
-            are, and others as JSON.
+    runtime knows that they are equal. The description becomes `metadata_props`: strings as they
+    are, and others as JSON.
     """
     import onnx
 

@@ -8,16 +8,11 @@ import hashlib
 
 
 def order_graph(graph, outer=None, prefix=""):
-    """Orders and names the nodes and constants of a graph. Equal constants become one.
+    """Orders and names the nodes and constants of a graph in place. Equal constants become one.
 
-    The same model then has the same bytes in each export.
-
-    Args:
-        graph: `onnx.GraphProto`, rewritten in place. Its inputs and outputs keep their names.
-        outer: dict of the names around a graph that is an attribute of a node, such as the body of
-            a loop -> their new names; None for the graph of a model. The inputs and outputs of such
-            a graph are renamed, too.
-        prefix: str, the beginning of the new names.
+    The same model then has the same bytes in each export. The inputs and outputs of a model keep
+    their names. For a graph that is an attribute of a node, such as the body of a loop, `outer` has
+    the new names of the names around it. New names begin with `prefix`.
     """
     makers = {output: node for node in graph.node for output in node.output}
     tensors = {tensor.name: tensor for tensor in graph.initializer}

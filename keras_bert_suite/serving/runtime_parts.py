@@ -49,12 +49,7 @@ class RuntimeParts:
 
 
 def make_parts(said, packer):
-    """The `RuntimeParts` of a task.
-
-    Args:
-        said: dict from `describe_task`.
-        packer: `SegmentPacker`.
-    """
+    """The `RuntimeParts` of a task that `describe_task` has described, with its `SegmentPacker`."""
     encoder = {**said["encoder_inputs"], "names": tuple(said["encoder_inputs"]["names"])}
     return KINDS[said["task"]](said, packer, EncoderInputs(**encoder))
 

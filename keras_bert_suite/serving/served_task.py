@@ -50,14 +50,7 @@ class ServedTask:
         return type(packer).from_config(config)
 
     def pack(self, texts):
-        """Packs the texts of a request.
-
-        Args:
-            texts: tuple of string tensors (B,), one for each text of a row.
-
-        Returns:
-            dict of int32 (B, L), the inputs of the backbone.
-        """
+        """Packs the string tensors (B,) of a request: the inputs of the backbone, int32 (B, L)."""
         import tensorflow as tf
 
         packed = self.packer.pack(*texts) if self.packer else self.task.data.pack_texts(texts)
@@ -102,15 +95,10 @@ class ServedTask:
 
 
 def _list_labels(is_label, label_names):
-    """Lists the names of the labels of each row.
+    """Lists the names of the labels of each row, of bool (B, C).
 
-    Args:
-        is_label: bool (B, C), a tensor of TensorFlow.
-        label_names: list of C str.
-
-    Returns:
-        dict of `labels` string (B, E) for the E labels of the row with the most labels, filled up
-        with "", and `num_labels` int32 (B,).
+    The result has `labels` string (B, E) for the E labels of the row with the most labels, filled
+    up with "", and `num_labels` int32 (B,).
     """
     import tensorflow as tf
 

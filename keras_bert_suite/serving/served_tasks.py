@@ -7,12 +7,7 @@ from keras_bert_suite.serving.served_task import ServedTask
 
 
 def serve(task):
-    """The `ServedTask` of a task.
-
-    Raises:
-        ValueError: if the task has no answers to serve, or no preprocessor, or if the name of a
-            label has a line feed.
-    """
+    """The `ServedTask` of a task. A task without answers or preprocessor is a ValueError."""
     if getattr(getattr(task, "answers", None), "serve", None) is None:
         raise ValueError(
             f"A {type(task).__name__} cannot be exported: it has no answers to serve. Export a "

@@ -5,18 +5,11 @@ BATCHING_FILE = "batching_params.pbtxt"
 
 
 def write_warmup_requests(served, directory, input_names, signature_names, model_name):
-    """Writes requests that a server answers before it takes real ones.
+    """Writes requests that a server answers before it takes real ones, into `assets.extra`.
 
     The first run of a graph takes many times as long as the next. Each signature gets a request
     with a short text, then a request with a batch in which one text fills a row, so that memory is
-    allocated too.
-
-    Args:
-        served: `ServedTask`, under the TensorFlow backend.
-        directory: `pathlib.Path` of the SavedModel's `assets.extra`.
-        input_names: names of the texts of a row.
-        signature_names: names of signatures from `make_signatures`.
-        model_name: str, the name of the model in the server.
+    allocated too. The server knows the model by `model_name`.
     """
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -73,11 +66,8 @@ def write_batching_parameters(directory, max_batch_size):
 
     The server fills a batch up to the next allowed size with copies of a row. It does not pad
     inputs of unequal length (`pad_variable_length_inputs`), because it would pad with the first
-    element of a tensor. For a padding mask this is 1, so padding would count as text.
-
-    Args:
-        directory: `pathlib.Path` of the SavedModel.
-        max_batch_size: int, at least 1. The server refuses a larger request.
+    element of a tensor. For a padding mask this is 1, so padding would count as text. A request
+    with more rows than `max_batch_size` is refused.
 
     Source: `session_bundle_config.proto` and `batching_util.cc` of tensorflow/serving.
     """

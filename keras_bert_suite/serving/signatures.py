@@ -121,12 +121,7 @@ def make_signatures(served, input_names):
 
 
 def _check_first(answer, ranks):
-    """A function from texts to their answers, which checks their shapes.
-
-    Args:
-        answer: function from a tuple of texts.
-        ranks: dict of the name of each text -> its rank.
-    """
+    """A function from texts to their answers, which checks their shapes; `ranks` by name."""
 
     def answer_checked(*texts):
         tensors = dict(zip(ranks, texts, strict=True))
@@ -136,20 +131,12 @@ def _check_first(answer, ranks):
 
 
 def _check_inputs(tensors, ranks):
-    """Makes the graph refuse tensors of another rank, or of different shapes.
+    """The tensors of a dict, in a graph that refuses other ranks, or different shapes.
 
     A server hands a session tensors of any shape: the session does not compare them with the
     signature. TensorFlow Text ends the process when it gets a text without a batch. So a
-    signature computes from the tensors returned here, and from no others.
-
-    Args:
-        tensors: dict, name of an input -> tensor.
-        ranks: int, of each tensor; or several int, one for each. Then only the axes that all
-            tensors have must be equal.
-
-    Returns:
-        dict, name -> the same values. Running the graph raises an InvalidArgumentError if a
-        tensor has another rank, or the tensors differ in shape.
+    signature computes from the tensors returned here, and from no others. `ranks` is that of each
+    tensor, or has one for each. Then only the axes that all tensors have must be equal.
     """
     import tensorflow as tf
 

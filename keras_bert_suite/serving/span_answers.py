@@ -36,10 +36,7 @@ class ServedSpans(ServedTask):
     """A `QuestionAnswerer`: the answers for texts are the spans of its `predict`."""
 
     def answer_texts(self, texts):
-        """The answers to questions.
-
-        Args:
-            texts: (questions, contexts), string tensors (B,).
+        """The answers to questions in contexts, string tensors (B,).
 
         Returns:
             dict of `answers` string, `starts` and `ends` int32, in characters, `byte_starts` and
@@ -87,15 +84,10 @@ class ServedSpans(ServedTask):
         }
 
     def _score_windows(self, questions, ids, is_blank):
-        """Runs the model on the windows of contexts.
+        """Runs the model on the windows of contexts: their rows, int32 (N,), and `WindowSpans`.
 
-        Args:
-            questions: string (B,).
-            ids: ragged int32 (B, None), the tokens of the contexts.
-            is_blank: bool (T,), the tokens with which no answer begins or ends.
-
-        Returns:
-            `row_ids` int32 (N,), the row of each window; `WindowSpans`.
+        `ids` are the tokens of the contexts, ragged int32 (B, None). With `is_blank` tokens, bool
+        (T,), no answer begins or ends.
         """
         import tensorflow as tf
 

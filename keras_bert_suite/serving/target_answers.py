@@ -69,15 +69,9 @@ class ServedTargets(ServedTask):
 
 
 def join_tokens(tokenizer, ids, is_kept):
-    """`tokenizer.detokenize` in a graph.
+    """`tokenizer.detokenize` in a graph: int32 (B, T) -> string (B,).
 
-    Args:
-        tokenizer: `TextTokenizer`.
-        ids: int32 (B, T).
-        is_kept: bool (B, T), which tokens are written: the first ones of each row.
-
-    Returns:
-        string (B,).
+    `is_kept`, bool (B, T), are the tokens that are written: the first ones of each row.
     """
     import tensorflow as tf
 
@@ -100,13 +94,9 @@ def _tokenize(tokenizer, texts):
 
 
 def _list_piece_texts(tokenizer):
-    """Lists the text of each token of a vocabulary.
+    """The text of each token of a vocabulary at the beginning of a text, and after other tokens.
 
-    Returns:
-        two lists of V str: at the beginning of a text, and after other tokens.
-
-    Raises:
-        ValueError: if a token may be a part of a character.
+    A token that may be a part of a character is a ValueError.
     """
     size = tokenizer.vocabulary_size()
     alone = [tokenizer.detokenize([piece]) for piece in range(size)]

@@ -30,17 +30,9 @@ def write_under_tensorflow(write, task, directory, **options):
     """Calls `write(task, directory, **options)` under TensorFlow.
 
     Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt in a process
-    that has TensorFlow as its backend. This process must be able to import its layers.
-
-    Args:
-        write: function at the top of a module.
-        task: `keras_hub.models.Task`.
-        directory: `pathlib.Path`, an existing directory.
-        **options: values that JSON can hold.
-
-    Raises:
-        ValueError: if the class of the task is defined in the script that runs.
-        RuntimeError: if the process fails, with its error.
+    that has TensorFlow as its backend. This process must be able to import its layers, and `write`,
+    which is at the top of a module. Options are values that JSON can hold. What fails there is a
+    RuntimeError.
     """
     if keras.config.backend() == "tensorflow":
         write(task, directory, **options)

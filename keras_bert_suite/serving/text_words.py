@@ -53,15 +53,9 @@ def decode_texts(texts):
 
 
 def count_characters(texts, rows, ends):
-    """Counts the characters before places in texts.
+    """Counts the characters before places in texts, int32 (N,), from `decode_texts`.
 
-    Args:
-        texts: string tensor (B,) from `decode_texts`.
-        rows: int32 (N,), the text of each place.
-        ends: int32 (N,), the places, in bytes.
-
-    Returns:
-        int32 (N,).
+    `rows`, int32 (N,), has the text of each place, and `ends` the places, in bytes.
     """
     import tensorflow as tf
 
@@ -75,13 +69,7 @@ def count_characters(texts, rows, ends):
 
 
 def cut_texts(texts, rows, starts, ends):
-    """Cuts parts out of texts: string (N,).
-
-    Args:
-        texts: string tensor (B,).
-        rows: int32 (N,), the text of each part.
-        starts, ends: int32 (N,), in bytes.
-    """
+    """Cuts parts out of texts: string (N,). `rows` has their texts; places are in bytes."""
     import tensorflow as tf
 
     # As in `count_characters`, no text is copied for its parts.
@@ -116,16 +104,10 @@ def find_words(tokenizer, texts):
 
 
 def run_windows(task, packer, ids, read):
-    """Runs the model on windows over token ids, in batches of a bounded size.
+    """Runs the model on windows over ragged ids (B, None), in batches of a bounded size.
 
-    Args:
-        task: a task on rows of words.
-        packer: `SegmentPacker`.
-        ids: ragged int32 (B, None).
-        read: function from `TokenWindows` of a batch to a list of tensors.
-
-    Returns:
-        list of the tensors of all batches, joined along the first axis.
+    `read` makes of the `TokenWindows` of a batch a list of tensors. The result has them of all
+    batches, joined along the first axis.
     """
     import tensorflow as tf
 

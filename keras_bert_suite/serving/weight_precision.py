@@ -26,17 +26,10 @@ def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -
 
 
 def bring_to_precision(task: keras_hub.models.Task, precision: str | None) -> keras_hub.models.Task:
-    """A task with weights in another precision, which also computes in it.
+    """A task with weights in another precision, one of `PRECISIONS`, which also computes in it.
 
     The weights of layers that a user has built and handed to the task, such as a pooling, and the
-    transitions of a CRF keep their precision.
-
-    Args:
-        task: `keras_hub.models.Task`. It is not changed.
-        precision: one of `PRECISIONS`, or None for the precision of the task.
-
-    Returns:
-        a new task with the preprocessor of `task`; or `task` itself, if it has this precision.
+    transitions of a CRF keep their precision. It is the task itself if it has this precision.
     """
     backbone = task.backbone
     if precision in (None, backbone.dtype_policy.name):

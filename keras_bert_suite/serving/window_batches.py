@@ -7,15 +7,9 @@ MOST_TOKENS = 8192
 def run_in_batches(run, lengths):
     """Runs a function on batches of windows, one batch after the other, and joins the results.
 
-    So a long text takes no more memory than a batch of short texts.
-
-    Args:
-        run: function from two int32 scalars, the first window of a batch and the first window
-            after it, to a list of tensors. It is traced once.
-        lengths: int32 (N,), the tokens of each window.
-
-    Returns:
-        list of the tensors of all batches, joined along the first axis.
+    So a long text takes no more memory than a batch of short texts. `run` makes of two int32
+    scalars, the first window of a batch and the first one after it, a list of tensors. It is traced
+    once. Windows have `lengths` tokens, int32 (N,).
     """
     import tensorflow as tf
 

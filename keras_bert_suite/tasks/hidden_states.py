@@ -36,11 +36,7 @@ def pool_summary(
 ) -> Tensor:
     """Symbolic float (B, H), the vectors of rows that a backbone makes, by itself or by a token.
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder.
-        outputs: its outputs. If they have no `pooled_output`, it is the sequence output of the
-            summary token.
-        inputs: dict of symbolic tensors (B, L), the inputs of the backbone.
+    If its outputs have no `pooled_output`, it is the sequence output of the summary token.
     """
     if isinstance(outputs, dict):
         if "pooled_output" in outputs:
@@ -115,18 +111,11 @@ def check_pooled(pooled: Any, pooling: keras.layers.Layer) -> None:
 
 
 def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
-    """A model from the inputs of a backbone to its hidden states.
+    """A model from the inputs of a backbone to its hidden states, a list of outputs (B, L, H).
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder with `transformer_layers`.
-
-    Returns:
-        `keras.Model` with a list of outputs (B, L, H): the embeddings, that is, the input of the
-        first transformer layer, and the output of each transformer layer. The last one is the
-        sequence output, which in some models is the output of the last layer after a norm.
-
-    Raises:
-        ValueError: if the backbone does not name its layers.
+    They are the embeddings, that is, the input of the first transformer layer, and the output of
+    each transformer layer. The last one is the sequence output, which in some models is the output
+    of the last layer after a norm. A backbone that does not name its layers is a ValueError.
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes[:-1])]

@@ -18,12 +18,10 @@ from keras_bert_suite.tasks.hidden_states import list_layer_calls, pool_summary
 
 
 def encode_summary(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Tensor:
-    """Symbolic float (B, H), the vectors of rows that a backbone makes.
+    """Symbolic float (B, H), the vectors of rows that a backbone makes of symbolic inputs (B, L).
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder. If its last layer cannot compute the
-            summary token alone, the outputs of the whole backbone are pooled by `pool_summary`.
-        inputs: dict of symbolic tensors (B, L), the inputs of the backbone.
+    If its last layer cannot compute the summary token alone, the outputs of the whole backbone are
+    pooled by `pool_summary`.
     """
     if not reads_few_tokens(backbone) or backbone.summary_place != "first":
         return pool_summary(backbone, backbone(inputs), inputs)
@@ -36,13 +34,7 @@ def score_masked_tokens(
     inputs: dict[str, Tensor],
     mask_positions: Tensor,
 ) -> Tensor:
-    """Symbolic float (B, P, V), the logits of a head for the masked tokens of each row.
-
-    Args:
-        head: `MaskedLMHead`.
-        backbone, inputs: as for `encode_summary`.
-        mask_positions: symbolic int32 (B, P).
-    """
+    """Symbolic float (B, P, V), the logits of a `MaskedLMHead` for tokens at int32 (B, P)."""
     if reads_few_tokens(backbone):
         return head(encode_read_tokens(backbone, inputs, mask_positions))
     return head(encode_tokens(backbone, inputs), mask_positions)
@@ -51,12 +43,7 @@ def score_masked_tokens(
 def encode_tokens_at(
     backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor], positions: Tensor
 ) -> Tensor:
-    """Symbolic float (B, Q, H), the states of some tokens of each row.
-
-    Args:
-        backbone, inputs: as for `encode_summary`.
-        positions: symbolic int32 (B, Q).
-    """
+    """Symbolic float (B, Q, H), the states of the tokens at int32 (B, Q) of each row."""
     if reads_few_tokens(backbone):
         return encode_read_tokens(backbone, inputs, positions)
     encoded = encode_tokens(backbone, inputs)
@@ -71,14 +58,10 @@ def encode_summary_and_tokens(
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """What the heads of a pretraining read.
 
-    Args:
-        backbone, inputs, mask_positions: as for `score_masked_tokens`.
-        all_tokens: bool, whether another head reads the states of all tokens.
-
-    Returns:
-        (symbolic float (B, L, H), the states of all tokens; `mask_positions`; float (B, H), the
-        vectors of rows). If the last layer computes masked tokens alone, the states are (B, P, H),
-        and the positions None.
+    `all_tokens` says whether another head reads the states of all tokens. The result is (symbolic
+    float (B, L, H), the states of all tokens; `mask_positions`; float (B, H), the vectors of rows).
+    If the last layer computes masked tokens alone, the states are (B, P, H), and the positions
+    None.
     """
     if all_tokens or not reads_few_tokens(backbone):
         encoded = backbone(inputs)
@@ -94,10 +77,7 @@ def encode_read_tokens(
 ) -> Tensor:
     """Symbolic float (B, Q, H), the sequence output of the tokens at int32 (B, Q) of each row.
 
-    Args:
-        backbone: one that `reads_few_tokens`.
-        inputs: dict of symbolic tensors (B, L), the inputs of the backbone.
-        positions: symbolic int32 (B, Q); None for the first token of each row.
+    The backbone `reads_few_tokens`. Without positions it is the first token of each row.
     """
     own = {}
     if positions is not None:

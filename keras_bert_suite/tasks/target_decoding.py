@@ -89,16 +89,10 @@ def _write_texts(task, sources, max_target_length):
 def write_targets(
     task: Any, source: dict[str, Tensor], targets: Tensor, stop_token_id: int
 ) -> Tensor:
-    """Writes the targets of a batch of sources.
+    """Writes the targets of a batch of packed sources, int32 (B, L), until a stop token.
 
-    Args:
-        task: `Seq2Seq`.
-        source: packed arrays int32 (B, L).
-        targets: int32 (B, 1 + T), whose first column is the first token that the decoder reads.
-        stop_token_id: int, the token that ends a target.
-
-    Returns:
-        int32 (B, 1 + T), `targets` filled in.
+    The first column of `targets`, int32 (B, 1 + T), is the first token that the decoder reads. The
+    result is `targets` filled in.
     """
     length = targets.shape[1] - 1
     state = task.decoder.start(source, length)

@@ -119,14 +119,10 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def drop_idle_patterns(
         self, before: Sequence[keras.Variable], after: Sequence[keras.Variable]
     ) -> None:
-        """Drops the patterns whose variables are not trained any more.
+        """Drops the patterns whose variables are not trained any more, from `before` to `after`.
 
         `build` raises a ValueError for a pattern that finds none of its variables. A pattern that
         has never found a variable stays, so that `build` names it.
-
-        Args:
-            before: list of `keras.Variable`, which were trained up to now.
-            after: list of `keras.Variable`, which are trained from now on.
         """
 
         def is_kept(pattern: str, attribute: str) -> bool:

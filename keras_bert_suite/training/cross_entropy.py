@@ -14,15 +14,7 @@ from keras_bert_suite.annotations import Tensor
 
 
 def sparse_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Cross-entropy of class ids and logits, computed in float32.
-
-    Args:
-        labels: int (...).
-        logits: float (..., V).
-
-    Returns:
-        float32 (...).
-    """
+    """Cross-entropy of class ids, int (...), and logits, (..., V), computed in float32: (...)."""
     logits = ops.cast(logits, "float32")
     if keras.config.backend() == "torch":
         return _torch_cross_entropy(labels, logits)

@@ -25,15 +25,11 @@ def torch_adamw(
     finite: Tensor,
     optimizer: keras.optimizers.Optimizer,
 ) -> None:
-    """Updates PyTorch parameters in place.
+    """Updates PyTorch parameters in place, by lists with a tensor for each.
 
-    Args:
-        variables, gradients, momentums, velocities: lists with a tensor for each parameter. All
-            have the dtype of the variables, but the momentums may be bfloat16.
-        learning_rate: float scalar tensor.
-        decay: float, weight decay of all these parameters.
-        finite: bool scalar tensor. If it is false, nothing changes.
-        optimizer: the `AdamW` whose settings are used.
+    All have the dtype of the variables, but the momentums may be bfloat16. `decay` is that of all
+    these parameters. If `finite`, a bool scalar tensor, is false, nothing changes. The settings are
+    those of the optimizer, an `AdamW`.
     """
     import torch
 
@@ -97,16 +93,10 @@ def tensorflow_adamw(
     finite: Tensor,
     optimizer: keras.optimizers.Optimizer,
 ) -> None:
-    """Updates one `tf.Variable` in place.
+    """Updates one `tf.Variable` in place, by a dense gradient.
 
-    Args:
-        variable, momentum, velocity: `tf.Variable`s of one shape.
-        gradient: dense tensor of the same shape.
-        learning_rate: float scalar tensor.
-        decay: float, weight decay of this variable.
-        finite: bool scalar tensor. If it is false, nothing changes; the gradient and the learning
-            rate must then be 0.
-        optimizer: the `AdamW` whose settings are used.
+    If `finite`, a bool scalar tensor, is false, nothing changes; the gradient and the learning
+    rate must then be 0. The settings are those of the optimizer, an `AdamW`.
     """
     import tensorflow as tf
 

@@ -268,14 +268,9 @@ class SpanLoss(keras.losses.Loss):
 
 
 def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
-    """Marks the entities among all spans.
+    """Marks the entities of int32 (B, M, 3), as `y_true` of `SpanLoss`, among all spans.
 
-    Args:
-        spans: int32 (B, M, 3), as `y_true` of `SpanLoss`.
-        shape: (B, C, L).
-
-    Returns:
-        bool (B, C, L, L).
+    `shape` is (B, C, L), and the result bool (B, C, L, L).
     """
     batch, num_types, length = shape
     rows = ops.arange(batch, dtype="int32")[:, None]

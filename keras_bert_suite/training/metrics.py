@@ -237,14 +237,9 @@ def track_finite_losses(model: keras.Model) -> None:
 
 
 def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:
-    """Whether each label is the class with the highest score, the first of several such classes.
+    """Whether each label, int (...), is the class with the highest score, (..., V): 0 or 1.
 
-    Args:
-        labels: int (...), in [0, V).
-        scores: float (..., V).
-
-    Returns:
-        float32 (...), 0 or 1; 0 where a score is not a number.
+    The first of several such classes counts. It is 0 where a score is not a number.
     """
     labels = ops.cast(labels, "int32")[..., None]
     chosen = ops.take_along_axis(scores, labels, axis=-1)

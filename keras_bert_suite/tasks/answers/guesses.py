@@ -31,11 +31,8 @@ class GuessAnswers(RowAnswers):
 def rank_tokens(logits, top_k, allowed):
     """float64 (..., top_k, 2): the ids of the best tokens, and their probabilities.
 
-    Args:
-        logits: float (..., V).
-        top_k: int.
-        allowed: bool (V,), the tokens that may be guessed. It may be shorter, because there may be
-            more logits than tokens.
+    `allowed`, bool (V,), are the tokens that may be guessed. It may be shorter, because there may
+    be more logits than tokens.
     """
     probabilities = softmax(np.asarray(logits, "float32"))
     allowed = np.pad(allowed, (0, probabilities.shape[-1] - len(allowed)))

@@ -80,12 +80,10 @@ class QuestionAnswers(RowAnswers):
         self.max_answer_length = max_answer_length
 
     def decode(self, outputs, rows):
-        """list of `Answer`; the scores themselves for packed arrays.
+        """list of `Answer` to B questions; the scores themselves for packed arrays.
 
-        Args:
-            outputs: list of N float arrays (2, L), for each token of a window the score of being
-                the first token of the answer, and of being the last token.
-            rows: `QuestionWindows` over B contexts. In a context without a token is no answer.
+        The outputs are N arrays (2, L), for each token of a window the score of being the first
+        token of the answer, and of being the last one. In a context without a token is no answer.
         """
         return outputs if rows.is_packed else self._choose(outputs, rows, self.threshold)
 
@@ -112,12 +110,7 @@ class QuestionAnswers(RowAnswers):
         return ranked
 
     def tune_threshold(self, outputs, rows, accepted, characters=False):
-        """Sets the threshold with the highest F1, and returns it.
-
-        Args:
-            outputs, rows: as for `decode`.
-            accepted, characters: as for `find_threshold`.
-        """
+        """Sets the threshold with the highest F1, and returns it; see `find_threshold`."""
         answers = self._choose(outputs, rows, None)
         self.data.no_answer_threshold = find_threshold(
             accepted,

@@ -158,12 +158,7 @@ class TargetAnswers(RowAnswers):
     """Texts of the tokens that a decoder has written; for packed arrays logits (N, P, V)."""
 
     def detokenize(self, ids, tokenizer):
-        """list of B str.
-
-        Args:
-            ids: int (B, T), the tokens of each target; what follows its end token is left out.
-            tokenizer: of the task.
-        """
+        """list of B str, from the tokens of targets, int (B, T), up to the end token of each."""
         ended = np.cumsum(ids == tokenizer.end_token_id, axis=1) > 0
         kept = [row[~end].tolist() for row, end in zip(ids, ended, strict=True)]
         return [tokenizer.detokenize(row) for row in kept]

@@ -74,15 +74,7 @@ class WordAnswers(ClassAnswers):
         return split_words(probabilities, words.lengths)
 
     def fill(self, labels, words):
-        """The labels of all words, from the labels of the words that have a token.
-
-        Args:
-            labels: int (K,).
-            words: `WordLogits`.
-
-        Returns:
-            int (W,).
-        """
+        """The labels of all words, int (W,), from those of words that have a token, int (K,)."""
         has_token, border = words.has_token, len(self.labels.names)
         if has_token.all():
             return labels
@@ -120,14 +112,9 @@ class WordAnswers(ClassAnswers):
         return score_entities(true_tags, tags, self.labels.names)
 
     def choose(self, logits, lengths):
-        """The label of each word.
+        """The label of each word that has a token, int (K,), from logits (K, C).
 
-        Args:
-            logits: float32 (K, C), for the words of all rows that have a token.
-            lengths: int (B,), how many of these words each row has.
-
-        Returns:
-            int (K,).
+        `lengths`, int (B,), say how many of these words each row has.
         """
         return logits.argmax(axis=-1)
 

@@ -127,12 +127,8 @@ def find_pooled_features(
 ) -> Any:
     """The features of a classifier, symbolic: (B, P); or, if a pooling is trained, its inputs.
 
-    Args:
-        poolings: the layers between the outputs of the backbone and the vectors.
-        dropout: the layer behind them.
-
-    Raises:
-        ValueError: if a pooling before the last has weights to train.
+    The poolings stand between the outputs of the backbone and the dropout. Only the last may have
+    weights to train.
     """
     learned = [layer for layer in poolings if layer.trainable_weights]
     if not learned:

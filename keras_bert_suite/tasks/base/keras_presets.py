@@ -53,11 +53,8 @@ def load_task(cls, preset, load_weights, dtype, arguments):
 def _report_heads(preset, task, is_new, is_asked):
     """Says which heads of a preset a task does not have, and that heads of the task are new.
 
-    Args:
-        preset: as for `load_task`.
-        task: the task that was opened.
-        is_new: bool, whether the preset holds another task, or none.
-        is_asked: bool, whether the user asked for a new head.
+    `is_new` says whether the preset holds another task, or none, and `is_asked` whether the user
+    asked for a new head.
     """
     name, config = None, {}
     if check_file_exists(preset, TASK_WEIGHTS_FILE):

@@ -4,12 +4,7 @@ import operator
 
 
 def part_attribute(part: str, name: str) -> property:
-    """A property of a task that reads and sets an attribute of one of its parts.
-
-    Args:
-        part: str, the path of the part, such as "data" or "data.labels".
-        name: str, such as "stride".
-    """
+    """A property of a task that reads and sets an attribute of a part, such as "data.labels"."""
     find_part = operator.attrgetter(part)
     read = operator.attrgetter(f"{part}.{name}")
     return property(

@@ -42,11 +42,9 @@ class TokenTask(Task):
     fit_on_features = fit_on_features
 
     def encode_for_head(self, head_layers: HeadLayers, transformed: bool) -> Tensor:
-        """What the head reads, symbolic float (B, L, P).
+        """What the head reads, symbolic float (B, L, P), behind `head_layers`.
 
-        Args:
-            head_layers: as for `open_head_layers`.
-            transformed: bool, whether the head is on `transform_tokens` of the sequence output.
+        `transformed` says whether the head is on `transform_tokens` of the sequence output.
         """
         backbone = self.backbone
         self.head_layers = open_head_layers(head_layers)

@@ -32,18 +32,7 @@ class DocumentData(TextData):
         self.query_length = query_length
 
     def pack_texts(self, texts):
-        """Packs documents without labels.
-
-        Args:
-            texts: as for `TextData.pack_texts`. The last text of a row is the document.
-
-        Returns:
-            dict of NumPy arrays (B, W, L), or of TensorFlow tensors for tensors.
-
-        Raises:
-            ValueError: if the preprocessor is no `SegmentPacker`, or the task was trained on
-                another number of texts in a row.
-        """
+        """Packs documents without labels, dict (B, W, L). The last text is the document."""
         self.check_can_pack()
         check_num_texts(len(texts), self.encoder, self.input_names)
         return self.pack_with(self.packer, texts)

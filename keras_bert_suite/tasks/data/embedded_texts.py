@@ -46,13 +46,8 @@ class EmbeddingData(TextData):
     def pack(self, rows, labelled=False):
         """Packs single texts for prediction, or the texts of rows one after the other.
 
-        Returns:
-            (packed arrays (B S, L), labels, weights). In training without scores, numbers of the
-            texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
-
-        Raises:
-            ValueError: if the loss does not take such rows; for single texts, if the model has no
-                dropout.
+        The result is (packed arrays (B S, L), labels, weights). In training without scores, numbers
+        of the texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
         """
         if not labelled:
             if not rows.is_packed and len(rows.inputs) > 1:
@@ -88,19 +83,7 @@ class EmbeddingData(TextData):
 
 
 def add_prompt(prompts, name, x):
-    """Puts a named prompt before each text.
-
-    Args:
-        prompts: dict of name -> str.
-        name: str.
-        x: list, array or Series of str.
-
-    Returns:
-        list of str.
-
-    Raises:
-        ValueError: if there is no such prompt, or `x` holds no texts in memory.
-    """
+    """Puts a named prompt before each text, list of str. `x` must hold texts in memory."""
     if name not in prompts:
         raise ValueError(
             f"prompt must be one of {', '.join(map(repr, prompts)) or 'none'}, the prompts of this "

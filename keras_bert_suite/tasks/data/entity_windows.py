@@ -14,20 +14,10 @@ from keras_bert_suite.tasks.data.word_windows import cut_windows
 
 
 def cut_span_windows(packer, rows):
-    """Cuts rows of words or texts, with spans, into windows.
+    """Cuts `Rows` of words or texts into `WordWindows`. A window has every span that it sees whole.
 
-    A window has every span that it sees as a whole.
-
-    Args:
-        packer: `SegmentPacker`.
-        rows: `Rows` from `read_word_rows`, with labels from `encode_spans` or none.
-
-    Returns:
-        `WordWindows`, with int32 (M, 3) for each window: the positions of the two tokens, and the
-        label id.
-
-    Raises:
-        ValueError: if a span ends after the end of its row, or has no word, naming the row.
+    A span is int32 (3,): the positions of the two tokens, and the label id. A span without a word,
+    or beyond its row, is a ValueError.
     """
     windows = cut_windows(packer, rows)
     if rows.labels is None:
@@ -60,12 +50,7 @@ def cut_span_windows(packer, rows):
 def trim_spans(spans, has_token):
     """Spans of words without the words at their ends that have no token, as they are learned.
 
-    Args:
-        spans: int (M, 3), from `encode_spans`.
-        has_token: bool (words,).
-
-    Returns:
-        list of `(start, end, label id)`. A span without any token is left out.
+    Spans are int (M, 3), and `has_token` is bool (words,). A span without any token is left out.
     """
     trimmed = []
     for start, end, kind in spans:
@@ -88,16 +73,11 @@ def pad_spans(columns, origin):
 
 
 def join_span_windows(found, windows):
-    """Joins spans of windows to spans of rows.
+    """Joins spans of windows to spans of B rows.
 
-    A span comes from the window that answers for the token in the middle of the span.
-
-    Args:
-        found: list of N arrays (M, 4), from `find_entity_spans`.
-        windows: `WordWindows`.
-
-    Returns:
-        list of B arrays float64 (M, 4): first word, last word, label id and score, sorted.
+    A span comes from the window that answers for the token in the middle of the span. `found` has N
+    arrays (M, 4) of `find_entity_spans`. The result has B arrays float64 (M, 4): first word, last
+    word, label id and score, sorted.
     """
     tokenized = windows.tokenized
     # `word_of` has, for each token that begins a word, the number of this word in its row.

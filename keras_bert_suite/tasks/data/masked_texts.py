@@ -48,9 +48,8 @@ class MaskedTextData(TextData):
         """Masks texts, with the masked tokens as labels, or finds the masks that they have.
 
         The masks of a text in memory depend on the seed, the epoch and the number of its row. Those
-        of a text in a dataset, or in `train_on_batch`, depend on the seed and its tokens.
-
-        Args, Returns: as for `TextData.pack`. The inputs have `mask_positions` int32 (B, P).
+        of a text in a dataset, or in `train_on_batch`, depend on the seed and its tokens. The
+        inputs have `mask_positions` int32 (B, P).
         """
         if rows.is_packed:
             return super().pack(rows)
@@ -92,22 +91,11 @@ class MaskedTextData(TextData):
 
 
 def pack_masked_texts(packer, encoder, segments):
-    """Packs texts that have the tokenizer's mask token instead of some tokens.
+    """Packs a column of B texts that have the tokenizer's mask token instead of some tokens.
 
-    Args:
-        packer: `SegmentPacker`.
-        encoder: `EncoderInputs`.
-        segments: tuple of one column of B texts.
-
-    Returns:
-        dict of the inputs of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P), 0
-        after the last mask of a text.
-
-    Raises:
-        ValueError: if there are several columns, or a text has no mask.
-
-    Warns:
-        UserWarning: if masks are beyond `sequence_length`. They are left out, as in a SavedModel.
+    The result has the inputs of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P), 0
+    after the last mask of a text. Masks beyond `sequence_length` are left out with a warning, as in
+    a SavedModel. A text without a mask is a ValueError.
     """
     if len(segments) != 1:
         raise ValueError(

@@ -65,12 +65,7 @@ class QuestionWindows(Rows):
     own_ends: np.ndarray | None = None
 
     def find_positions(self, window, row_length):
-        """The positions of a window's first token and of the summary token in its packed row.
-
-        Args:
-            window: int.
-            row_length: int, L.
-        """
+        """The positions of a window's first token and of the summary token in its packed row."""
         lengths = [len(column[window]) for column in self.inputs]
         origin = self.template.find_origin(row_length)
         return origin + self.template.find_text(lengths), origin + self.template.find_summary(
@@ -79,19 +74,10 @@ class QuestionWindows(Rows):
 
 
 def cut_question_windows(packer, rows, stride, query_length):
-    """Cuts the contexts of rows into windows that the packer has room for.
+    """Cuts the contexts of rows into `QuestionWindows` that the packer has room for.
 
-    Args:
-        packer: `SegmentPacker`.
-        rows: `Rows` of questions and contexts, with spans of characters as labels, or without.
-        stride, query_length: as for `SegmentPacker.pack_windows`.
-
-    Returns:
-        `QuestionWindows`.
-
-    Raises:
-        ValueError: if an answer has no token, naming the row; if `stride` and `query_length` leave
-            no room for a context.
+    `rows` have spans of characters as labels, or none. `SegmentPacker.pack_windows` explains the
+    stride and the query length. An answer without a token is a ValueError.
     """
     questions, texts = rows.inputs
     stride, query_length, budget = find_room(packer, stride, query_length)

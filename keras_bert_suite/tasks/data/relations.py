@@ -44,9 +44,8 @@ class RelationData(TextData):
     def window(self, rows):
         """Tokenizes the texts, and cuts them around their entities.
 
-        Raises:
-            ValueError: if a text has a marker not once, or an end before its start, or its entities
-                are too far apart, naming the row; or if the tokenizer does not know the markers.
+        A text that has a marker not once, an end before its start, or entities that are too far
+        apart is a ValueError.
         """
         if rows.is_packed:
             return rows
@@ -102,16 +101,10 @@ class RelationData(TextData):
 
 
 def cut_around(xp, lengths, first, last, room):
-    """The first token to keep of each row, so that the entities are in the middle of what is kept.
+    """The first token to keep of each row, int (N,), so that its entities are in the middle.
 
-    Args:
-        xp: namespace of array functions.
-        lengths: int (N,), the tokens of each row.
-        first, last: int (N,), the places of the first marker and of the last marker.
-        room: int, the most tokens to keep.
-
-    Returns:
-        int (N,), 0 for a row that is short enough.
+    Rows have `lengths` tokens, and markers from `first` to `last`, all int (N,). A row that has
+    room keeps all.
     """
     spare = room - (last - first + 1)
     longest = xp.maximum(lengths - room, xp.zeros_like(lengths))

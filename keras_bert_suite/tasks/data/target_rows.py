@@ -56,10 +56,7 @@ class TargetRows(ABC):
 
     @abstractmethod
     def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
-        """Packs pairs for training.
-
-        Args:
-            sources, targets: lists of B str.
+        """Packs pairs of B sources and B targets for training.
 
         Returns:
             tuple (dict of int32 arrays, the inputs of the task; labels int32 (B, P); weights
@@ -78,7 +75,7 @@ class TargetRows(ABC):
         max_target_length: int,
         allowed_lengths: tuple[int, ...] | None = None,
     ) -> dict[str, Tensor]:
-        """Packs tokenized sources so that a target has room.
+        """Packs tokenized sources, so that a target has room: dict of int32 (B, L).
 
         Args:
             xp: namespace of array functions, of NumPy or TensorFlow.
@@ -86,12 +83,6 @@ class TargetRows(ABC):
             lengths: int32 (B,), how many each source has.
             max_target_length: int, the maximum number of tokens of a target.
             allowed_lengths: the lengths to which a batch may be padded, or None for any.
-
-        Returns:
-            dict of int32 (B, L), packed arrays.
-
-        Raises:
-            ValueError: as `count_room`.
         """
         room = self.count_room(max_target_length)
         return self._pack_single(xp, ids, lengths, room, allowed_lengths)

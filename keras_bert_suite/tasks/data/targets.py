@@ -80,10 +80,5 @@ class TargetData(TextData):
         return inputs, labels, weights
 
     def pack_sources(self, sources, max_target_length):
-        """dict of int32 (B, L), the inputs of the encoder.
-
-        Args:
-            sources: list of B str.
-            max_target_length: int, for how many tokens of a target a row has room.
-        """
+        """dict of int32 (B, L), the inputs of the encoder, with room for a target."""
         return self.encoder.select(self.target_rows.pack_texts(sources, max_target_length))

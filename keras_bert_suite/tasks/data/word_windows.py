@@ -66,15 +66,9 @@ class WordWindows(Rows):
 
 
 def tokenize_rows(tokenizer, rows):
-    """Tokenizes rows of words, or texts. The tokenizer finds the words of a text.
+    """Tokenizes rows of words, or texts, an object array (B,), as `TokenizedWords`.
 
-    Args:
-        tokenizer: `WordPieceTokenizer`, or another tokenizer with `tokenize_words` and
-            `tokenize_with_offsets`.
-        rows: object array (B,) of lists of str, or of str.
-
-    Returns:
-        `TokenizedWords`.
+    The tokenizer finds the words of a text. It has `tokenize_words` and `tokenize_with_offsets`.
     """
     lists = [row if isinstance(row, list) else [] for row in rows]
     flat_ids, token_counts = tokenizer.tokenize_words([word for row in lists for word in row])
@@ -132,22 +126,12 @@ def cut_windows(packer, rows):
 
 
 def cut_tag_windows(packer, rows):
-    """Cuts rows of words, with a label for each word, into windows.
+    """Cuts `Rows` of words, with an encoded label for each word or none, into `WordWindows`.
 
     The first token of a word has the label of the word, in the window that answers for this token.
     The other tokens for which a window answers have the label `NO_LABEL`. A token for which another
-    window answers has the label `CONTINUED`.
-
-    Args:
-        packer: `SegmentPacker`.
-        rows: `Rows` from `read_word_rows`, with encoded labels or none.
-
-    Returns:
-        `WordWindows`.
-
-    Raises:
-        ValueError: if a row has more or fewer labels than words, or is a text with labels, naming
-            the row.
+    window answers has the label `CONTINUED`. A row with more or fewer labels than words is an
+    error.
     """
     windows = cut_windows(packer, rows)
     if rows.labels is None:
@@ -161,15 +145,10 @@ def cut_tag_windows(packer, rows):
 
 
 def join_windows(outputs, windows, num_labels):
-    """Takes the outputs for words from the outputs for the tokens of windows.
+    """Takes the outputs for words, float32 (K, C), from the outputs for the tokens of windows.
 
-    Args:
-        outputs: list of N arrays (L, C), whose lengths differ, for all tokens of packed rows.
-        windows: `WordWindows`.
-        num_labels: int, C.
-
-    Returns:
-        float32 (K, C), for the K words of all rows that have a token.
+    `outputs` has N arrays (L, C), whose lengths differ, for all tokens of packed rows. The K words
+    of all rows are those that have a token.
     """
     own = [np.zeros((0, num_labels), "float32")]
     owned = zip(outputs, windows.own_starts, windows.own_ends, strict=True)

@@ -64,12 +64,7 @@ class WordData(TextData):
         return inputs, *self.labels.weigh(self.pack_labels(rows.labels, indices), rows.weights)
 
     def pack_labels(self, labels, indices):
-        """The labels of a batch of windows as one array.
-
-        Args:
-            labels: object array of the labels of each window.
-            indices: int32 (B, L), from `pack_tokens`.
-        """
+        """The labels of a batch of windows as one array; `indices` are from `pack_tokens`."""
         # Special tokens and padding have the position -1, so they take the label at the end.
         return np.concatenate([*labels, [NO_LABEL]])[indices]
 

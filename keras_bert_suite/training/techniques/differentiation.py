@@ -11,16 +11,11 @@ from keras_bert_suite.annotations import Tensor
 def differentiate(
     function: Callable[[list[Tensor]], tuple[Tensor, Any]], values: Sequence[Tensor]
 ) -> tuple[list[Any], Any]:
-    """The gradients of a function by its arguments.
+    """The gradients of a function by its arguments, a list of float tensors.
 
-    Args:
-        function: takes a list of tensors like `values`, and returns (float scalar, any further
-            results).
-        values: list of float tensors.
-
-    Returns:
-        (a gradient for each tensor, or None if the scalar does not depend on it; the further
-        results).
+    The function takes a list of tensors like `values`, and returns (float scalar, further results).
+    The result is (a gradient for each tensor, or None if the scalar does not depend on it; the
+    further results).
     """
     return _DIFFERENTIATORS[keras.config.backend()](function, values)
 
