@@ -70,14 +70,9 @@ def report_load(checkpoint, model, left_alone, heads, new):
     """Warns, once, of weights without a tensor and of heads without a weight.
 
     Heads of pretraining that a fine-tuning leaves behind, and all heads where an encoder alone is
-    opened, are logged at the level of warnings instead, as transformers does.
-
-    Args:
-        checkpoint: a checkpoint from `open_checkpoint`.
-        model: the backbone or the task.
-        left_alone: list of paths of optional weights that the file lacks.
-        heads: dict from `sort_surplus`.
-        new: list of paths of weights that a task makes anew.
+    opened, are logged at the level of warnings instead, as transformers does. `left_alone` are
+    paths of optional weights that the file lacks, `heads` is from `sort_surplus`, and `new` are
+    paths of weights that a task makes anew.
     """
     is_encoder = not hasattr(model, "backbone")
     expected = [

@@ -84,12 +84,9 @@ def load_weights(model, checkpoint, skip=(), new=()):
 
 
 def weights_by_path(model):
-    """dict of path -> weight of a model and of its backbone.
+    """dict of path -> weight of a model and of its backbone. Two with one path are a ValueError.
 
     Under PyTorch, a task on the hidden states of some layers lists the weights of these alone.
-
-    Raises:
-        ValueError: if two weights have the same path.
     """
     weights = {}
     parts = (model, getattr(model, "backbone", model))
@@ -167,11 +164,7 @@ def find_other_heads(checkpoint, kept):
 
 
 def spelled_shapes(checkpoint):
-    """dict of name as the name table spells it -> (name in the file, shape) of each tensor.
-
-    Raises:
-        ValueError: if two names in the file are spelled the same.
-    """
+    """dict of name as the name table spells it -> (name in the file, shape) of each tensor."""
     shapes = {}
     for name, shape in checkpoint.tensor_shapes().items():
         spelled = checkpoint.name_table.spell(name)

@@ -29,13 +29,8 @@ _HDF5_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 class SafetensorsFile:
     """The tensors of one `.safetensors` file, as views of the file.
 
-    As all classes of this module, it has `shapes`, a dict of name -> shape, and a method `tensor`.
-
-    Args:
-        path: `pathlib.Path`.
-
-    Raises:
-        ValueError: if the file is cut short or damaged.
+    As all classes of this module, it has `shapes`, a dict of name -> shape, and a method `tensor`,
+    and a damaged file is a ValueError.
 
     Source: https://huggingface.co/docs/safetensors
     """
@@ -59,11 +54,7 @@ class SafetensorsFile:
         self.shapes = {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
 
     def tensor(self, name):
-        """The tensor called `name`, a read-only array in its stored dtype.
-
-        Raises:
-            ValueError: if NumPy has no such dtype, or the tensor has no elements.
-        """
+        """The tensor called `name`, a read-only array in its stored dtype."""
         entry = self._entries[name]
         with reading(self.path):
             dtype = np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
@@ -80,15 +71,7 @@ def _holds_tensors(value):
 
 
 class TorchFile:
-    """The tensors of one `pytorch_model.bin`. Pickled code in it is not run.
-
-    Args:
-        path: `pathlib.Path`.
-
-    Raises:
-        ImportError: if PyTorch is not installed.
-        ValueError: if the file is cut short or damaged, or holds other objects than tensors.
-    """
+    """The tensors of one `pytorch_model.bin`. Pickled code in it is not run."""
 
     def __init__(self, path):
         import zipfile
@@ -135,17 +118,7 @@ class TorchFile:
 
 
 class ShardedFiles:
-    """The tensors of all files that an index lists.
-
-    Args:
-        index_path: `pathlib.Path` of a `*.index.json`.
-        open_file: `SafetensorsFile` or `TorchFile`.
-
-    Raises:
-        FileNotFoundError: if a shard is missing.
-        ValueError: if the index is not JSON of the right form or leaves the directory,
-            or a shard lacks a tensor.
-    """
+    """The tensors of all files that an index, `*.index.json`, lists, opened by `open_file`."""
 
     def __init__(self, index_path, open_file):
         with reading(index_path):
@@ -175,14 +148,7 @@ class ShardedFiles:
 
 
 class HDF5File:
-    """The arrays of one `.weights.h5` file of Keras.
-
-    Args:
-        path: `pathlib.Path`.
-
-    Raises:
-        ValueError: if the file is cut short or damaged, or refers to other files.
-    """
+    """The arrays of one `.weights.h5` file of Keras. It may not refer to other files."""
 
     def __init__(self, path):
         import h5py
@@ -214,11 +180,7 @@ class HDF5File:
 
 
 class JoinedFiles:
-    """The tensors of several files, with a prefix before the names of each.
-
-    Args:
-        files: dict of prefix -> a file as those of this module.
-    """
+    """The tensors of several files, dict of a prefix before the names of each -> the file."""
 
     def __init__(self, files):
         self._places = {

@@ -12,17 +12,8 @@ from keras_bert_suite.files.messages import list_names
 def find_tokenizer(model, tokenizer, classes, owner):
     """Finds the tokenizer to write: `tokenizer`, or else that of the task's preprocessor.
 
-    Args:
-        model: backbone or task.
-        tokenizer: the tokenizer that was given, or None.
-        classes: tuple of str, the classes of tokenizers that the format can hold.
-        owner: as for `write_fields`.
-
-    Returns:
-        the tokenizer. None if none was given, and the preprocessor has none of this package.
-
-    Raises:
-        ValueError: if it is of another class, or its vocabulary has not the size of the model's.
+    It is None if none was given, and the preprocessor has none of this package. Another class than
+    `classes`, or a vocabulary of another size than the model's, is a ValueError.
     """
     if tokenizer is None:
         own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
@@ -40,19 +31,10 @@ def find_tokenizer(model, tokenizer, classes, owner):
 
 
 def find_length(model, sequence_length):
-    """Finds the maximum sequence length to write with a tokenizer.
+    """Finds the maximum sequence length to write with a tokenizer: the given one, or the task's.
 
-    Args:
-        model: backbone or task.
-        sequence_length: int, the length that was given, or None for that of the task's
-            preprocessor. Without one it is the number of positions.
-
-    Returns:
-        int, at most the number of positions. None if the model takes rows of any length, and no
-        length was given.
-
-    Raises:
-        ValueError: if the length that was given is not from 4 to the number of positions.
+    It is at most the number of positions, and None if the model takes rows of any length and no
+    length was given.
     """
     positions = getattr(model, "backbone", model).max_sequence_length
     if sequence_length is None:
@@ -76,15 +58,9 @@ def check_single_label(model, owner):
 
 
 def check_rules(tokenizer, settings, owner):
-    """Checks that a tokenizer has the usual special tokens and rules.
+    """Raises a ValueError if a tokenizer has unusual special tokens or rules.
 
-    Args:
-        tokenizer: `TextTokenizer`.
-        settings: tuple of str, the arguments that the format can hold.
-        owner: as for `write_fields`.
-
-    Raises:
-        ValueError: if another argument has an unusual value.
+    `settings` are the arguments that the format can hold.
     """
     got, usual = tokenizer.get_config(), type(tokenizer)().get_config()
     # Accents go with uppercase letters unless an argument says otherwise.
@@ -104,15 +80,7 @@ def check_rules(tokenizer, settings, owner):
 
 
 def collect_weights(model, table, owner):
-    """Collects the weights of a model by path, and checks that the format can hold them all.
-
-    Args:
-        model: `keras.Model`, built.
-        table: `NameTable` of the format.
-        owner: as for `write_fields`.
-
-    Returns:
-        dict of path -> weight.
+    """dict of path -> weight of a built model, all of which the format, a `NameTable`, can hold.
 
     Raises:
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
@@ -152,12 +120,7 @@ def collect_weights(model, table, owner):
 
 
 def convert_weights(weights, table):
-    """Yields their (name, float32 array) for each of our weights. One array is in memory at a time.
-
-    Args:
-        weights: dict of path -> weight, from `collect_weights`.
-        table: `NameTable` of the format.
-    """
+    """Yields their (name, float32 array) for each of our weights. One at a time is in memory."""
     for path, weight in weights.items():
         name, transform = table.their_name(path)
         value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))

@@ -33,16 +33,11 @@ class ShapeKeepingLayer(ConfiguredLayer):
 
 
 def read_arguments(layer: keras.layers.Layer, cls: type) -> Config:
-    """Reads the arguments of a constructor from the attributes of a layer.
+    """Reads the arguments of the constructor of `cls` from the attributes of a layer or a model.
 
-    Args:
-        layer: a layer or a model, with an attribute for each argument.
-        cls: the class whose constructor it is. The constructors of its base classes in this
-            package take what it has in `**kwargs`. The arguments of a user's subclass are left to
-            the `get_config` of that class.
-
-    Returns:
-        dict that JSON can hold, without "dtype", which Keras has.
+    The constructors of its base classes in this package take what it has in `**kwargs`. The
+    arguments of a user's subclass are left to the `get_config` of that class. The result is a dict
+    that JSON can hold, without "dtype", which Keras has.
     """
     own = [base for base in cls.__mro__ if base.__module__.startswith("keras_bert_suite.")]
     names = {

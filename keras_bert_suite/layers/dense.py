@@ -83,13 +83,7 @@ def make_dense(
 ) -> Dense:
     """Makes and builds a dense layer of another layer, in the dtype of that layer.
 
-    Args:
-        owner: the layer around it.
-        units: int, width of the output.
-        name: str.
-        input_shape: tuple, the shape of its input.
-        stddev: float, standard deviation of the truncated normal of the kernel.
-        **arguments: other arguments of `Dense`.
+    The kernel is a truncated normal of standard deviation `stddev`.
     """
     dense = Dense(
         units,

@@ -87,17 +87,9 @@ def make_norm(
     norm_type: str = "layer_norm",
     center: bool = True,
 ) -> keras.layers.Layer:
-    """Makes a norm of another layer, in the dtype of that layer.
+    """Makes a norm of another layer, in the dtype of that layer. `norm_type` is in `NORM_TYPES`.
 
-    Args:
-        owner: the layer around it.
-        name: str.
-        epsilon: float.
-        norm_type: str, a key of `NORM_TYPES`.
-        center: bool, whether a norm with weights has a bias.
-
-    Raises:
-        ValueError: if there is no such type.
+    `center` says whether a norm with weights has a bias.
     """
     if norm_type not in NORM_TYPES:
         raise ValueError(f"norm_type must be one of {', '.join(NORM_TYPES)}, got {norm_type!r}.")

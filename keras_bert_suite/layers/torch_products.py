@@ -30,17 +30,10 @@ def read_weight(weight: Any) -> Tensor | None:
 def linear(
     x: Tensor, kernel: Tensor, bias: Tensor | None = None, gelu: str | None = None
 ) -> Tensor:
-    """Computes `x @ kernel + bias` under PyTorch, and GELU of it.
+    """Computes `x @ kernel + bias` under PyTorch, and GELU of it: (..., I) -> (..., O).
 
-    Args:
-        x: float (..., I).
-        kernel: float (I, O).
-        bias: float (O,), or None.
-        gelu: None for no activation function; "none" or "tanh", the `approximate` of PyTorch's
-            GELU.
-
-    Returns:
-        float (..., O).
+    `gelu` is None for no activation function; "none" or "tanh", the `approximate` of PyTorch's
+    GELU.
     """
     import torch
 

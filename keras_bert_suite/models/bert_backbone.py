@@ -323,12 +323,7 @@ def get_activation(
 ) -> Callable[[Tensor], Tensor]:
     """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function.
 
-    Args:
-        activation: str or callable.
-        argument: str, the argument that has this value, for the error.
-
-    Raises:
-        ValueError: if there is no such function.
+    `argument` is the name of the argument in the error.
     """
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]

@@ -73,13 +73,7 @@ class Decoder(ABC):
 
 
 def make_cache(blocks: list[Any], num_rows: Any, length: int) -> list[tuple[Tensor, Tensor]]:
-    """Empty keys and values (B, heads, T, D) of the tokens of targets, for each block.
-
-    Args:
-        blocks: list of `TransformerBlock`, built, in the order of their calls.
-        num_rows: int B.
-        length: int T.
-    """
+    """Empty keys and values (B, heads, T, D) of the tokens of targets, for each built block."""
     cache = []
     for block in blocks:
         attention = block.self_attention

@@ -8,9 +8,6 @@ def separate_policies(model: keras.Model) -> None:
 
     Keras' quantized layers read `self.dtype_policy.quantization_mode`, which is None for a map.
     Such a layer is called, but it cannot be saved, and it has no LoRA.
-
-    Args:
-        model: built `keras.Model`.
     """
     for layer in model._flatten_layers():
         policies = layer.dtype_policy

@@ -252,16 +252,9 @@ def _check_encoder(encoder: BertBackbone) -> None:
 
 
 def _repeat_positions(table: np.ndarray, offset: int, length: int) -> np.ndarray:
-    """Repeats the rows of a table of positions.
+    """Repeats the rows of a table of positions, (offset + N, H), to `length` positions.
 
-    Args:
-        table: float (offset + N, H).
-        offset: int, the rows before the row of the first token.
-        length: int, the positions of the result.
-
-    Returns:
-        float (position_offset + length, H). The rows before the first token are 0 if the table has
-        none.
+    The first `offset` rows, before that of the first token, are 0 if the table has none.
     """
     wanted = LongformerBackbone.position_offset
     before = np.zeros((wanted, table.shape[1]), table.dtype)

@@ -10,12 +10,7 @@ import keras
 def read_trainability(model: keras.Model, without: keras.Model | None = None) -> dict[str, bool]:
     """Finds the layers whose `trainable` differs from the `trainable` of the layer around them.
 
-    Args:
-        model: built `keras.Model`.
-        without: a model within it, which is left out with all its layers.
-
-    Returns:
-        dict of layer path -> bool, as JSON has it; empty if `model.trainable` holds for all.
+    The result is a dict of layer path -> bool. The layers of the model `without` are left out.
     """
     known, differing = {"": model.trainable}, {}
     for layer in _layers_with_weights(model, without):

@@ -75,17 +75,9 @@ class AddedToken:
 
 
 def read_added_tokens(tokens, control):
-    """Reads the argument `added_tokens` of a tokenizer.
+    """Reads the argument `added_tokens` of a tokenizer: a tuple of `AddedToken`.
 
-    Args:
-        tokens: iterable of str, dict or `AddedToken`.
-        control: list of str, the special tokens of the tokenizer.
-
-    Returns:
-        tuple of `AddedToken`.
-
-    Raises:
-        ValueError: if a token is there twice, or is one of `control`.
+    A token that is there twice, or is one of the special tokens `control`, is a ValueError.
     """
     if isinstance(tokens, str):
         raise ValueError(f"Added tokens are a list of str, got the str {tokens!r}.")
@@ -104,15 +96,7 @@ def read_added_tokens(tokens, control):
 
 
 def check_ids(tokens, ids):
-    """Checks that added tokens have the ids that a file gives them.
-
-    Args:
-        tokens: tuple of `AddedToken`.
-        ids: dict of content -> id; empty for no vocabulary.
-
-    Raises:
-        ValueError: if a token has another id.
-    """
+    """Raises a ValueError if an added token has another id than a file gives it."""
     for token in tokens if ids else ():
         if token.id not in (None, ids[token.content]):
             raise ValueError(

@@ -151,15 +151,11 @@ def place_in(texts, clean, offsets):
 
 
 def list_ends(origins):
-    """Where each byte of normalized rows ends in its text.
+    """Where each byte of normalized rows ends in its text, int64 (T,), for each value of `origins`.
 
-    Args:
-        origins: int64, ragged (B, None): for each byte of a normalized row the byte that it came
-            from, and at the end of each row where the last one ends. All bytes of a changed
-            character have the place of its first byte, so each ends at the next different place.
-
-    Returns:
-        int64 (T,), for each value of `origins`; for the last of each row it says nothing.
+    `origins`, int64, ragged (B, None), has for each byte of a normalized row the byte that it came
+    from, and at the end of each row where the last one ends. There it says nothing. All bytes of a
+    changed character have the place of its first byte, so each ends at the next different place.
     """
     import tensorflow as tf
 

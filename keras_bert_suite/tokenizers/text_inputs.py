@@ -14,17 +14,10 @@ def is_tf_tensor(inputs):
 
 
 def canonicalize_texts(inputs):
-    """Python text as a flat list.
+    """Python text as `(list of str, whether it was a batch)`. Bytes that are not UTF-8 are dropped.
 
-    Args:
-        inputs: str or bytes, or a list, tuple, NumPy array or pandas Series of n of them.
-
-    Returns:
-        `(texts, batched)`: list of str, and False if a single text was given. Bytes that are not
-        UTF-8 are dropped.
-
-    Raises:
-        ValueError: if `inputs` are not texts.
+    `inputs` are str or bytes, or a list, tuple, NumPy array or pandas Series of them. Others are a
+    ValueError.
     """
     if hasattr(inputs, "tolist"):
         inputs = inputs.tolist()

@@ -106,11 +106,10 @@ class CharacterMap(dict):
         return text
 
     def normalize_in_order(self, segment):
-        """One segment with its combining marks in canonical order.
+        """One segment with its combining marks in canonical order, and each character's origin.
 
-        Returns:
-            `(text, origins)`: str, and for each of its characters the index of its origin in
-            `segment`. Marks that change places have the index of the first of them.
+        The origins are indices in `segment`. Marks that change places have that of the first of
+        them.
         """
         parts = []
         for index, character in enumerate(segment):

@@ -106,15 +106,9 @@ def _generator(embeddings):
 
 
 def find_model(model, config, shapes):
-    """The `GoogleModel` of a checkpoint.
+    """The `GoogleModel` of a checkpoint: that of the name of its configuration, or a related one.
 
-    Args:
-        model: `GoogleModel` that the name of the configuration says.
-        config: `ConfigValues`.
-        shapes: dict of the name of each variable -> shape.
-
-    Raises:
-        ValueError: if nothing says which of two kinds it is.
+    If nothing says which of two kinds it is, that is a ValueError.
     """
     if any(name.startswith("electra/") for name in shapes):
         return _find_electra(config, shapes)

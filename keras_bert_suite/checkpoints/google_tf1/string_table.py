@@ -13,13 +13,9 @@ _BLOCK_TRAILER_SIZE = 5
 
 
 def read_table(data):
-    """Yields the (key, value) pairs of a table, bytes, in the order of the keys.
+    """Yields the (key, value) pairs of the bytes of a table, in the order of the keys.
 
-    Args:
-        data: bytes, the whole file.
-
-    Raises:
-        ValueError, IndexError or struct.error: if the table is damaged.
+    A damaged table is a ValueError, an IndexError or a struct.error.
     """
     (magic,) = struct.unpack("<Q", data[-8:])
     if len(data) < _FOOTER_SIZE or magic != _MAGIC:
@@ -88,18 +84,9 @@ def _make_block(pairs):
 
 
 def read_varint(data, position):
-    """Reads an unsigned integer with seven bits in each byte.
+    """(an unsigned integer with seven bits in each byte, the position after it).
 
-    Args:
-        data: bytes.
-        position: int, where the integer begins.
-
-    Returns:
-        (the integer, the position after it).
-
-    Raises:
-        ValueError: if the integer has more than 64 bits.
-        IndexError: if `data` ends within the integer.
+    A number of more than 64 bits is a ValueError, and the end of the data an IndexError.
     """
     value = 0
     for shift in range(0, 64, 7):
@@ -112,11 +99,7 @@ def read_varint(data, position):
 
 
 def make_varint(value):
-    """The bytes of an unsigned integer, as `read_varint` reads them.
-
-    Args:
-        value: int, at least 0.
-    """
+    """The bytes of an unsigned integer, as `read_varint` reads them."""
     data = bytearray()
     while value >= 0x80:
         data.append(value & 0x7F | 0x80)

@@ -104,11 +104,7 @@ class TensorBundle:
             )
 
     def tensor(self, name):
-        """The tensor called `name`, a read-only array in its stored dtype.
-
-        Raises:
-            ValueError: if its checksum is wrong, or it is not a whole array of numbers.
-        """
+        """The tensor called `name`, a read-only array in its stored dtype."""
         entry = self._entries[name]
         if entry.dtype not in _DTYPES or entry.is_sliced:
             raise ValueError(
@@ -129,14 +125,9 @@ class TensorBundle:
 
 
 def write_bundle(prefix, tensors):
-    """Writes a checkpoint with one data file. One tensor at a time is in memory.
+    """Writes a checkpoint with one data file. One (name, float32 array) at a time is in memory.
 
-    Args:
-        prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
-        tensors: iterable of (name, float32 array), each name once.
-
-    Raises:
-        OSError: if a file cannot be written.
+    `prefix` is the path of the files without `.index` or `.data-...`.
     """
     # The header has the empty name: number of data files, and version.
     entries = {b"": _make_message([(1, 1), (3, _make_message([(1, 1)]))])}

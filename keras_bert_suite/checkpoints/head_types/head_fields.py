@@ -14,18 +14,9 @@ THRESHOLDS = "label_thresholds"
 
 
 def read_text_labels(config, num_outputs, dropout):
-    """Reads the arguments of a `TextClassifier`.
+    """The arguments of a `TextClassifier` in a config.json, with the dropout rate of its head.
 
-    Args:
-        config: `ConfigValues`.
-        num_outputs: int.
-        dropout: float, the dropout rate of the head.
-
-    Returns:
-        dict of arguments, or None for a problem type that `TextClassifier` does not have.
-
-    Raises:
-        ValueError: if `id2label` has a wrong value.
+    It is None for a problem type that `TextClassifier` does not have.
     """
     # transformers takes one output for a regression unless the file says otherwise.
     problem_type = config.get("problem_type") or (REGRESSION if num_outputs == 1 else SINGLE_LABEL)
@@ -40,12 +31,7 @@ def read_text_labels(config, num_outputs, dropout):
 
 
 def write_text_labels(task, num_outputs):
-    """The fields that `read_text_labels` reads.
-
-    Args:
-        task: `TextClassifier`, or another model with a layer "classifier".
-        num_outputs: int.
-    """
+    """The fields that `read_text_labels` reads, of a model with a layer "classifier"."""
     fields = write_labels(task, num_outputs)
     if getattr(task, "problem_type", None) is not None:
         fields["problem_type"] = task.problem_type
@@ -56,13 +42,7 @@ def write_text_labels(task, num_outputs):
 
 
 def read_labels(config, num_outputs, dropout):
-    """Reads the arguments of a task with a name for each output.
-
-    Args, Raises: as for `read_text_labels`.
-
-    Returns:
-        dict of `label_names` and `dropout`.
-    """
+    """The arguments of a task with a name for each output: `label_names` and `dropout`."""
     # transformers does not write `id2label` if it has its default, two labels with these names.
     labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     try:
@@ -80,7 +60,7 @@ def read_labels(config, num_outputs, dropout):
 
 
 def write_labels(task, num_outputs):
-    """The fields that `read_labels` reads. Args: as for `write_text_labels`."""
+    """The fields that `read_labels` reads."""
     names = getattr(task, "label_names", None) or [f"LABEL_{i}" for i in range(num_outputs)]
     return {
         "id2label": {str(i): name for i, name in enumerate(names)},

@@ -11,12 +11,7 @@ _OWNER = "model."
 def unwrap_names(tensors, table):
     """The tensors of a file, under the names that the model in it has by itself.
 
-    Args:
-        tensors: a file from `tensor_files`.
-        table: `NameTable` of the model. Some models have names that begin with "model.".
-
-    Returns:
-        `tensors`, or an object like it with shorter names.
+    `table` is the `NameTable` of the model. Some models have names that begin with "model.".
     """
     names = [*tensors.shapes]
     candidates = [names]
@@ -43,12 +38,7 @@ def _count_known(names, table):
 
 
 class _RenamedTensors:
-    """Tensors of a file under other names.
-
-    Args:
-        tensors: a file from `tensor_files`.
-        names: dict of name -> the name in the file.
-    """
+    """Tensors of a file under other names, dict of name -> the name in the file."""
 
     def __init__(self, tensors, names):
         self._tensors = tensors

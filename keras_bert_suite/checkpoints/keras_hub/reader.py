@@ -38,13 +38,10 @@ TOKENIZERS["SentencePieceTokenizer"] = TOKENIZERS["XLMRobertaTokenizer"]
 
 
 def is_keras_hub_preset(path):
-    """Whether a directory holds a preset that this module reads.
+    """Whether a directory with a config.json holds a preset that this module reads.
 
     It reads presets of KerasHub's own backbones and tasks. KerasHub reads a preset of a task of
     ours, so that it gets the backbone that it was saved with.
-
-    Args:
-        path: `pathlib.Path` of a directory with a config.json.
     """
     task = path / "task.json"
     return _find_model(path) is not None and (

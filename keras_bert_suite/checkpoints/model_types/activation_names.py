@@ -26,24 +26,14 @@ HUGGING_FACE, GOOGLE, KERAS_HUB = (
 
 
 def find_ours(activations):
-    """dict of their name of an activation -> our name.
-
-    Args:
-        activations: `HUGGING_FACE`, `GOOGLE` or `KERAS_HUB`.
-    """
+    """dict of their name of an activation -> our name, for a table such as `HUGGING_FACE`."""
     return {name: ours for ours, names in activations.items() for name in names}
 
 
 def find_theirs(activation, activations, owner):
-    """str, their name of an activation function.
+    """Their name of an activation function of this package or of Keras.
 
-    Args:
-        activation: a function of this package or of Keras.
-        activations: as for `find_ours`.
-        owner: str, the owner of the format in messages, such as "Google's BERT".
-
-    Raises:
-        ValueError: if their models do not have the function.
+    `owner` is the owner of the format in messages, such as "Google's BERT".
     """
     name = getattr(activation, "__name__", type(activation).__name__)
     ours = "gelu_erf" if name == "gelu" else name  # keras.activations.gelu is exact by default.

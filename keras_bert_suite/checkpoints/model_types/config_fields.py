@@ -85,7 +85,7 @@ DIALS: tuple[tuple[str, tuple], ...] = (
 
 
 def read_fields(config, fields, activations, position_offset=0):
-    """Reads the arguments of a backbone from a configuration file.
+    """dict of the arguments of a backbone, from the `ConfigValues` of a configuration file.
 
     Args:
         config: `ConfigValues`.
@@ -93,12 +93,6 @@ def read_fields(config, fields, activations, position_offset=0):
         activations: a table of `activation_names`.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
-
-    Returns:
-        dict of keyword arguments of the backbone.
-
-    Raises:
-        ValueError: if a value is missing or has another type.
     """
     arguments = {}
     for field in fields:
@@ -123,18 +117,10 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
 
     Args:
         backbone: a backbone of ours, or of KerasHub, which is refused.
-        fields: tuple of `Field`.
-        activations: a table of `activation_names`.
+        fields, activations, position_offset: as for `read_fields`.
         owner: str, the owner of the format in messages, such as "Google's BERT".
-        position_offset: as for `read_fields`.
         built_in: dict of the name of an attribute -> the value that it has in each model of the
             format, which the file does not say.
-
-    Returns:
-        dict.
-
-    Warns:
-        UserWarning: if the backbone has an attention pattern, which no format holds.
 
     Raises:
         ValueError: if the backbone is of another package, or the format is that of another model;
@@ -162,7 +148,7 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
 
 
 def _check_backbone(backbone, fields, owner, position_offset, built_in):
-    """Checks what no field says. Args, Raises, Warns: as for `write_fields`."""
+    """Checks what no field says, and warns of an attention pattern, which no format holds."""
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
         raise ValueError(

@@ -5,15 +5,7 @@ from keras_bert_suite.files.messages import shorten
 
 
 def read_json(path, kind=dict):
-    """The object or the array in a JSON file.
-
-    Args:
-        path: `pathlib.Path`.
-        kind: dict or list.
-
-    Raises:
-        ValueError: if the file is not JSON, or holds another kind of value.
-    """
+    """The object, or with `kind` list the array, in a JSON file. Other content is a ValueError."""
     try:
         return parse_json(path.read_bytes(), kind)
     except ValueError as error:
@@ -30,15 +22,10 @@ _KINDS = {
 
 
 class ConfigValues:
-    """Checked values of the JSON object in a file, or of an object within it.
+    """Checked values of the JSON object in a file, or of the object within it called `field`.
 
-    Args:
-        path: `pathlib.Path` of the file.
-        field: str, the field of the inner object, or None for the outer object.
-
-    Raises:
-        ValueError: if there is no such object. `read` and `choice`, if a value without a default is
-            missing, or a value is of another type or out of its range.
+    A value that is missing and has no default, is of another type, or out of its range is a
+    ValueError.
     """
 
     def __init__(self, path, field=None):
@@ -75,9 +62,7 @@ class ConfigValues:
     def check_dials(self, dials):
         """Checks that our backbones can compute what a configuration describes.
 
-        Args:
-            dials: iterable of (name, tuple of values). The field `name` must have one of these
-                values, or be absent or null.
+        Each field, by name, must have one of the values of its tuple, or be absent or null.
         """
         for name, understood in dials:
             got = self._values.get(name)

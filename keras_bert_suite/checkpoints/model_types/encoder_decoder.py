@@ -32,16 +32,9 @@ _DECODER_DIALS = (
 def read_encoder_decoder(config):
     """Reads the arguments of a `BertEncoderDecoder` from the two configurations in a file.
 
-    Args:
-        config: `ConfigValues`.
-
-    Returns:
-        dict of `encoder_arguments` and `decoder_arguments`. The latter is None if
-        `tie_encoder_decoder` says that both share their weights. Version 5 of transformers does
-        not read this field, so files that this package writes hold the weights twice.
-
-    Raises:
-        ValueError: if one of the two is no BERT, or its fields say what our BERT does not compute.
+    `decoder_arguments` is None if `tie_encoder_decoder` says that both share their weights. Version
+    5 of transformers does not read this field, so files that this package writes hold the weights
+    twice.
     """
     encoder = _read_part(config.path, "encoder", DIALS)
     decoder = _read_part(config.path, "decoder", _DECODER_DIALS)
@@ -57,11 +50,7 @@ def read_encoder_decoder(config):
 
 
 def write_encoder_decoder(backbone):
-    """Makes the fields that `read_encoder_decoder` reads.
-
-    Args:
-        backbone: `BertEncoderDecoder`.
-    """
+    """Makes the fields that `read_encoder_decoder` reads."""
     encoder = _write_part(backbone.encoder_arguments, backbone.encoder.activation)
     shares = backbone.decoder_arguments is None
     decoder = encoder if shares else _write_part(backbone.decoder_arguments, backbone.activation)
@@ -78,15 +67,8 @@ def write_encoder_decoder(backbone):
 def copy_shared_weights(backbone, weights):
     """The weights that a file holds twice, because transformers does not share them.
 
-    Args:
-        backbone: `BertEncoderDecoder`.
-        weights: dict of path -> weight.
-
-    Returns:
-        dict of the path of a decoder of its own -> weight of the encoder.
-
-    Raises:
-        ValueError: if there is no head, which transformers would make anew.
+    The result is a dict of the path of a decoder of its own -> weight of the encoder. A backbone
+    without a head is a ValueError: transformers would make the head anew.
     """
     if "masked_lm/bias" not in weights:
         raise ValueError(

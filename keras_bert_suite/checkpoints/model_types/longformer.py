@@ -9,17 +9,7 @@ from keras_bert_suite.files.messages import shorten
 
 
 def read_longformer(config):
-    """Reads the windows of the layers, an int for all or a list of an int for each.
-
-    Args:
-        config: `ConfigValues`.
-
-    Returns:
-        dict of `attention_window`, a list.
-
-    Raises:
-        ValueError: if the value is of another type, or a window is not even.
-    """
+    """dict of the windows of the layers. A file has an int for all or a list of an int for each."""
     number = config.read("size", "num_hidden_layers")
     windows = config.get("attention_window", 512)
     each = [windows] * number if type(windows) is int else windows

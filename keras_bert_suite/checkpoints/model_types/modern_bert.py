@@ -76,15 +76,6 @@ def read_modern_bert(config):
 
     transformers 5 writes `layer_types` and `rope_parameters`, older versions
     `global_attn_every_n_layers`, `global_rope_theta` and `local_rope_theta`.
-
-    Args:
-        config: `ConfigValues`.
-
-    Returns:
-        dict of `layer_types`, `global_rotary_base`, `local_rotary_base` and `pooling`.
-
-    Raises:
-        ValueError: if a value is of another type, or asks for rotations that we do not have.
     """
     arguments = {"pooling": config.get("classifier_pooling") or "cls"}
     layer_types, number = config.get("layer_types"), config.read("size", "num_hidden_layers")
@@ -114,15 +105,10 @@ def read_modern_bert(config):
 
 
 def write_modern_bert(backbone):
-    """Makes the fields that `read_modern_bert` reads.
+    """The fields that `read_modern_bert` reads: of transformers 5, and of older versions if they
+    can say the same.
 
-    Args:
-        backbone: `ModernBertBackbone`.
-
-    Returns:
-        dict of the fields of transformers 5, and of the fields of older versions that can say the
-        same.
-        The ids of special tokens are None. By default they would be those of the released models.
+    The ids of special tokens are None. By default they would be those of the released models.
     """
     layer_types = list(backbone.layer_types)
     fields = {"classifier_pooling": backbone.pooling, "layer_types": layer_types}

@@ -112,22 +112,15 @@ class Spelling:
     transform: Callable = same
 
     def rows(self, *layers):
-        """The rows of the weights of layers.
+        """The rows of the weights of layers, (our path, their name) each.
 
-        Args:
-            *layers: (our path of a layer, their name of it). Our name says what the layer is: a
-                norm ends with "norm", an embedding with "embedding", and all others are dense.
+        Our name says what the layer is: a norm ends with "norm", an embedding with "embedding", and
+        all others are dense.
         """
         return tuple(row for ours, theirs in layers for row in self._rows_of(ours, theirs))
 
     def block(self, theirs, names, ours="transformer_layer_{i}/"):
-        """The rows of a transformer layer.
-
-        Args:
-            theirs: str, what their names begin with.
-            names: tuple of str, their names of the layers in `BLOCK`, in this order.
-            ours: str, what our paths begin with.
-        """
+        """The rows of a transformer layer. `names` are theirs of the layers in `BLOCK`."""
         pairs = zip(BLOCK, names, strict=True)
         return self.rows(*((ours + path, theirs + name) for path, name in pairs))
 
@@ -189,9 +182,7 @@ def hugging_face_encoder(model):
 def hugging_face_aliases(model, *layers):
     """The aliases of the names of an encoder that Hugging Face calls `model`.
 
-    Args:
-        model: str.
-        *layers: str, the layers of the encoder that a BERT does not have.
+    `layers` are the layers of the encoder that a BERT does not have.
     """
     layers = "|".join(dict.fromkeys(("embeddings", "encoder", "pooler", *layers)))
     return (
@@ -205,13 +196,10 @@ def hugging_face_aliases(model, *layers):
 
 
 def hugging_face_heads(**names):
-    """The rows of the heads that transformers fine-tunes.
+    """The rows of the heads that transformers fine-tunes. Heads may have one name.
 
-    Heads may have one name. A checkpoint has one of them.
-
-    Args:
-        **names: our name of a layer -> the name that a kind of model has for it, if it is not that
-            of the `HeadType`. None if the kind of model has no such layer.
+    A checkpoint has one of them. `names` are those of a kind of model for our layers, if they are
+    not those of the `HeadType`; None if it has no such layer.
     """
     usual = {layer: head.hugging_face for layer, head in HEADS_BY_LAYER.items()}
     return PYTORCH.rows(*((layer, name) for layer, name in {**usual, **names}.items() if name))
@@ -228,10 +216,8 @@ def masked_lm_head(transform, layer_norm, bias):
 def decoder_copies(decoder, bias, table):
     """`NameTable.copies` of a head for masked tokens whose weights are shared.
 
-    Args:
-        decoder: str, their name of the layer that scores the vocabulary.
-        bias: str, their name of the bias of the head.
-        table: str, their name of the token embedding.
+    `decoder` is their layer that scores the vocabulary, `bias` the bias of the head, and `table`
+    the token embedding.
     """
     bias_copies = () if bias == f"{decoder}.bias" else ((f"{decoder}.bias", bias),)
     return ((f"{decoder}.weight", f"{table}.weight"), *bias_copies)

@@ -19,16 +19,11 @@ from keras_bert_suite.files.messages import list_names
 
 
 def read_roformer_tokenizer(directory):
-    """The tokenizer of a Hugging Face checkpoint of a RoFormer.
+    """The tokenizer of a Hugging Face checkpoint of a RoFormer. Warns of Chinese words.
 
     Some RoFormers have a vocabulary of Chinese words. transformers then cuts a text into words by
     rjieba, and splits only the words that are not in the vocabulary. `WordPieceTokenizer` always
     splits Chinese text into characters.
-
-    Args, Returns, Raises: as for `read_hugging_face_tokenizer`.
-
-    Warns:
-        UserWarning: if there are Chinese words in the vocabulary.
     """
     classes = (*BERT_CLASSES, "RoFormerTokenizerFast", "RoFormerTokenizer")
     arguments = read_hugging_face_tokenizer(directory, classes)
@@ -52,11 +47,7 @@ def warn_of_words(directory, arguments):
 
 
 def warn_of_version_two(backbone):
-    """Warns if transformers would compute another model from a file, and adds no fields to it.
-
-    Args:
-        backbone: `RoFormerBackbone`.
-    """
+    """Warns if transformers would compute another model from a file, and adds no fields to it."""
     if not backbone.use_bias or backbone.norm_type != "layer_norm":
         warnings.warn(
             f"transformers has no RoFormer with use_bias={backbone.use_bias} and "

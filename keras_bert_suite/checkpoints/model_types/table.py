@@ -39,11 +39,8 @@ def type_of_backbone(cls):
 def type_of_model(model, tokenizer):
     """The `ModelType` that a model is written as.
 
-    Two kinds may have the same class of backbone. Their tokenizers then decide.
-
-    Args:
-        model: backbone or task.
-        tokenizer: the tokenizer that is written, or None for that of the task's preprocessor.
+    Two kinds may have the same class of backbone. Then the tokenizer decides: the one that is
+    written, or None for that of the task's preprocessor.
     """
     kind = type_of_backbone(type(getattr(model, "backbone", model))) or BERT
     tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
@@ -52,11 +49,7 @@ def type_of_model(model, tokenizer):
 
 
 def check_backbone(checkpoint, cls):
-    """Checks that a class of backbone can be built from a checkpoint.
-
-    Raises:
-        ValueError: if the checkpoint needs another class, naming it.
-    """
+    """Raises a ValueError that names the class if a checkpoint needs another class of backbone."""
     kind, own = checkpoint.model_type, type_of_backbone(cls)
     if own is None or own.backbone != kind.backbone:
         raise ValueError(
@@ -66,14 +59,7 @@ def check_backbone(checkpoint, cls):
 
 
 def find_type(config):
-    """The `ModelType` that a config.json names. It is BERT if config.json has no `model_type`.
-
-    Args:
-        config: `ConfigValues`.
-
-    Raises:
-        ValueError: if `model_type` is not one of `MODEL_TYPES`.
-    """
+    """The `ModelType` that a config.json names. It is BERT if config.json has no `model_type`."""
     name = config.get("model_type")
     if name is None:
         return BERT

@@ -18,16 +18,9 @@ def read_added_tokens(directory, config, fast):
     4.34 to added_tokens.json; transformers 5 to tokenizer.json. Tokens that are named alone, as in
     special_tokens_map.json, are special.
 
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        config, fast: dict of tokenizer_config.json and of tokenizer.json.
-
-    Returns:
-        dict of content -> dict with "content", "id", int or None, and the flags of the Rust
-        library, bool; in the order of their ids.
-
-    Raises:
-        ValueError: if a file is damaged, or two files contradict each other.
+    `config` and `fast` are tokenizer_config.json and tokenizer.json. The result is a dict of
+    content -> dict with "content", "id", int or None, and the flags of the Rust library, bool; in
+    the order of their ids. Files that contradict each other are a ValueError.
     """
     found = {}
     with reading(directory / CONFIG_FILE):
@@ -51,21 +44,12 @@ def read_added_tokens(directory, config, fast):
 
 
 def describe_added_tokens(tokens, control):
-    """The argument `added_tokens` of a tokenizer, list of dict.
-
-    Args:
-        tokens: result of `read_added_tokens`.
-        control: collection of str, the special tokens of the tokenizer, which no text may hold.
-    """
+    """The argument `added_tokens` of a tokenizer, without `control`, its special tokens."""
     return [token for content, token in tokens.items() if content not in control]
 
 
 def describe_for_transformers(tokenizer):
-    """The field `added_tokens_decoder` of a tokenizer_config.json, dict of id -> dict.
-
-    Args:
-        tokenizer: `TextTokenizer`.
-    """
+    """The field `added_tokens_decoder` of a tokenizer_config.json, dict of id -> dict."""
     flags = {token.content: token.flags() for token in tokenizer.added_tokens}
     return {str(tokenizer.token_to_id(content)): token for content, token in flags.items()}
 

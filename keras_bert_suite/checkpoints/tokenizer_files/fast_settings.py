@@ -92,15 +92,9 @@ _OPTIONAL = {"ModernBERT": ("normalizer",), "XLM-RoBERTa": ("normalizer",)}
 
 
 def check_fast_settings(directory, kind, fast):
-    """Checks that a tokenizer.json has no other settings than those that are understood.
+    """Raises a ValueError if a tokenizer.json has other settings than those that are understood.
 
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        kind: str, a key of `UNDERSTOOD`.
-        fast: dict of tokenizer.json; empty for none.
-
-    Raises:
-        ValueError: naming the part, the setting and its value.
+    `kind` is a key of `UNDERSTOOD`, and `fast` the file, empty for none.
     """
     for part, understood in UNDERSTOOD[kind].items() if fast else ():
         steps = list_steps(fast.get(part))
@@ -151,14 +145,8 @@ def _is_understood(rule, key, value):
 def check_template(directory, kind, fast, tokens, num_separators, has_segments):
     """Checks that the special tokens around texts are those that ours are put around them.
 
-    Args:
-        directory, kind, fast: as for `check_fast_settings`.
-        tokens: (start token, end token).
-        num_separators: int, the end tokens between two texts.
-        has_segments: bool, whether the texts have different segments.
-
-    Raises:
-        ValueError: naming the template.
+    `tokens` are (start token, end token). There are `num_separators` end tokens between two texts,
+    which with `has_segments` have different segments.
     """
     steps = [s for s in list_steps(fast.get("post_processor")) if s.get("type") != "ByteLevel"]
     start, end = tokens

@@ -4,13 +4,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import FAST_FILE
 
 
 def write_fast_tokenizer(tokenizer, max_length, directory):
-    """Writes the tokenizer.json of a `WordPieceTokenizer`. It cuts texts to the maximum length.
-
-    Args:
-        tokenizer: `WordPieceTokenizer`.
-        max_length: int, in tokens.
-        directory: `pathlib.Path`.
-    """
+    """Writes the tokenizer.json of a `WordPieceTokenizer`. It cuts texts to so many tokens."""
     from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers
     from tokenizers.models import WordPiece
     from tokenizers.processors import TemplateProcessing

@@ -34,9 +34,6 @@ def read_ids(fast, path, control=None):
     """dict of token -> id of a tokenizer.json at `path`, with the added tokens.
 
     `control` has the tokens that are taken of the added ones, None for all of them.
-
-    Raises:
-        ValueError: if the file is damaged.
     """
     with reading(path):
         ids = dict(fast["model"]["vocab"])
@@ -46,14 +43,9 @@ def read_ids(fast, path, control=None):
 
 
 def read_settings(directory):
-    """Reads the two files of settings.
+    """(dict of tokenizer_config.json, dict of tokenizer.json). An absent file is an empty dict.
 
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-
-    Returns:
-        (dict of tokenizer_config.json, dict of tokenizer.json). An absent file is an empty dict.
-        The class of the tokenizer may be in config.json.
+    The class of the tokenizer may be in config.json.
     """
     files = directory / CONFIG_FILE, directory / FAST_FILE
     config, fast = (read_json(file) if file.is_file() else {} for file in files)
@@ -65,16 +57,11 @@ def read_settings(directory):
 
 
 def follows_fast(directory, config, setting):
-    """Whether transformers takes a setting from tokenizer.json alone.
+    """Whether transformers takes a setting of tokenizer_config.json from tokenizer.json alone.
 
     A class that is named for a model asks tokenizer_config.json, and has defaults of its own. The
     class is that of the model in config.json, if no file names one. A tokenizer.json that nothing
     stands beside is all there is.
-
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        config: dict of tokenizer_config.json.
-        setting: str, a field of tokenizer_config.json.
     """
     cls = config.get("tokenizer_class")
     alone = config.get(setting) is None and not (directory / "config.json").is_file()
@@ -82,14 +69,7 @@ def follows_fast(directory, config, setting):
 
 
 def check_sides(directory, owner, config, fast):
-    """Checks that rows are padded, and texts cut, at their end.
-
-    Raises:
-        ValueError: if rows are padded at their beginning. Positions count padding, too.
-
-    Warns:
-        UserWarning: if long texts are cut at their beginning.
-    """
+    """Refuses rows that are padded at their beginning. Warns of texts that are cut there."""
 
     def find(name):
         part, _, _ = name.partition("_")
@@ -108,16 +88,10 @@ def check_sides(directory, owner, config, fast):
 
 
 def check_settings(directory, owner, settings):
-    """Checks that a tokenizer splits text as ours does.
+    """Refuses a tokenizer that does not split text as ours does.
 
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        owner: str, the model whose tokenizer is wanted, such as "BERT".
-        settings: iterable of (name of a file, name of a setting, its value, tuple of the values
-            that we support).
-
-    Raises:
-        ValueError: if a setting has another value.
+    Settings are (name of a file, name of a setting, its value, tuple of the values that we
+    support). `owner` is the model whose tokenizer is wanted, such as "BERT".
     """
     for file, name, got, wanted in settings:
         if got not in wanted:
@@ -134,15 +108,7 @@ def refuse(directory, owner, file, name, got, wanted):
 
 
 def read_special_tokens(config, table):
-    """Reads the special tokens that differ from the usual ones.
-
-    Args:
-        config: dict of tokenizer_config.json.
-        table: dict from `name_special_tokens`.
-
-    Returns:
-        dict of our name -> token.
-    """
+    """dict of our name -> token, of special tokens that differ from those of the table."""
     differing = {}
     for theirs, (ours, usual) in table.items():
         token = config.get(theirs) or usual

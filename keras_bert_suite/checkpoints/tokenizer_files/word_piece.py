@@ -51,23 +51,12 @@ SPECIAL_TOKENS = name_special_tokens("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]
 
 
 def read_google_tokenizer(directory, name="vocab.txt"):
-    """The tokenizer of a Google checkpoint, which stores a vocabulary and no settings.
+    """The arguments of a `WordPieceTokenizer` for a Google checkpoint, which stores no settings.
 
     Google's scripts compare `--do_lower_case` with the name of the released directory. The
     vocabulary is better evidence, because a directory may be renamed: a vocabulary of lowercased
     text has no token with an uppercase letter. (This is true of the four public vocabularies:
     uncased and Chinese are lowercased, cased and multilingual cased are not.)
-
-    Args:
-        directory: `pathlib.Path`.
-        name: str, the name of the vocabulary.
-
-    Returns:
-        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of the file,
-        str; and "lowercase", bool.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
     """
     path = directory / name
     if not path.is_file():
@@ -252,13 +241,7 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
 
 
 def write_tokenizer(tokenizer, max_length, directory):
-    """Writes the files of a tokenizer and tokenizer_config.json, as Hugging Face does.
-
-    Args:
-        tokenizer: `TextTokenizer`.
-        max_length: int, the maximum sequence length.
-        directory: `pathlib.Path`.
-    """
+    """Writes the files of a tokenizer and tokenizer_config.json, as Hugging Face does."""
     added = describe_for_transformers(tokenizer)
     config = {
         **tokenizer.hugging_face_config(),

@@ -43,14 +43,7 @@ def plain_attention(
 def attention_probabilities(
     query: Tensor, key: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """The attention probabilities: how much each query attends to each key.
-
-    Args:
-        query, key, mask, bias: as for `plain_attention`.
-
-    Returns:
-        float32 (B, heads, L, S). It sums to 1 over the last axis.
-    """
+    """How much each query attends to each key: float32 (B, heads, L, S); see `plain_attention`."""
     scale = query.shape[-1] ** -0.5
     scores = ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
     if bias is not None:
@@ -59,15 +52,7 @@ def attention_probabilities(
 
 
 def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The softmax of the scores of keys, over the keys that a query may attend to.
-
-    Args:
-        scores: float (B, heads, L, S).
-        mask: bool, broadcastable to (B, heads, L, S), or None.
-
-    Returns:
-        float32 (B, heads, L, S).
-    """
+    """The softmax of scores (B, heads, L, S) over the keys that a mask shows, in float32."""
     scores = ops.cast(scores, "float32")
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)

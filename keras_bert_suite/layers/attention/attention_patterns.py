@@ -79,12 +79,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def check_segments(pattern: str, num_segments: int) -> None:
-    """Raises ValueError if a pattern tells more segments apart than a backbone has.
-
-    Args:
-        pattern: str, one of `ATTENTION_PATTERNS`.
-        num_segments: int, 0 for a backbone without `segment_ids`.
-    """
+    """Raises ValueError if a pattern tells more segments apart than a backbone has, 0 for none."""
     read = SEGMENTS_READ.get(pattern, 0)
     if read and not num_segments:
         raise ValueError(

@@ -65,12 +65,7 @@ class BucketedLayout:
         return pack_tokens(x, self.tokens)[None]
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """float (1, N, H) -> float (B, L, H), with 0 on padding.
-
-        Args:
-            hidden: float (1, N, H).
-            padding_mask: int (B, L), of which the shape is read.
-        """
+        """float (1, N, H) -> float (B, L, H), with 0 on padding."""
         return unpack_tokens(hidden, self.tokens, padding_mask)
 
     def split_buckets(self, hidden: Tensor) -> list[Tensor]:

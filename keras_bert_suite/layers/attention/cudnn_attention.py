@@ -22,14 +22,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
 
     cuDNN takes the number of keys of a row, and the padding may stand anywhere. The sum over the
     keys has no order, so keys and values of padding are moved behind the others. A row without
-    keys sees one of them.
-
-    Args:
-        query, key, value: (B, heads, L, D).
-        mask: bool, of padding, (B, 1, 1, L), or None. Other masks are not taken.
-
-    Returns:
-        (B, heads, L, D), or None.
+    keys sees one of them. The mask is one of padding, bool (B, 1, 1, L), or None.
     """
     import jax
     import jax.numpy as jnp

@@ -102,15 +102,9 @@ def find_visible(
     key_positions: Tensor,
     reach: int,
 ) -> Tensor:
-    """Which keys the queries may attend to.
+    """Which keys (B, K) the queries (B, P) may attend to within `reach`: bool (B, P, K).
 
-    Args:
-        query_sequences, query_positions: int (B, P), numbers of sequences and positions.
-        key_sequences, key_positions: int (B, K).
-        reach: int, how far a token looks to each side.
-
-    Returns:
-        bool (B, P, K).
+    Numbers of sequences and positions are int.
     """
     distances = query_positions[:, :, None] - key_positions[:, None, :]
     same = query_sequences[:, :, None] == key_sequences[:, None, :]

@@ -85,12 +85,7 @@ class SequenceLayout(NamedTuple):
         return ops.reshape(packed, (*ops.shape(self.positions), *x.shape[2:]))
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """float (R, W, H) -> float (B, L, H), with 0 on padding.
-
-        Args:
-            hidden: float (R, W, H).
-            padding_mask: int (B, L), of which the shape is read.
-        """
+        """float (R, W, H) -> float (B, L, H), with 0 on padding."""
         if len(self.tokens.shape) == 1:
             return unpack_tokens(hidden, self.tokens, padding_mask)
         unpacked = ops.vectorized_map(

@@ -55,13 +55,7 @@ def find_marginals(
     ends: np.ndarray,
     transitions: np.ndarray,
 ) -> np.ndarray:
-    """The probability of each label at each token.
-
-    Args: as for `find_best_paths`.
-
-    Returns:
-        float32 (W, C).
-    """
+    """The probability of each label at each token, float32 (W, C); as for `find_best_paths`."""
     before = _sum_paths(emissions, lengths, starts, transitions)
     number = np.arange(len(emissions))
     mirror = np.repeat(2 * _find_starts(lengths) + lengths - 1, lengths) - number

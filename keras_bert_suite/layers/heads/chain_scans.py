@@ -70,14 +70,10 @@ def sum_paths(
 def find_best_path(
     emissions: Tensor, lengths: Tensor, starts: Tensor, ends: Tensor, transitions: Tensor
 ) -> Tensor:
-    """The path with the highest score, by the algorithm of Viterbi.
+    """The path with the highest score, by the algorithm of Viterbi: int32 (B, L).
 
-    Args:
-        emissions, lengths, transitions: as for `sum_paths`.
-        starts, ends: float32 (C,).
-
-    Returns:
-        int32 (B, L), 0 behind the chain. `chain_decoding.find_best_paths` gives the same labels.
+    It is 0 behind the chain. As for `sum_paths`, with starts and ends (C,).
+    `chain_decoding.find_best_paths` gives the same labels.
     """
     num_labels = emissions.shape[-1]
     steps = ops.transpose(emissions, (1, 0, 2))

@@ -24,14 +24,7 @@ _LENGTHS = (5, 9)
 
 
 def open_head_layers(head_layers: HeadLayers) -> list[keras.layers.Layer]:
-    """The layers of an argument `head_layers`.
-
-    Args:
-        head_layers: a layer, the configuration of a layer, or a list of them; None for no layer.
-
-    Raises:
-        ValueError: if it is something else.
-    """
+    """The layers of `head_layers`: a layer, its configuration, or a list of them; None for none."""
     if head_layers is None:
         return []
     if not isinstance(head_layers, (list, tuple)):
@@ -52,21 +45,16 @@ def open_head_layers(head_layers: HeadLayers) -> list[keras.layers.Layer]:
 def call_head_layers(
     layers: Sequence[keras.layers.Layer], states: Any, mask: Tensor, check: bool = True
 ) -> Tensor:
-    """Calls layers one after the other.
+    """Calls layers one after the other: symbolic float (B, L, H) -> (B, L, P), 0 on padding.
 
     Args:
         layers: list of at least one layer. If the `takes_hidden_states` of the first is true, it
-            takes all hidden states.
+            takes a list of all hidden states.
         states: symbolic float (B, L, H), or a list of them.
         mask: symbolic int (B, L), 0 on padding.
-        check: bool, whether the layers may be wrong. Layers of a file were checked before. Under
-            JAX a check of an LSTM takes two seconds.
-
-    Returns:
-        symbolic float (B, L, P), 0 on padding.
-
-    Raises:
-        ValueError: if a layer changes the length of a row, or if its outputs depend on the padding.
+        check: bool, whether the layers may be wrong: change the length of a row, or depend on
+            padding. Layers of a file were checked before. Under JAX a check of an LSTM takes two
+            seconds.
     """
     is_token = ops.cast(mask, "bool")
     if not isinstance(states, list):
@@ -114,12 +102,7 @@ def _hide_padding(states: Tensor, is_token: Tensor) -> Tensor:
 
 
 def _check(layer: keras.layers.Layer, given: Any) -> None:
-    """Calls a built layer with a row, and with the row and padding. The states must be the same.
-
-    Args:
-        layer: layer.
-        given: the symbolic inputs that it was built on.
-    """
+    """Calls a built layer with a row, and with the row and padding. The states must be the same."""
     generator = np.random.default_rng(0)
     rows = [
         generator.normal(size=(1, _LENGTHS[1], tensor.shape[-1])).astype("float32")

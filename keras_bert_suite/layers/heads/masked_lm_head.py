@@ -138,18 +138,11 @@ class MaskedLMHead(VocabularyHead):
 
 
 def _add_bias(x: Tensor, bias: Tensor) -> Tensor:
-    """Computes `x + bias`. Under JAX the gradient of the bias is one matrix product.
+    """Computes `x + bias`, (..., D). Under JAX the gradient of the bias is one matrix product.
 
     The gradient of the bias is the sum over all rows. XLA sums the rows column by column. For the
     logits of a vocabulary this takes as long on a CPU as the product that made the logits. A
     product of ones with the rows reads the rows in order.
-
-    Args:
-        x: float (..., D).
-        bias: float (D,), of the dtype of `x`.
-
-    Returns:
-        float (..., D).
     """
     return _jax_add_bias()(x, bias) if keras.config.backend() == "jax" else x + bias
 

@@ -68,16 +68,10 @@ class ReplacementSampler(ConfiguredLayer):
 
 
 def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor:
-    """Writes tokens to some positions of each row.
+    """Writes tokens, int (B, P), to positions, int (B, P), of each row of `token_ids`, int (B, L).
 
-    Args:
-        token_ids: int (B, L).
-        positions: int (B, P), in [0, L). Nothing is written to position 0, that of [CLS]: slots
-            without a prediction have it. Other positions of a row differ.
-        values: int (B, P).
-
-    Returns:
-        int (B, L), of the type of `token_ids`.
+    Nothing is written to position 0, that of [CLS]: slots without a prediction have it. Other
+    positions of a row differ.
     """
     positions = ops.cast(positions, "int32")
     kept = ops.take_along_axis(token_ids, positions, axis=1)

@@ -106,12 +106,9 @@ def find_masked_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     >>> find_masked_spans([[2, 3, 7, 0]])
     ([[1, 1, 6, -1]], [[4, 4, 8, 1]], [[0, 1, 0, 0]])
 
-    Args:
-        mask_positions: int (B, P), ascending; then 0 in unused slots.
-
-    Returns:
-        tuple of int32 (B, P): the position before the span, the position after it, and the position
-        of the token in it, counted from 0. An unused slot is a span of its own.
+    The positions, int (B, P), ascend; then come 0 in unused slots. The result is the position
+    before the span, the position after it, and the position of the token in it, counted from 0. An
+    unused slot is a span of its own.
     """
     positions = ops.cast(mask_positions, "int32")
     slots = ops.arange(positions.shape[1] or ops.shape(positions)[1], dtype="int32")

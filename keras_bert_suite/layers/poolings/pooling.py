@@ -249,13 +249,7 @@ def get_pooling(
 def take_summary(
     sequence_output: Tensor, padding_mask: Tensor, summary_place: str = "first"
 ) -> Tensor:
-    """Symbolic float (B, H), the hidden state of the summary token of each row.
-
-    Args:
-        sequence_output: symbolic float (B, L, H).
-        padding_mask: symbolic int (B, L), 0 on padding.
-        summary_place: "first" or "last".
-    """
+    """Symbolic float (B, H), the state of the "first" or "last" token of rows (B, L, H)."""
     if summary_place == "first":
         return sequence_output[:, 0, :]
     pooling = SUMMARY_POOLINGS[summary_place](dtype=sequence_output.dtype, name="summary")

@@ -28,13 +28,9 @@ class GraphComposition:
     def compose(self, characters, starts, ends, rows):
         """Composes the characters of all rows.
 
-        Args:
-            characters: int32 (N,), code points.
-            starts, ends, rows: int64 (N,), where each begins and ends in its text, and its row.
-
-        Returns:
-            the same four for the composed characters. The characters of a part that has changed
-            come from the whole part.
+        They have code points, where each begins and ends, and its row, all (N,). The result is the
+        same four for the composed characters. The characters of a part that has changed come from
+        the whole part.
         """
         import tensorflow as tf
         import tensorflow_text as tf_text

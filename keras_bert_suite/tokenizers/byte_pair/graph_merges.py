@@ -33,8 +33,7 @@ class GraphMerges:
     def merge(self, ids, byte, words):
         """Bytes (N,), with the token and the word of each, to tokens.
 
-        Returns:
-            int32 (M,), ids of tokens; int64 (M,), the indices of their first and last bytes.
+        The result is ids, int32 (M,), and the indices of their first and last bytes, int64 (M,).
         """
         import tensorflow as tf
 
@@ -105,10 +104,6 @@ class GraphMerges:
         its tokens stay as they are until its rank: no merge of a lower or the same rank may join
         one of them with its other neighbour, whatever that neighbour becomes. Such a merge has a
         left part that ends with the left token, and a right part that begins with the right token.
-
-        Args:
-            ids: int32 (K,), tokens.
-            rank, join: int64 (K - 1,), of the pairs of neighbours, as in `_merge_once`.
         """
         import tensorflow as tf
 

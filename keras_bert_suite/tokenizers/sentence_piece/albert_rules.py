@@ -79,18 +79,12 @@ def _find_decomposed():
 
 
 def compose_rules(model_rules, characters, alphabet):
-    """The rules that do what ALBERT's rules and then a model's rules do.
+    """The rules, dict of str -> str, that do what ALBERT's rules and then a model's rules do.
 
-    Args:
-        model_rules: dict of str -> str, the rules of a SentencePiece model. The longest rule that
-            fits is applied at each position.
-        characters: `AlbertCharacters`.
-        alphabet: set of str, the characters of the vocabulary. A rule for several characters is
-            left out if the vocabulary has none of these characters, neither as they are nor as the
-            model replaces them, alone or together. All of them are unknown anyway.
-
-    Returns:
-        dict of str -> str.
+    Of the rules of a SentencePiece model, the longest one that fits is applied at each position. A
+    rule for several characters is left out if the `alphabet`, the characters of the vocabulary, has
+    none of them, neither as they are nor as the model replaces them, alone or together. All of them
+    are unknown anyway.
     """
     longest = max(map(len, model_rules), default=1)
 

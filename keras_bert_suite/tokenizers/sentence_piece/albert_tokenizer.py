@@ -113,10 +113,9 @@ def _compile_rules(content, lowercase, strip_accents):
 def _find_splits(pieces, processor):
     """The pieces that end in a digit and a comma, with what Google's code makes of them.
 
-    Returns:
-        dict of number -> tuple of (number, length in characters). The part before the comma is
-        tokenized again, as a text. The space that this adds is taken away again, and what is left
-        may be an unknown piece.
+    The result is a dict of number -> tuple of (number, length in characters). The part before the
+    comma is tokenized again, as a text. The space that this adds is taken away again, and what is
+    left may be an unknown piece.
     """
     splits = {}
     for number, piece in enumerate(pieces):

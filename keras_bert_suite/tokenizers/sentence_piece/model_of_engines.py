@@ -33,14 +33,9 @@ class EngineModel:
 
 
 def make_content(vocabulary, special_tokens, charsmap=None):
-    """The model of a vocabulary for the engines, bytes.
+    """The model of a vocabulary for the engines, bytes. No text becomes a special token.
 
-    A special token becomes a control piece, because no text may become it.
-
-    Args:
-        vocabulary: `SentencePieceVocabulary`.
-        special_tokens: list of str.
-        charsmap: bytes, rules for characters instead of the model's own; None to keep these.
+    `charsmap` has rules for characters instead of the model's own; None keeps these.
     """
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
@@ -71,13 +66,9 @@ def compile_rules(rules):
 def find_edges(pieces, unknown):
     """Which pieces begin words: at a space, and at punctuation and CJK characters, as in BERT.
 
-    Args:
-        pieces: sequence of N str.
-        unknown: int, the number of the unknown piece, whose name says nothing of its text.
-
-    Returns:
-        bool (N,) twice: the pieces that begin a word after any piece, whatever text they are in,
-        and the pieces after which a word begins.
+    The result is bool (N,) twice: the pieces that begin a word after any piece, whatever text they
+    are in, and the pieces after which a word begins. The name of the `unknown` piece says nothing
+    of its text.
     """
     lone = find_lone()
     begins = np.array([piece[0] == SPACE or lone[ord(piece[0])] for piece in pieces])

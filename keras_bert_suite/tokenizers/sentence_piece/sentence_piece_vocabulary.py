@@ -92,13 +92,10 @@ class FairseqVocabulary(SentencePieceVocabulary):
 
 
 def read_model(content, source):
-    """The `ModelProto` in the bytes of a file.
+    """The `ModelProto` in the bytes of a file. `source` is its name in errors.
 
     The ops of tensorflow_text trust a file. A damaged one could make them read beyond their memory,
     so everything that they follow is checked here.
-
-    Raises:
-        ValueError: naming `source`, what is wrong, and what to do.
     """
     from google.protobuf.message import DecodeError
     from sentencepiece import SentencePieceProcessor

@@ -33,10 +33,8 @@ HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
 def build_normalizer_model(lowercase, strip_accents, unassigned, replacements):
     """The flatbuffer `FastBertNormalizerModel`, bytes.
 
-    Args:
-        lowercase, strip_accents: bool.
-        unassigned: str, written for every unassigned character outside the CJK ranges.
-        replacements: dict of code point -> str. It overrides every other rule.
+    `unassigned` is written for every unassigned character outside the CJK ranges. `replacements`,
+    dict of code point -> str, override every other rule.
     """
     characters = _changed_characters(lowercase, strip_accents)
     characters.update(replacements)

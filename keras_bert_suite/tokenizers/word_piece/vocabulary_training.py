@@ -81,15 +81,7 @@ def learn_pieces(
     num_unused: int = 99,
     limit_alphabet: int | None = None,
 ) -> list[str]:
-    """Learns the tokens from counted words.
-
-    Args:
-        word_counts: dict, str -> int, of `count_words`.
-        size, min_frequency, num_unused, limit_alphabet: as for `train_vocabulary`.
-
-    Returns:
-        list of str.
-    """
+    """Learns the tokens from counted words. The arguments are those of `train_vocabulary`."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.pre_tokenizers import WhitespaceSplit

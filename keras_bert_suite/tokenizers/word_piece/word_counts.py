@@ -11,13 +11,10 @@ from keras_bert_suite.tokenizers.word_piece.word_splitting import (
 
 
 def count_words(texts, lowercase=True, strip_accents=None):
-    """How often each word occurs, as `WordPieceTokenizer` splits and normalizes.
+    """How often each word of up to 200 characters occurs, as `WordPieceTokenizer` splits them.
 
     >>> count_words(["Où? ou", b"OU!"])
     Counter({'ou': 3, '?': 1, '!': 1})
-
-    Returns:
-        `collections.Counter`, str -> int. Words over 200 characters are left out.
     """
     if isinstance(texts, str | bytes):
         raise ValueError(f"`texts` must hold texts. Received a single one: {texts[:40]!r}.")
@@ -39,11 +36,7 @@ def count_words(texts, lowercase=True, strip_accents=None):
 
 
 def count_characters(word_counts):
-    """How often each character occurs.
-
-    Returns:
-        dict, str -> int, the most frequent first, equals by code point.
-    """
+    """How often each character occurs, the most frequent first, equals by code point: a dict."""
     counts = collections.Counter()
     for word, count in word_counts.items():
         for character in word:
@@ -67,15 +60,7 @@ class Coverage:
 
 
 def measure_coverage(vocabulary, word_counts):
-    """How a vocabulary fits counted words.
-
-    Args:
-        vocabulary: list of str, `[UNK]` among them.
-        word_counts: dict, str -> int, of `count_words`.
-
-    Returns:
-        `Coverage`.
-    """
+    """The `Coverage` of counted words by a vocabulary, a list of str with `[UNK]`."""
     from tokenizers.models import WordPiece
 
     model = WordPiece(

@@ -15,13 +15,9 @@ def encode_unassigned(tokens):
     token contains the private-use character either. A character that some token contains becomes a
     private-use character of its own, in the texts and in the tokens.
 
-    Args:
-        tokens: sequence of str.
-
     Returns:
-        `(pieces, unassigned, replacements)`: list of str, the tokens for the op; str, the
-        private-use character for all unassigned characters that no token holds; dict of code point
-        -> str, all other changes to the texts.
+        `(pieces, unassigned, replacements)`: the tokens for the op; the private-use character for
+        all unassigned characters that no token holds; dict of code point -> str, other changes.
     """
     letters = set().union(*tokens)
     private = (
