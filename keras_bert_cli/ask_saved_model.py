@@ -68,11 +68,7 @@ class SavedModel:
         ]
 
     def answer(self, columns, batch_size):
-        """Yields the outputs for each batch, a dict of arrays.
-
-        Raises:
-            ValueError: if the columns are not the inputs.
-        """
+        """Yields the outputs for each batch, a dict of arrays. Other columns are an error."""
         import tensorflow as tf
 
         has_no_names = self.input_names == UNNAMED and not columns.keys() & set(UNNAMED)
@@ -94,8 +90,7 @@ class SavedModel:
 def _replace_surrogates(texts):
     """Replaces half characters, which JSON and command lines may hold, and UTF-8 may not.
 
-    Args:
-        texts: str, or list of them of any depth.
+    `texts` is a str, or a list of them of any depth.
     """
     if isinstance(texts, list):
         return [_replace_surrogates(text) for text in texts]

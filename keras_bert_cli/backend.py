@@ -12,15 +12,7 @@ _MEMORY_VARIABLES = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_"}
 
 
 def choose_backend(name):
-    """Chooses the backend before Keras is imported.
-
-    Args:
-        name: one of `BACKENDS`, or None for the backend of the environment or of Keras'
-            configuration.
-
-    Raises:
-        ValueError: if Keras is loaded already, with another backend.
-    """
+    """Chooses the backend before Keras is imported; None is that of the environment."""
     if name is None:
         return
     keras = sys.modules.get("keras")

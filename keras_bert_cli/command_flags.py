@@ -91,13 +91,8 @@ class Flags(argparse_flags.ArgumentParser):
     def parse(self, arguments):
         """Parses a list of str.
 
-        Returns:
-            `argparse.Namespace` with the value of each flag, and `given`, the names of the flags
-            that the command line has.
-
-        Raises:
-            UsageError: if a flag is unknown, missing or has a wrong value.
-            SystemExit: after the help is printed.
+        The result has the value of each flag, and `given`, the names of the flags that the command
+        line has. What is wrong is a `UsageError`.
         """
         absent = argparse.Namespace(**dict.fromkeys(self.defaults))
         parsed = vars(self.parse_args(arguments, absent))

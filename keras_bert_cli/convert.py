@@ -82,15 +82,9 @@ def run(values):
 
 
 def open_part(path, part, to):
-    """A part of a pretraining.
+    """A part of a pretraining: the value of --part of a folder, or of `hf://owner/name`.
 
-    Args:
-        path: str, the folder of a preset or checkpoint, or `hf://owner/name`.
-        part: str, a value of --part.
-        to: str, the format to write.
-
-    Raises:
-        ValueError: if there is no such part, or the format does not hold it.
+    If there is no such part, or the format `to` does not hold it, that is a ValueError.
     """
     import keras_bert_suite as kbs
 
@@ -115,12 +109,7 @@ def open_part(path, part, to):
 def open_model(path, to):
     """(the task with all its heads, or the backbone if there is no head; its preprocessor).
 
-    Args:
-        path: as for `open_task`.
-        to: str, the format to write.
-
-    Raises:
-        ValueError: if there is a head that would be lost.
+    A head that would be lost in the format `to` is a ValueError.
     """
     import keras_bert_suite as kbs
     from keras_bert_suite.checkpoints import find_other_heads, open_checkpoint

@@ -39,12 +39,7 @@ def define_input_flags(flags):
 
 
 def describe_left_out(skipped_documents, replaced_texts, faults):
-    """Lines of text about documents that were left out and bytes that were replaced.
-
-    Args:
-        skipped_documents, replaced_texts: int, as in the manifest of a corpus.
-        faults: list of str, the places.
-    """
+    """Lines of text about documents that were left out, replaced bytes, and their places."""
     lines = []
     if replaced_texts:
         lines.append(f"U+FFFD was read for bytes of {replaced_texts:,} lines or files")

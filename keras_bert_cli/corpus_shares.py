@@ -12,21 +12,14 @@ CORPUS_EXPLANATION = (
 
 
 def read_shares(text):
-    """Reads the value of --corpus.
+    """Reads the value of --corpus, a single folder unless it ends with a share.
 
     >>> read_shares("wikipedia=0.7,books=0.3")
     {'wikipedia': 0.7, 'books': 0.3}
     >>> read_shares("shards")
     {'shards': 1.0}
 
-    Args:
-        text: str. It is a single folder unless it ends with a share.
-
-    Returns:
-        dict of str -> float.
-
-    Raises:
-        UsageError: if the value is not understood, or the sum of the shares is not 1.
+    A sum of the shares other than 1 is a `UsageError`.
     """
     # The name of a folder may end like a share, as "shards/date=20261124".
     if _read_share(text)[1] is None or os.path.isdir(os.path.expanduser(text)):

@@ -5,13 +5,7 @@ SAMPLE = 10_000
 
 
 def report_cut_texts(task, train, data):
-    """Prints how many texts are cut, if there are any.
-
-    Args:
-        task: a task that reads the beginning, or another part, of each text or pair of texts.
-        train: `Examples`.
-        data: `Kind`, whose flags are named.
-    """
+    """Prints how many texts of `Examples` a task cuts, if any, and which flags cut fewer."""
     packer = task.preprocessor
     columns = train.x if isinstance(train.x, tuple) else (train.x,)
     advice = packer.suggest_sequence_length(*(column[:SAMPLE] for column in columns))

@@ -61,15 +61,9 @@ def check_devices(devices):
 
 
 def choose_number(devices, kind, available):
-    """int, the devices to take.
+    """int, the devices to take, of --devices and of a kind: "CPU", "GPU" or "TPU".
 
-    Args:
-        devices: str, --devices.
-        kind: str, the kind of device: "CPU", "GPU" or "TPU".
-        available: int. On a CPU any number of devices can be made.
-
-    Raises:
-        UsageError: if there are fewer devices.
+    On a CPU any number can be made. More than are available of another kind is a `UsageError`.
     """
     number = available if devices == "all" else int(devices)
     if kind != "CPU" and number > available:
@@ -78,18 +72,11 @@ def choose_number(devices, kind, available):
 
 
 def run_processes(devices, arguments):
-    """Has PyTorch's `torchrun` run this command once for each device.
+    """Has PyTorch's `torchrun` run this command, a list of str, once for each device.
 
     The process of the first device prints. SIGTERM and SIGINT go to all processes. If one fails,
-    `torchrun` names it and ends the others.
-
-    Args:
-        devices: str, --devices.
-        arguments: list of str, the command and its flags.
-
-    Returns:
-        int, the exit status of the first process that failed, 128 and the number of the signal that
-        has ended it, or 0.
+    `torchrun` names it and ends the others. The result is the exit status of the first that failed,
+    128 and the number of the signal that has ended it, or 0.
     """
     import torch
     from torch.distributed import run
@@ -114,11 +101,7 @@ def run_processes(devices, arguments):
 
 @contextlib.contextmanager
 def use_devices(values):
-    """Within the block, models are made and trained on the devices of --devices.
-
-    Args:
-        values: the flags.
-    """
+    """Within the block, models are made and trained on the devices of --devices."""
     if values.devices is None:
         yield
         return

@@ -12,14 +12,7 @@ EXPLANATION = (
 
 
 def read_head_layers(names):
-    """list of configurations, before Keras is imported, or None.
-
-    Args:
-        names: list of str, such as ["mix", "bilstm:128"]; or None.
-
-    Raises:
-        UsageError: if a name is unknown, or its number is missing.
-    """
+    """list of configurations of names such as "bilstm:128", before Keras is imported, or None."""
     return names and [_read_layer(place, name) for place, name in enumerate(names)]
 
 

@@ -50,13 +50,7 @@ def define_masker_flags(flags):
 
 
 def make_masker(values, corpus, tokenizer):
-    """The `TokenMasker` of the flags.
-
-    Args:
-        values: the flags of the command.
-        corpus: `TokenCorpus`, in which --rarity counts the tokens.
-        tokenizer: tokenizer of the corpus.
-    """
+    """The `TokenMasker` of the flags. --rarity counts the tokens of the corpus."""
     import keras_bert_suite as kbs
 
     further = {}
@@ -88,13 +82,9 @@ def make_masker(values, corpus, tokenizer):
 
 
 def check_words(corpus, tokenizer):
-    """Checks that words are more than single characters, for --unit=word.
+    """Refuses --unit=word if most tokens at the beginning of the corpus are Chinese characters.
 
-    Args:
-        corpus, tokenizer: as for `make_masker`. The first documents of the corpus are read.
-
-    Raises:
-        UsageError: if most tokens are Chinese characters, which the tokenizer takes for words.
+    The tokenizer takes each of them for a word.
     """
     import numpy as np
 
@@ -118,11 +108,7 @@ def read_lexicon(path):
 
 
 def read_similar_words(path):
-    """The pairs of a file, dict of str -> str. Of two lines with one word, the first counts.
-
-    Raises:
-        ValueError: naming the first line that has no pair.
-    """
+    """The pairs of a file, dict of str -> str. Of two lines with one word, the first counts."""
     similar = {}
     for number, line in enumerate(read_lines(path), start=1):
         word, tab, other = (part.strip() for part in line.partition("\t"))

@@ -18,13 +18,8 @@ MODEL_FILES = (
 def check_model(path):
     """Checks that there is a model at a path, before a framework is imported.
 
-    Args:
-        path: str. A `.keras` file, the folder of a preset, of a checkpoint or of a
-            SavedModel, the prefix of a TensorFlow checkpoint, or `hf://owner/name`.
-
-    Raises:
-        FileNotFoundError: if there is nothing at `path`, or a folder without a model.
-        ValueError: if a `.keras` file is no zip archive.
+    It is a `.keras` file, the folder of a preset, of a checkpoint or of a SavedModel, the prefix of
+    a TensorFlow checkpoint, or `hf://owner/name`.
     """
     if "://" in path:
         return
@@ -50,9 +45,7 @@ def digest_corpus(path):
     """The SHA-256 of the manifest of a prepared corpus, before a framework is imported.
 
     The manifest has the checksums of all shards. So corpora with the same manifest are the same.
-
-    Raises:
-        FileNotFoundError: if there is no corpus, or `keras-bert prepare` has not finished it.
+    The absence of a finished corpus is a FileNotFoundError.
     """
     try:
         with _open_manifest(path) as file:

@@ -47,16 +47,10 @@ def check_model_flags(values):
 
 
 def make_backbone(values, objective, tokenizer):
-    """A new backbone, of --model and --size.
+    """A new backbone, of --model and --size, for an `Objective` and the tokenizer of the corpus.
 
-    Args:
-        values: the flags of the command.
-        objective: `Objective`, whose `backbone_arguments` the backbone gets.
-        tokenizer: tokenizer of the corpus.
-
-    Raises:
-        UsageError: if the kind has no such size, needs segment ids that the tokenizer does not
-            make, or cannot be trained with the objective.
+    A kind that has no such size, needs segment ids that the tokenizer does not make, or cannot be
+    trained with the objective, is a `UsageError`.
     """
     from keras_bert_suite.models import BERT_SIZES, BertBackbone
 

@@ -122,13 +122,9 @@ def list_defaults():
 
 
 def choose_objective(values):
-    """The row of --objective, after its defaults are set in the flags.
+    """The row of --objective. Flags that were not given get its defaults.
 
-    Args:
-        values: the flags. Flags that were not given get the defaults of the objective.
-
-    Raises:
-        UsageError: if the objective has no use for a flag that was given, or for its value.
+    A flag, or a value, that it has no use for is a `UsageError`.
     """
     objective = OBJECTIVES[values.objective]
     idle = [f"--{name}" for name in objective.idle_flags if name in values.given]
@@ -150,12 +146,7 @@ def choose_objective(values):
 
 
 def make_task_arguments(objective, values):
-    """dict of the arguments of the task, other than backbone and preprocessor.
-
-    Args:
-        objective: `Objective`.
-        values: the flags.
-    """
+    """dict of the arguments of the task, other than backbone and preprocessor."""
     arguments = dict(objective.task_arguments)
     if objective.task == "Pretrainer":
         # A checkpoint may have heads that are not for this objective.
@@ -207,11 +198,7 @@ def check_tokenizer(values, tokenizer, other):
 
 
 def set_pattern(values, objective, pretrainer):
-    """The task of --checkpoint, with the attention pattern of the objective.
-
-    Raises:
-        ValueError: if the backbone is none that the objective trains.
-    """
+    """The task of --checkpoint, with the attention pattern of the objective."""
     plain = {"attention_pattern": "bidirectional"}
     wanted = {**plain, **objective.backbone_arguments}
     pattern = wanted["attention_pattern"]

@@ -14,17 +14,8 @@ MAIN_FILES = (*MODEL_FILES, "model.onnx", "model.xml", "model.tflite")
 def check_output(path, overwrite=False, folder=False):
     """Checks before hours of work that the result can be written.
 
-    A folder is made beside `path` and removed again.
-
-    Args:
-        path: str or path.
-        overwrite: bool, whether a file or the folder of a model at `path` may be replaced.
-        folder: bool, whether the result is a folder.
-
-    Raises:
-        FileExistsError: if there is something at `path`, and `overwrite` is False or the
-            folder there is not empty and holds no model.
-        OSError: if the folder around `path` is a file, or cannot be written to.
+    A folder is made beside `path` and removed again. `overwrite` says whether a file or the folder
+    of a model at `path` may be replaced, and `folder` whether the result is a folder.
     """
     path = Path(path).absolute()
     _check_replaceable(path, overwrite, folder)
@@ -46,19 +37,10 @@ def check_output(path, overwrite=False, folder=False):
 
 
 def write_output(path, write, overwrite=False, folder=False):
-    """Writes a file or a folder atomically.
+    """Writes a file or a folder atomically, and returns its `pathlib.Path`.
 
-    Args:
-        path: str or path.
-        write: function that makes the file or folder at a path that it is given. This path has
-            the same name as `path`.
-        overwrite, folder: as for `check_output`.
-
-    Returns:
-        `path`, as a `pathlib.Path`.
-
-    Raises:
-        OSError: if the result could not be written to its place.
+    `write` makes it at a path that it is given, which has the same name as `path`. `overwrite` and
+    `folder` are as for `check_output`.
     """
     from keras_bert_suite.files.atomic_directory import atomic_directory, put_in_place
 

@@ -45,14 +45,9 @@ def begin_run(values, output):
 
 
 def find_report_every(steps, wanted):
-    """Steps from one line of the log to the next.
+    """Steps from one line of the log to the next. They divide all steps.
 
-    Args:
-        steps: int, of the whole run.
-        wanted: int, or None for about 50 lines of equal length.
-
-    Raises:
-        UsageError: if `wanted` does not divide `steps`.
+    They are `wanted`, or for None make about 50 lines of equal length.
     """
     if wanted is None:
         return next(n for n in range(max(1, steps // 50), 0, -1) if steps % n == 0)

@@ -14,12 +14,8 @@ SHOWN = ("loss", "accuracy", "recall")
 class PretrainingReport(keras.callbacks.Callback):
     """Prints a line and writes a row of `log.csv` for each epoch of Keras.
 
-    When a run resumes, the rows of its current epoch and of later epochs are written again.
-
-    Args:
-        output: `pathlib.Path` of the run.
-        tokens_per_step: int, padding included.
-        steps_per_epoch, total_steps: int.
+    When a run resumes, the rows of its current epoch and of later epochs are written again. Tokens
+    count padding.
     """
 
     def __init__(self, output, tokens_per_step, steps_per_epoch, total_steps):

@@ -11,17 +11,7 @@ FILE_NAME = "settings.json"
 
 
 def read_settings(folder):
-    """Reads the settings of the run in a folder.
-
-    Args:
-        folder: `pathlib.Path`.
-
-    Returns:
-        dict of flag name -> value; empty if the folder holds no run.
-
-    Raises:
-        ValueError: if the file is damaged.
-    """
+    """The settings of the run in a folder, dict of flag -> value; empty if there is none."""
     file = folder / FILE_NAME
     if not file.is_file():
         return {}
@@ -35,26 +25,15 @@ def read_settings(folder):
 
 
 def write_settings(folder, settings):
-    """Writes the settings of a run to its folder.
-
-    Args:
-        folder: `pathlib.Path`.
-        settings: dict of flag name -> value that JSON can hold.
-    """
+    """Writes the settings of a run, which JSON can hold, to its folder."""
     atomic_file.write_sealed_json(folder / FILE_NAME, settings)
 
 
 def check_run(folder, before, settings):
     """Raises an error unless a folder is new, or holds the run with these settings.
 
-    Args:
-        folder: `pathlib.Path`.
-        before: dict, which `read_settings` has returned.
-        settings: dict of flag name -> value.
-
-    Raises:
-        ValueError: if the settings differ, naming each flag.
-        FileExistsError: if there are files of something else.
+    `before` is what `read_settings` has returned. Other settings are a ValueError that names each
+    flag, and files of something else a FileExistsError.
     """
     if not before and holds_files(folder):
         raise FileExistsError(f"{folder} holds files, but no run. Choose another folder.")
@@ -91,18 +70,8 @@ def claim_folder(folder, before, settings):
 
     So no second run writes to it. If the block raises, and there is neither a checkpoint nor a
     model, the files of the run are removed, and so are the folders that were made for it. So a
-    command with other settings can take their place.
-
-    Args:
-        folder: `pathlib.Path`.
-        before: dict, which `read_settings` has returned.
-        settings: dict of flag name -> value that JSON can hold.
-
-    Yields:
-        `settings`.
-
-    Raises:
-        BlockingIOError: if another process has the folder.
+    command with other settings can take their place. The block gets the settings. If another
+    process has the folder, that is a BlockingIOError.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -132,11 +101,10 @@ def drop_run(folder):
 
 
 def report_stop():
-    """Says that SIGTERM has stopped a training.
+    """Says that SIGTERM has stopped a training, and returns 143.
 
-    Returns:
-        int, the exit status 143, which a shell reports for a process that SIGTERM has ended. So a
-        command after `&&` does not run. No model was written.
+    A shell reports this status for a process that SIGTERM has ended. So a command after `&&` does
+    not run. No model was written.
     """
     print("stopped; the same command resumes the run")
     return 128 + signal.SIGTERM

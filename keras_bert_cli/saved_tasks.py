@@ -17,17 +17,11 @@ TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}
 
 
 def open_task(path, wanted=None):
-    """Loads a task.
+    """Loads a task, one of `TASKS`, or only the class that is `wanted`.
 
-    Args:
-        path: str. A `.keras` file, the folder of a preset or of a checkpoint with a head, or
-            `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`, and so is the generator of
-            an `ElectraPretrainer` if a "MaskedLM" is wanted.
-        wanted: str, a class in `TASKS`, or None to open whatever task there is.
-
-    Raises:
-        FileNotFoundError: if there is nothing at `path`.
-        ValueError: if the model there is not such a task, or its files are damaged.
+    `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, or
+    `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`, and so is the generator of an
+    `ElectraPretrainer` if a "MaskedLM" is wanted.
     """
     import keras
 
@@ -70,14 +64,7 @@ def open_generator(path):
 
 
 def open_embedder(path):
-    """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means.
-
-    Args:
-        path: str. As for `open_task`, or the folder of any checkpoint of an encoder.
-
-    Raises:
-        FileNotFoundError, ValueError: as `open_task`.
-    """
+    """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means."""
     import keras_bert_suite as kbs
 
     if path.endswith(".keras"):
@@ -89,12 +76,6 @@ def find_task(path):
     """The class of the task in a folder: a name in `TASKS` or `PRETRAINERS`, or another name.
 
     It is None if there is a backbone without a head that this package knows.
-
-    Args:
-        path: as for `open_task`, but no `.keras` file.
-
-    Raises:
-        FileNotFoundError: if there is nothing at `path`.
     """
     from keras_bert_suite import checkpoints
 
@@ -123,18 +104,7 @@ def describe(path, task=None):
 
 
 def export_version(task, path, inputs, overwrite=False, max_batch_size=32, precision=None):
-    """Writes a version of a SavedModel.
-
-    Args:
-        task: a task that can be exported.
-        path: str, folder of the model or of a version, as for `export_saved_model`.
-        inputs: names of the text inputs.
-        overwrite: bool, whether to replace the version.
-        max_batch_size, precision: as for `export_saved_model`.
-
-    Returns:
-        `pathlib.Path` of the version.
-    """
+    """Writes a version of a SavedModel, as `export_saved_model` does, and returns its path."""
     from keras_bert_suite.serving import export_saved_model
 
     path = versions.version_path(path)

@@ -28,11 +28,9 @@ def format_scores(scores):
 
 
 def print_scores(scores):
-    """Prints scores.
+    """Prints scores: numbers, and dicts of the same numbers for each class or part of the rows.
 
-    Args:
-        scores: dict of numbers; dicts of the same numbers for each class, or for one part of the
-            rows; and for classes `label_names` and `confusion_matrix`.
+    Classes also have `label_names` and `confusion_matrix`.
     """
     print(format_scores(scores))
     for name, part in scores.items():
@@ -48,12 +46,7 @@ def print_scores(scores):
 
 
 def print_table(titles, rows):
-    """Prints a table. All columns but the first one are aligned to the right.
-
-    Args:
-        titles: list of str.
-        rows: iterable of lists of values.
-    """
+    """Prints a table. All columns but the first one are aligned to the right."""
     from rich.console import Console
     from rich.table import Table
 

@@ -18,12 +18,9 @@ DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
 def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
-    """Defines the flags of a command that reads tables.
+    """Defines the flags of a command that reads tables, with defaults of two columns.
 
-    Args:
-        flags: `Flags` of the command.
-        text_column, label_column: str, the defaults, or None if there is none.
-        pairs: bool, whether a row may have two texts.
+    `pairs` says whether a row may have two texts.
     """
     ask_model = "" if text_column else " Default: the name of the texts in the model, or text."
     flags.text("text_column", text_column, f"Column of the texts.{ask_model}")
@@ -45,15 +42,7 @@ def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
 
 
 def choose_text_columns(values, input_names=None):
-    """list of the columns of the texts, from the flags or else from the model.
-
-    Args:
-        values: the flags.
-        input_names: names of the model's texts, or None if they are unknown.
-
-    Raises:
-        UsageError: if there is a second column without a first.
-    """
+    """list of the columns of the texts, from the flags or else from the model's texts."""
     second = getattr(values, "text_pair_column", None)
     if second and not values.text_column:
         raise UsageError("--text_pair_column needs --text_column, the column of the first texts")
@@ -61,13 +50,7 @@ def choose_text_columns(values, input_names=None):
 
 
 def read_examples(values, path, text_columns, label_column=None, **arguments):
-    """Reads the `Examples` of a table, as the flags say.
-
-    Args:
-        values: the flags.
-        path, text_columns, label_column: as for `read_table`.
-        **arguments: of `read_table`, about the labels.
-    """
+    """Reads the `Examples` of a table as the flags say. The arguments are those of `read_table`."""
     return read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
 
 
@@ -103,20 +86,10 @@ def check_table_flags(values, flag):
 
 
 def read_text_columns(values, flag, input_names=None):
-    """Reads the texts of a file.
+    """Reads the texts of the file of a flag: dict of column name -> list of at least one str.
 
-    Args:
-        values: the flags, with those of `define_table_flags`.
-        flag: str, the name of the flag with the path: a table, see `TABLES`, a file with a text in
-            each line, or "-".
-        input_names: names of the model's texts, which are the columns if no flag names them.
-
-    Returns:
-        dict, column name -> list of at least one str.
-
-    Raises:
-        UsageError: if a flag of tables comes with a file of lines.
-        ValueError: if the file is empty, or has no such column.
+    The file is a table, see `TABLES`, a file with a text in each line, or "-". The names of the
+    model's texts are the columns if no flag names them.
     """
     check_table_flags(values, flag)
     path = getattr(values, flag)

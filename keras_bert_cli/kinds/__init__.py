@@ -40,33 +40,19 @@ def define_task_flag(flags):
 
 
 def define_kind_flags(flags, method="define_flags"):
-    """Defines the flags of single kinds, for a command that reads labelled files.
-
-    Args:
-        flags: `Flags` of the command.
-        method: str, the name of a method of `Kind`: "define_flags" or "define_training_flags".
-    """
+    """Defines the flags of single kinds: "define_flags" of `Kind`, or "define_training_flags"."""
     for kind in KINDS.values():
         if method in vars(kind):  # A kind that inherits it has the flags of its base.
             getattr(kind, method)(flags)
 
 
 def choose_kind(values):
-    """The `Kind` of --task.
-
-    Raises:
-        UsageError: if a flag is given that is for other kinds.
-    """
+    """The `Kind` of --task. A flag that is for other kinds is a `UsageError`."""
     return _make_kind(KINDS[values.task], values)
 
 
 def open_kind(values):
-    """The `Kind` of --model, a model that is opened.
-
-    Raises:
-        ValueError: if the model is of no kind.
-        UsageError: as `choose_kind`.
-    """
+    """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
     if is_saved_model(values.model):
         model = SavedModel(values.model)
         found = f"a SavedModel with the outputs {', '.join(model.output_names)}"

@@ -77,12 +77,7 @@ class ClassifyKind(Kind):
         return (self.values.text_column, self.values.text_pair_column)
 
     def read(self, path, **arguments):
-        """Reads `Examples`.
-
-        Args:
-            path: str.
-            **arguments: of `read_table`, about the labels.
-        """
+        """Reads `Examples`. The arguments are those of `read_table`, about the labels."""
         columns = choose_text_columns(self.values, self.model and self.model.input_names)
         arguments = {"problem_type": self.problem_type, **arguments}
         return read_examples(self.values, path, columns, self.values.label_column, **arguments)

@@ -76,11 +76,7 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, path):
-        """Reads a labelled file.
-
-        Returns:
-            `Examples`. The other methods take them.
-        """
+        """Reads a labelled file as `Examples`, which the other methods take."""
 
     def check_table_flags(self):
         """Raises a `UsageError` if a flag of `idle_table_flags` is given."""
@@ -112,22 +108,13 @@ class Kind(ABC):
         return {}
 
     def callbacks(self, dev):
-        """list of the callbacks that score the held-out examples after each epoch.
-
-        Args:
-            dev: from `read`, or None.
-        """
+        """list of the callbacks that score the held-out examples, or None, after each epoch."""
         return []
 
     def complete(self, task, dev):
         """Sets what a trained task learns from the held-out examples, such as thresholds.
 
-        Args:
-            task: the task.
-            dev: from `read`.
-
-        Returns:
-            bool, whether there was something to learn.
+        The result says whether there was something to learn.
         """
         return False
 
@@ -143,14 +130,9 @@ class Kind(ABC):
         return read_text_columns(self.values, "input", self.model.input_names)
 
     def order_texts(self, columns):
-        """The texts of columns as the task takes them.
+        """The texts of columns, dict of a name -> texts, as the task takes them.
 
-        Args:
-            columns: dict, name of a column -> texts. Columns with the names of the model's texts
-                may come in any order.
-
-        Raises:
-            ValueError: if there are more or fewer columns than names.
+        Columns with the names of the model's texts may come in any order.
         """
         names = self.model.input_names or self.input_names
         if len(columns) != len(names):
@@ -164,15 +146,12 @@ class Kind(ABC):
         return texts if len(texts) > 1 else texts[0]
 
     def answer(self, columns, *outputs):
-        """Answers texts as a server does, by the task or by the SavedModel.
+        """Answers texts as a server does: dict of arrays of N rows, by the task or the SavedModel.
 
         Args:
             columns: dict, name of a column -> N texts.
             *outputs: str, names of outputs of `serving_default` whose rows have one length. Outputs
                 that there are not are left out.
-
-        Returns:
-            dict, name of an output -> array of N rows.
         """
         import numpy as np
 
@@ -201,14 +180,7 @@ class Kind(ABC):
 
     @abstractmethod
     def predict(self, columns):
-        """Answers texts.
-
-        Args:
-            columns: dict, name of a column -> texts.
-
-        Returns:
-            iterable of str, the lines of the output.
-        """
+        """Yields the lines of the output for columns, dict of a name -> texts."""
 
 
 def weigh_labels(labels):
@@ -222,12 +194,7 @@ def weigh_labels(labels):
 
 
 def format_json(columns, answers):
-    """Yields a line of JSON for each row, with its texts and its answer.
-
-    Args:
-        columns: dict, name of a column -> N texts.
-        answers: iterable of N dicts.
-    """
+    """Yields a line of JSON for each row, with its texts and its answer, a dict."""
     for row, answer in enumerate(answers):
         texts = {name: column[row] for name, column in columns.items()}
         yield dump_json({**texts, **answer}) + "\n"
