@@ -43,11 +43,6 @@ def read_added_tokens(directory, config, fast):
     return {token["content"]: token for token in tokens}
 
 
-def describe_added_tokens(tokens, control):
-    """The argument `added_tokens` of a tokenizer, without `control`, its special tokens."""
-    return [token for content, token in tokens.items() if content not in control]
-
-
 def describe_for_transformers(tokenizer):
     """The field `added_tokens_decoder` of a tokenizer_config.json, dict of id -> dict."""
     flags = {token.content: token.flags() for token in tokenizer.added_tokens}

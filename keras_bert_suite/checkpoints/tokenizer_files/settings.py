@@ -56,18 +56,6 @@ def read_settings(directory):
     return config, fast
 
 
-def follows_fast(directory, config, setting):
-    """Whether transformers takes a setting of tokenizer_config.json from tokenizer.json alone.
-
-    A class that is named for a model asks tokenizer_config.json, and has defaults of its own. The
-    class is that of the model in config.json, if no file names one. A tokenizer.json that nothing
-    stands beside is all there is.
-    """
-    cls = config.get("tokenizer_class")
-    alone = config.get(setting) is None and not (directory / "config.json").is_file()
-    return cls in FAST_CLASSES or (cls is None and alone)
-
-
 def check_sides(directory, owner, config, fast):
     """Refuses rows that are padded at their beginning. Warns of texts that are cut there."""
 
@@ -76,30 +64,19 @@ def check_sides(directory, owner, config, fast):
         own = (fast.get(part) or {}).get("direction", "right")
         return config.get(name) or own.lower()
 
-    padding = (CONFIG_FILE, "padding_side", find("padding_side"), ("right",))
-    check_settings(directory, owner, (padding,))
+    if find("padding_side") != "right":
+        refuse(directory, owner, CONFIG_FILE, "padding_side", find("padding_side"), "right")
     if find("truncation_side") == "left":
         warnings.warn(
             f"truncation_side of the tokenizer in {directory} is 'left': transformers cuts the "
             "beginning of long texts, and a SegmentPacker their end. `SegmentPacker(..., "
             "truncation='head_tail', head_length=0)` keeps the end.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def check_settings(directory, owner, settings):
-    """Refuses a tokenizer that does not split text as ours does.
-
-    Settings are (name of a file, name of a setting, its value, tuple of the values that we
-    support). `owner` is the model whose tokenizer is wanted, such as "BERT".
-    """
-    for file, name, got, wanted in settings:
-        if got not in wanted:
-            refuse(directory, owner, file, name, got, wanted[-1])
-
-
 def refuse(directory, owner, file, name, got, wanted):
-    """Raises a ValueError that names a setting; arguments as for `check_settings`."""
+    """Raises a ValueError that names a setting of a file, what it is and what is wanted."""
     raise ValueError(
         f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
         f"{name} in {file} is {shorten(repr(got))}, wanted {wanted!r}. Pass a "

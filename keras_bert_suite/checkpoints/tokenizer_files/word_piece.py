@@ -3,41 +3,28 @@
 import warnings
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import (
-    describe_added_tokens,
-    describe_for_transformers,
-    read_added_tokens,
-)
-from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import (
-    check_fast_settings,
-    check_template,
-    list_steps,
-)
+from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import describe_for_transformers
 from keras_bert_suite.checkpoints.tokenizer_files.letter_case import (
     is_lowercase,
     warn_of_upper_case,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
-    FAST_CLASSES,
     FAST_FILE,
-    check_settings,
-    check_sides,
-    follows_fast,
     name_missing,
     name_special_tokens,
     read_ids,
-    read_settings,
-    read_special_tokens,
-    refuse,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.tokenizer_kind import (
+    TokenizerFiles,
+    TokenizerKind,
 )
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import reading, shorten
 
-#: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
-#: transformers 4 has a class for each kind of model, also for those that have BERT's tokenizer.
+#: Hugging Face's classes that split text as BERT does. transformers 4 has a class for each kind of
+#: model, also for those that have BERT's tokenizer.
 BERT_CLASSES = (
-    *FAST_CLASSES,
     *("DistilBertTokenizerFast", "DistilBertTokenizer"),
     *("ElectraTokenizerFast", "ElectraTokenizer"),
     *("BertTokenizerFast", "BertTokenizer"),
@@ -65,7 +52,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
 
 
 def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
-    """The tokenizer of a Hugging Face checkpoint.
+    """The arguments of a `WordPieceTokenizer` for a Hugging Face checkpoint.
 
     The files may contradict each other. As in transformers, a class that is named for BERT follows
     tokenizer_config.json, with its own defaults for what is not there. Other classes follow
@@ -73,110 +60,62 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     lowercased, the vocabulary decides. (transformers lowercases, and turns every capitalised word
     of a cased model into [UNK].)
 
-    Args:
-        directory: `pathlib.Path`.
-        classes: tuple of str, the values of `tokenizer_class` for tokenizers of this kind.
-
-    Returns:
-        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt, str, or if
-        it is absent the tokens of tokenizer.json, a list of str; "lowercase", bool;
-        "max_word_length", int; "strip_accents", bool, "added_tokens", list of dict, and special
-        tokens, str, if they differ from BERT's.
-
-    Raises:
-        FileNotFoundError: if there is neither a vocab.txt nor a tokenizer.json.
-        ValueError: if the tokenizer does not split text as BERT's does, or if the files contradict
-            each other in a way that versions of transformers resolve differently.
+    Without vocab.txt, "vocabulary" is the list of the tokens of tokenizer.json. `classes` are the
+    values of `tokenizer_class` for tokenizers of this kind.
     """
-    vocabulary_path = directory / "vocab.txt"
-    config, fast = read_settings(directory)
-    if not vocabulary_path.is_file() and not fast:
-        raise name_missing(directory, "vocab.txt or tokenizer.json")
-    cls = config.get("tokenizer_class")
-    settings = (
-        (CONFIG_FILE, "tokenizer_class", cls, (None, *classes)),
-        (CONFIG_FILE, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
-        (CONFIG_FILE, "never_split", config.get("never_split") or None, (None,)),
-        (CONFIG_FILE, "wordpieces_prefix", config.get("wordpieces_prefix", "##"), ("##",)),
-        (CONFIG_FILE, "word_tokenizer_type", config.get("word_tokenizer_type"), (None, "basic")),
-        (CONFIG_FILE, "split_special_tokens", config.get("split_special_tokens"), (None, False)),
-    )
-    check_settings(directory, "BERT", settings)
-    check_sides(directory, "BERT", config, fast)
-    check_fast_settings(directory, "BERT", fast)
-    special = read_special_tokens(config, SPECIAL_TOKENS)
-    tokens = {**dict(SPECIAL_TOKENS.values()), **special}
+    kind = TokenizerKind("BERT", classes, SPECIAL_TOKENS, has_segments=True)
+    files = TokenizerFiles(directory, kind, ("vocab.txt",))
+    files.require("do_basic_tokenize", True)
+    files.require("never_split", None, [])
+    files.require("wordpieces_prefix", "##")
+    files.require("word_tokenizer_type", None, "basic")
+    fast = files.fast
     if fast:
-        _check_fast(directory, fast, tokens, cls in FAST_CLASSES)
-    added = read_added_tokens(directory, config, fast)
-    if vocabulary_path.is_file():
-        vocabulary, pieces = str(vocabulary_path), read_lines(vocabulary_path)
+        unknown = files.tokens["unknown_token"]
+        files.expect(FAST_FILE, "unk_token", fast["model"].get("unk_token", unknown), unknown)
+    if files.has_vocabulary:
+        vocabulary, pieces = str(files.paths[0]), read_lines(files.paths[0])
         _check_same_pieces(directory, pieces, fast)
     else:
-        vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE, tokens.values())
-    if fast and follows_fast(directory, config, "do_lower_case"):
-        rules = _read_fast_rules(directory, fast)
+        vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE, files.tokens.values())
+    if fast and files.follows_fast("do_lower_case"):
+        rules = _read_fast_rules(files)
     else:
-        rules = _read_class_rules(directory, config, fast, pieces)
+        rules = _read_class_rules(files, pieces)
     if rules["lowercase"] is False and _is_lowercased_before(directory):
         rules = {**rules, "lowercase": True, "strip_accents": rules["strip_accents"] or False}
     if rules["strip_accents"] in (None, rules["lowercase"]):
         del rules["strip_accents"]
     if rules["lowercase"]:
-        warn_of_upper_case(directory, {*pieces} - {*added})
-    added = describe_added_tokens(added, tokens.values())
-    arguments = {"vocabulary": vocabulary, **rules, **special}
-    return {**arguments, "added_tokens": added} if added else arguments
+        warn_of_upper_case(directory, {*pieces} - {*files.added})
+    return {"vocabulary": vocabulary, **rules, **files.list_arguments()}
 
 
-def _check_fast(directory, fast, tokens, is_named):
-    """Checks the special tokens of a tokenizer.json. `is_named`: whether its class follows it."""
-    unknown = tokens["unknown_token"]
-    got = fast["model"].get("unk_token", unknown)
-    check_settings(directory, "BERT", ((FAST_FILE, "unk_token", got, (unknown,)),))
-    if is_named and not fast.get("post_processor"):
-        refuse(directory, "BERT", FAST_FILE, "post_processor", None, "TemplateProcessing")
-    edges = tokens["start_token"], tokens["end_token"]
-    check_template(directory, "BERT", fast, edges, 1, True)
-
-
-def _read_fast_rules(directory, fast):
+def _read_fast_rules(files):
     """The rules of a tokenizer.json, which its class follows."""
-    normalizer = _read_normalizer(fast)
-    splits_cjk = normalizer.get("handle_chinese_chars", True)
-    check_settings(directory, "BERT", ((FAST_FILE, "handle_chinese_chars", splits_cjk, (True,)),))
+    normalizer, name = files.read_steps("normalizer"), "handle_chinese_chars"
+    files.expect(FAST_FILE, name, normalizer.get(name, True), True)
     return {
         "lowercase": normalizer.get("lowercase", True),
         "strip_accents": normalizer.get("strip_accents"),
-        "max_word_length": fast["model"].get("max_input_chars_per_word", MAX_WORD_LENGTH),
+        "max_word_length": files.fast["model"].get("max_input_chars_per_word", MAX_WORD_LENGTH),
     }
 
 
-def _read_normalizer(fast):
-    """The settings of all steps of a normalizer, dict; empty if there are none."""
-    return {
-        key: value for step in list_steps(fast.get("normalizer")) for key, value in step.items()
-    }
-
-
-def _read_class_rules(directory, config, fast, pieces):
+def _read_class_rules(files, pieces):
     """The rules of transformers' BertTokenizer, which follows tokenizer_config.json."""
-    length = config.get("max_input_chars_per_word", MAX_WORD_LENGTH)
-    wanted = fast.get("model", {}).get("max_input_chars_per_word", length)
-    splits_cjk = config.get("tokenize_chinese_chars", True)
-    settings = (
-        (CONFIG_FILE, "tokenize_chinese_chars", splits_cjk, (True,)),
-        # Version 4 of transformers takes it from the file, version 5 does not.
-        (FAST_FILE, "max_input_chars_per_word", wanted, (length,)),
-    )
-    check_settings(directory, "BERT", settings)
+    config, name = files.config, "max_input_chars_per_word"
+    length = config.get(name, MAX_WORD_LENGTH)
+    files.require("tokenize_chinese_chars", True)
+    # Version 4 of transformers takes it from the file, version 5 does not.
+    files.expect(FAST_FILE, name, files.fast.get("model", {}).get(name, length), length)
     lowercase = config.get("do_lower_case")
     if lowercase is None:
-        lowercase = _read_normalizer(fast).get("lowercase")
+        lowercase = files.read_steps("normalizer").get("lowercase")
         if lowercase is False:
             raise ValueError(
-                f"The files in {directory} contradict each other: {FAST_FILE} keeps upper case, "
-                f"{CONFIG_FILE} has no do_lower_case, and transformers' BertTokenizer then "
+                f"The files in {files.directory} contradict each other: {FAST_FILE} keeps upper "
+                f"case, {CONFIG_FILE} has no do_lower_case, and transformers' BertTokenizer then "
                 f'lowercases text. Set "do_lower_case" in {CONFIG_FILE} to what the model was '
                 "trained with."
             )
@@ -208,18 +147,9 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
 
     Every id must have a row. There may be more rows than tokens: some embeddings are padded for the
     hardware, to a multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or 30,720).
-    Other differences are warned of, because the vocabulary may be that of another model.
-
-    Args:
-        tokenizer_size: int, tokens in the vocabulary.
-        backbone_size: int, rows of the token embedding.
-        name: str, the tokenizer in the message.
-
-    Raises:
-        ValueError: if there are more tokens than rows, naming both numbers.
-
-    Warns:
-        UserWarning: if there are more rows than padding explains, naming both numbers.
+    Other differences are warned of, because the vocabulary may be that of another model. Fewer rows
+    than tokens are a ValueError. Both name both numbers, and `name` is the tokenizer in the
+    message.
     """
     multiples = [2**power for power in range(11) if power not in (1, 2)]
     if backbone_size in [-(-tokenizer_size // multiple) * multiple for multiple in multiples]:
