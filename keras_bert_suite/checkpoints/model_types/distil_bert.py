@@ -35,7 +35,7 @@ NAMES = NameTable(
         *masked_lm_head("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
         *hugging_face_heads(),
     ),
-    aliases=((r"^module\.", ""), (r"^(embeddings|transformer)\.", r"distilbert.\1.")),
+    aliases=((r"^(embeddings|transformer)\.", r"distilbert.\1."),),
     ignored=(r"distilbert\.embeddings\.position_ids",),
     copies=decoder_copies(
         "vocab_projector", "vocab_projector.bias", "distilbert.embeddings.word_embeddings"

@@ -143,7 +143,6 @@ NAMES = NameTable(
         *PYTORCH.rows(("encoder_projection", "enc_to_dec_proj")),
     ),
     aliases=(
-        (r"^module\.", ""),
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
         (r"LayerNorm\.beta$", "LayerNorm.bias"),
     ),

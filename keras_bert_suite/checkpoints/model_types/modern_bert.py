@@ -37,7 +37,7 @@ NAMES = NameTable(
         *hugging_face_heads(span_labeler="classifier"),
         ("masked_lm/bias", "decoder.bias", same),
     ),
-    aliases=((r"^module\.", ""), (r"^(embeddings|layers|final_norm)\.", r"model.\1.")),
+    aliases=((r"^(embeddings|layers|final_norm)\.", r"model.\1."),),
     copies=decoder_copies("decoder", "decoder.bias", "model.embeddings.tok_embeddings"),
 )
 

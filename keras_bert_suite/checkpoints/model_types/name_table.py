@@ -186,9 +186,8 @@ def hugging_face_aliases(model, *layers):
     """
     layers = "|".join(dict.fromkeys(("embeddings", "encoder", "pooler", *layers)))
     return (
-        # PyTorch's DataParallel puts a prefix before all names. The names of an encoder that was
-        # saved by itself have no prefix. Files of 2018 name norms as Google did.
-        (r"^module\.", ""),
+        # The names of an encoder that was saved by itself have no prefix. Files of 2018 name norms
+        # as Google did.
         (rf"^({layers})\.", rf"{model}.\1."),
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
         (r"LayerNorm\.beta$", "LayerNorm.bias"),
