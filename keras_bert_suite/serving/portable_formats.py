@@ -59,8 +59,7 @@ def export_onnx(
     - `task.json`: the task, its labels and thresholds, and what else a client needs; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
-    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The
-    same model is the same bytes.
+    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks".
 
     Args:
         task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.
