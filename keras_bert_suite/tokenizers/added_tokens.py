@@ -106,6 +106,15 @@ def check_ids(tokens, ids):
             )
 
 
+def add_tokens(fast, tokens):
+    """Adds `AddedToken`s to a tokenizer of the library `tokenizers`, in their order."""
+    from tokenizers import AddedToken as RustToken
+
+    for token in tokens:
+        add = fast.add_special_tokens if token.special else fast.add_tokens
+        add([RustToken(**token.flags())])
+
+
 class EagerAddedTokens:
     """An eager engine for texts with added tokens. Several threads may call one engine.
 
@@ -119,7 +128,6 @@ class EagerAddedTokens:
     """
 
     def __init__(self, engine, tokens, ids, normalizer):
-        from tokenizers import AddedToken as RustToken
         from tokenizers import Tokenizer
         from tokenizers.models import WordLevel
 
@@ -131,9 +139,7 @@ class EagerAddedTokens:
             self._verbatim = re.compile("|".join(re.escape(token.content) for token in tokens))
         elif normalizer is not None:
             self._finder.normalizer = normalizer
-        for token in tokens:
-            add = self._finder.add_special_tokens if token.special else self._finder.add_tokens
-            add([RustToken(**token.flags())])
+        add_tokens(self._finder, tokens)
         numbers = {self._finder.token_to_id(token.content): token for token in tokens}
         self._ids = {number: ids[token.content] for number, token in numbers.items()}
         self._is_normalized = {number: token.normalized for number, token in numbers.items()}

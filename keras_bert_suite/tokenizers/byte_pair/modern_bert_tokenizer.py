@@ -1,6 +1,5 @@
 """ModernBERT's tokenizer: byte pairs with the special tokens of BERT."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import keras
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import ModernBertBackbone
-from keras_bert_suite.tokenizers.added_tokens import AddedToken
+from keras_bert_suite.tokenizers.added_tokens import AddedToken, add_tokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
@@ -58,59 +57,27 @@ class ModernBertTokenizer(BytePairTokenizer):
 
     def hugging_face_files(self) -> dict[str, bytes]:
         """dict of one file, tokenizer.json. transformers reads this tokenizer from no other."""
-        return {"tokenizer.json": json.dumps(self._describe(), ensure_ascii=False).encode()}
+        from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    def _describe(self):
-        """dict of a tokenizer.json."""
-        vocabulary = self._checked_vocabulary()
-        ids = self._numbered.ids
+        vocabulary, ids = self._checked_vocabulary(), self._numbered.ids
+        fast = Tokenizer(models.BPE(vocabulary.ids, list(vocabulary.merges)))
+        if self.normalization:
+            fast.normalizer = normalizers.NFC()
+        fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=self.add_prefix_space)
+        fast.decoder = decoders.ByteLevel()
+        first, last = self.start_token, self.end_token
+        fast.post_processor = processors.TemplateProcessing(
+            single=f"{first} $A {last}",
+            pair=f"{first} $A {last} $B {last}",
+            special_tokens=[(token, ids[token]) for token in (first, last)],
+        )
         # No text may hold these.
         control = [
             AddedToken(
                 token, special=True, lstrip=token == self.mask_token and self.mask_takes_space
             )
             for token in self.special_tokens
-            if token in ids
         ]
         added = sorted([*control, *self.added_tokens], key=lambda token: ids[token.content])
-        byte_level = {
-            "type": "ByteLevel",
-            "add_prefix_space": self.add_prefix_space,
-            "trim_offsets": True,
-            "use_regex": True,
-        }
-        start, end = (
-            {"SpecialToken": {"id": token, "type_id": 0}}
-            for token in (self.start_token, self.end_token)
-        )
-        first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-        return {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "added_tokens": [{"id": ids[token.content], **token.flags()} for token in added],
-            "normalizer": self.normalization and {"type": self.normalization},
-            "pre_tokenizer": byte_level,
-            "post_processor": {
-                "type": "TemplateProcessing",
-                "single": [start, first, end],
-                "pair": [start, first, end, second, end],
-                "special_tokens": {
-                    token: {"id": token, "ids": [ids[token]], "tokens": [token]}
-                    for token in (self.start_token, self.end_token)
-                },
-            },
-            "decoder": byte_level,
-            "model": {
-                "type": "BPE",
-                "dropout": None,
-                "unk_token": None,
-                "continuing_subword_prefix": None,
-                "end_of_word_suffix": None,
-                "fuse_unk": False,
-                "byte_fallback": False,
-                "ignore_merges": False,
-                "vocab": {token: id for id, token in enumerate(vocabulary.tokens)},
-                "merges": [list(merge) for merge in vocabulary.merges],
-            },
-        }
+        add_tokens(fast, added)
+        return {"tokenizer.json": fast.to_str().encode()}
