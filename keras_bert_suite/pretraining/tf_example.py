@@ -9,6 +9,7 @@ import struct
 import numpy as np
 
 from keras_bert_suite.files.checksums import masked_checksum
+from keras_bert_suite.files.protocol_buffers import make_message_classes
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
@@ -88,29 +89,13 @@ def _example_class():
     TensorFlow's class has a map of features, and a file holds a map as a list of entries. Our class
     has a list, so it keeps the order in which the entries are written.
     """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto
-
-    def add_message(name, *fields):
-        message = file.message_type.add(name=name)
-        for field_name, number, kind, repeated in fields:
-            field = message.field.add(name=field_name, number=number)
-            field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            if isinstance(kind, str):
-                field.type, field.type_name = kinds.TYPE_MESSAGE, kind
-            else:
-                field.type = kind
-
-    add_message("FloatList", ("value", 1, kinds.TYPE_FLOAT, True))
-    add_message("Int64List", ("value", 1, kinds.TYPE_INT64, True))
-    add_message(
-        "Feature", ("float_list", 2, "FloatList", False), ("int64_list", 3, "Int64List", False)
-    )
-    add_message("Entry", ("key", 1, kinds.TYPE_STRING, False), ("value", 2, "Feature", False))
-    add_message("Features", ("feature", 1, "Entry", True))
-    add_message("Example", ("features", 1, "Features", False))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Example"))
+    return make_message_classes(
+        {
+            "FloatList": "repeated float value = 1",
+            "Int64List": "repeated int64 value = 1",
+            "Feature": "FloatList float_list = 2; Int64List int64_list = 3",
+            "Entry": "string key = 1; Feature value = 2",
+            "Features": "repeated Entry feature = 1",
+            "Example": "Features features = 1",
+        }
+    )["Example"]

@@ -7,21 +7,17 @@ Source: tensorflow/core/util/tensor_bundle and
 tensorflow/core/protobuf/tensor_bundle.proto.
 """
 
+import functools
 import math
 import struct
-from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.google_tf1.string_table import (
-    make_table,
-    make_varint,
-    read_table,
-    read_varint,
-)
+from keras_bert_suite.checkpoints.google_tf1.string_table import make_table, read_table
 from keras_bert_suite.files.checksums import masked_checksum
 from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
+from keras_bert_suite.files.protocol_buffers import make_message_classes
 
 # tensorflow/core/framework/types.proto
 _DTYPES = {
@@ -37,17 +33,6 @@ _DTYPES = {
     19: np.dtype("float16"),
 }
 _FLOAT32 = 1
-
-
-class _Entry(NamedTuple):
-    dtype: int
-    shape: tuple
-    shard: int
-    offset: int
-    size: int
-    checksum: int
-    is_sliced: bool
-
 
 #: The tensor in which TensorFlow 2 writes which object has which tensor.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -67,18 +52,20 @@ class TensorBundle:
     """
 
     def __init__(self, prefix):
+        from google.protobuf.message import DecodeError
+
         self.index_path = prefix.with_name(prefix.name + ".index")
+        messages = _message_classes()
         try:
             table = dict(read_table(self.index_path.read_bytes()))
-            header = _parse_message(table.pop(b""))
+            num_shards = messages["Header"].FromString(table.pop(b"")).num_shards
             self._entries = {
-                name.decode(errors="backslashreplace"): _parse_entry(value)
+                name.decode(errors="backslashreplace"): messages["Entry"].FromString(value)
                 for name, value in table.items()
             }
-            num_shards = _find_number(header, 1)
             if not all(e.shard < num_shards < 100_000 for e in self._entries.values()):
                 raise ValueError(f"it has {num_shards} data files")
-        except (ValueError, IndexError, KeyError, TypeError, struct.error) as error:
+        except (ValueError, IndexError, KeyError, struct.error, DecodeError) as error:
             raise damaged(self.index_path, error) from error
         self._shards = [
             prefix.with_name(f"{prefix.name}.data-{i:05d}-of-{num_shards:05d}")
@@ -94,7 +81,10 @@ class TensorBundle:
             path, end = self._shards[entry.shard], entry.offset + entry.size
             if path.stat().st_size < end:
                 raise damaged(path, f"it must have at least {end:,} bytes")
-        self.shapes = {name: entry.shape for name, entry in self._entries.items()}
+        self.shapes = {
+            name: tuple(dim.size for dim in entry.shape.dims)
+            for name, entry in self._entries.items()
+        }
         if OBJECT_GRAPH in self.shapes:
             raise ValueError(
                 f"{prefix} is a checkpoint of TensorFlow 2, as the Model Garden and Keras 2 write "
@@ -105,23 +95,23 @@ class TensorBundle:
 
     def tensor(self, name):
         """The tensor called `name`, a read-only array in its stored dtype."""
-        entry = self._entries[name]
-        if entry.dtype not in _DTYPES or entry.is_sliced:
+        entry, shape = self._entries[name], self.shapes[name]
+        if entry.dtype not in _DTYPES or entry.slices:
             raise ValueError(
                 f"{shorten(name)} in {self.index_path} is stored in slices, or is of dtype number "
                 f"{entry.dtype}, wanted a whole array of numbers."
             )
         dtype = _DTYPES[entry.dtype]
         path = self._shards[entry.shard]
-        if entry.size != dtype.itemsize * math.prod(entry.shape):
+        if entry.size != dtype.itemsize * math.prod(shape):
             raise damaged(self.index_path, f"{shorten(name)} is said to have {entry.size} bytes")
         if not entry.size:
             with reading(self.index_path):
-                return np.zeros(entry.shape, dtype)
+                return np.zeros(shape, dtype)
         data = np.memmap(path, "uint8", "r", entry.offset, (entry.size,))
         if masked_checksum(data) != entry.checksum:
             raise damaged(path, f"the checksum of {shorten(name)} is wrong")
-        return data.view(dtype).reshape(entry.shape)
+        return data.view(dtype).reshape(shape)
 
 
 def write_bundle(prefix, tensors):
@@ -129,71 +119,35 @@ def write_bundle(prefix, tensors):
 
     `prefix` is the path of the files without `.index` or `.data-...`.
     """
-    # The header has the empty name: number of data files, and version.
-    entries = {b"": _make_message([(1, 1), (3, _make_message([(1, 1)]))])}
-    offset = 0
+    messages = _message_classes()
+    # The header has the empty name.
+    header = messages["Header"](num_shards=1, version={"producer": 1})
+    entries, offset = {b"": header.SerializeToString()}, 0
     with open(prefix.with_name(f"{prefix.name}.data-00000-of-00001"), "wb") as file:
         for name, tensor in tensors:
             data = tensor.astype("<f4", copy=False).tobytes()
-            dims = [(2, _make_message([(1, dim)])) for dim in tensor.shape]
-            entry = [(1, _FLOAT32), (2, _make_message(dims)), (4, offset), (5, len(data))]
-            checksum = struct.pack("<BI", 6 << 3 | 5, masked_checksum(data))
-            entries[name.encode()] = _make_message(entry) + checksum
+            entry = messages["Entry"](
+                dtype=_FLOAT32,
+                shape={"dims": [{"size": size} for size in tensor.shape]},
+                offset=offset,
+                size=len(data),
+                checksum=masked_checksum(data),
+            )
+            entries[name.encode()] = entry.SerializeToString()
             offset += file.write(data)
     index_path = prefix.with_name(prefix.name + ".index")
     index_path.write_bytes(make_table(sorted(entries.items())))
 
 
-def _make_message(fields):
-    """Makes a protocol buffer of (field number, int or bytes) pairs. Zeros are left out."""
-    data = b""
-    for number, value in fields:
-        if isinstance(value, bytes):
-            data += make_varint(number << 3 | 2) + make_varint(len(value)) + value
-        elif value:
-            data += make_varint(number << 3) + make_varint(value)
-    return data
-
-
-def _parse_message(data):
-    """Reads a protocol buffer as dict of field number -> list of int or bytes."""
-    fields, position = {}, 0
-    while position < len(data):
-        tag, position = read_varint(data, position)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == 0:
-            value, position = read_varint(data, position)
-        elif wire_type in (1, 5):
-            size, form = (8, "<Q") if wire_type == 1 else (4, "<I")
-            (value,) = struct.unpack(form, data[position : position + size])
-            position += size
-        elif wire_type == 2:
-            size, position = read_varint(data, position)
-            value = data[position : position + size]
-            position += size
-        else:
-            raise ValueError(f"a message has wire type {wire_type}")
-        fields.setdefault(number, []).append(value)
-    return fields
-
-
-def _parse_entry(data):
-    fields = _parse_message(data)
-    shape = _parse_message(fields.get(2, [b""])[0])
-    return _Entry(
-        dtype=_find_number(fields, 1),
-        shape=tuple(_find_number(_parse_message(dim), 1) for dim in shape.get(2, [])),
-        shard=_find_number(fields, 3),
-        offset=_find_number(fields, 4),
-        size=_find_number(fields, 5),
-        checksum=_find_number(fields, 6),
-        is_sliced=7 in fields,
+@functools.cache
+def _message_classes():
+    return make_message_classes(
+        {
+            "Version": "uint64 producer = 1",
+            "Header": "uint64 num_shards = 1; Version version = 3",
+            "Dim": "uint64 size = 1",
+            "Shape": "repeated Dim dims = 2",
+            "Entry": "uint64 dtype = 1; Shape shape = 2; uint64 shard = 3; uint64 offset = 4; "
+            "uint64 size = 5; fixed32 checksum = 6; repeated bytes slices = 7",
+        }
     )
-
-
-def _find_number(fields, number):
-    """The int in a field of a message; 0 if it is left out."""
-    value = fields.get(number, [0])[0]
-    if not isinstance(value, int):
-        raise ValueError(f"field {number} of a message is no number")
-    return value
