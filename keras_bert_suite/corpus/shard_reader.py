@@ -10,11 +10,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.corpus.corpus_folder import CorpusFolder
-from keras_bert_suite.corpus.preparation_plan import (
-    MANIFEST_FILE,
-    PLAN_FILE,
-    hash_vocabulary,
-)
+from keras_bert_suite.corpus.preparation_plan import MANIFEST_FILE, PLAN_FILE, hash_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.files.atomic_file import parse_sealed_json

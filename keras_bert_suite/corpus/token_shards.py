@@ -22,11 +22,7 @@ import numpy as np
 
 from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_documents
 from keras_bert_suite.corpus.faults import Faults
-from keras_bert_suite.files.atomic_file import (
-    atomic_file,
-    parse_sealed_json,
-    write_sealed_json,
-)
+from keras_bert_suite.files.atomic_file import atomic_file, parse_sealed_json, write_sealed_json
 
 #: On Wikipedia these options take 1.5 bytes a token, and pack 160 MB/s. A group is unpacked as a
 #: whole: with 32 documents in a group, reading one document takes five times as long. Level 17

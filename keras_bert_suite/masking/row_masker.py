@@ -21,16 +21,8 @@ from keras_bert_suite.masking.token_replacement import (
     list_predictions,
     replace_tokens,
 )
-from keras_bert_suite.masking.unit_choice import (
-    choose_groups,
-    choose_units,
-    geometric_shares,
-)
-from keras_bert_suite.masking.unit_weights import (
-    PhraseWeights,
-    TokenWeights,
-    weigh_keys,
-)
+from keras_bert_suite.masking.unit_choice import choose_groups, choose_units, geometric_shares
+from keras_bert_suite.masking.unit_weights import PhraseWeights, TokenWeights, weigh_keys
 from keras_bert_suite.masking.word_segmenters import find_segmenter
 
 

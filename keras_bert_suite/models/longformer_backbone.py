@@ -10,12 +10,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Dtype, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.layers import (
-    BertEmbeddings,
-    GlobalTokens,
-    LongformerBlock,
-    SelfAttention,
-)
+from keras_bert_suite.layers import BertEmbeddings, GlobalTokens, LongformerBlock, SelfAttention
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 

@@ -1,11 +1,7 @@
 """Packs documents as windows, with the windows of a document side by side."""
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.preprocessing.packing import (
-    NUMPY,
-    padded_length,
-    tensorflow_namespace,
-)
+from keras_bert_suite.preprocessing.packing import NUMPY, padded_length, tensorflow_namespace
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.preprocessing.windows import choose_query_length
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor

@@ -8,11 +8,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import (
-    check_choice,
-    check_integer,
-    check_share,
-)
+from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
 from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
 from keras_bert_suite.pretraining.instance_ranges import (
     PAIR_MODES,

@@ -19,12 +19,7 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     replica_batches,
 )
-from keras_bert_suite.data.row_orders import (
-    in_order,
-    longest_last,
-    shuffled,
-    shuffled_by_length,
-)
+from keras_bert_suite.data.row_orders import in_order, longest_last, shuffled, shuffled_by_length
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
 from keras_bert_suite.replicas import Member, find_local_replicas, find_process, take_share
 

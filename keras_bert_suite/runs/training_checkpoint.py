@@ -18,11 +18,7 @@ from keras_bert_suite.replicas.processes import (
     summed_variables,
 )
 from keras_bert_suite.runs.checkpoint_writer import CheckpointWriter
-from keras_bert_suite.runs.model_variables import (
-    assign_value,
-    copy_variables,
-    named_variables,
-)
+from keras_bert_suite.runs.model_variables import assign_value, copy_variables, named_variables
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.resumption import check_resumable, restore_model
 from keras_bert_suite.runs.run_checkpoints import find_checkpoint

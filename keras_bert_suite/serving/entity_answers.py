@@ -2,12 +2,7 @@
 
 from keras_bert_suite.data.tag_schemes import entity_tables
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import (
-    decode_texts,
-    find_words,
-    list_entities,
-    run_windows,
-)
+from keras_bert_suite.serving.text_words import decode_texts, find_words, list_entities, run_windows
 
 
 class ServedEntities(ServedTask):

@@ -1,12 +1,7 @@
 """The answers of an `EntitySpanClassifier` in the graph of a SavedModel: spans of texts."""
 
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import (
-    decode_texts,
-    find_words,
-    list_entities,
-    run_windows,
-)
+from keras_bert_suite.serving.text_words import decode_texts, find_words, list_entities, run_windows
 
 
 class ServedEntitySpans(ServedTask):

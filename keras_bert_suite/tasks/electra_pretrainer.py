@@ -14,17 +14,11 @@ from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
 from keras_bert_suite.models.electra_generator import ElectraGenerator
 from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.base.token_states import (
-    encode_tokens,
-    find_unused,
-)
+from keras_bert_suite.tasks.base.token_states import encode_tokens, find_unused
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
 from keras_bert_suite.tasks.pretrainer import Pretrainer
-from keras_bert_suite.tasks.pretraining_heads import (
-    add_perplexity,
-    make_masked_lm_head,
-)
+from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.read_states import score_masked_tokens
 from keras_bert_suite.training import (
     MaskedLMAccuracy,

@@ -7,9 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import (
-    PackedSequences,
-)
+from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.poolings.pooling import (
     SUMMARY_POOLINGS,
     call_pooling,

@@ -12,11 +12,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.tokenizers.added_tokens import (
-    AddedToken,
-    EagerAddedTokens,
-    read_added_tokens,
-)
+from keras_bert_suite.tokenizers.added_tokens import AddedToken, EagerAddedTokens, read_added_tokens
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.numbered_tokens import NumberedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate

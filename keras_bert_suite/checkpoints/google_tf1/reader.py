@@ -6,9 +6,7 @@ from keras_bert_suite.checkpoints.google_tf1.related_models import (
     find_model,
     more_arguments,
 )
-from keras_bert_suite.checkpoints.google_tf1.released_models import (
-    GELU_APPROXIMATE,
-)
+from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields

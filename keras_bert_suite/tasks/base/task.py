@@ -16,12 +16,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.replicas import in_scope_of_model, whole_batches
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.runs import trainer
-from keras_bert_suite.runs.batches import (
-    evaluation_batches,
-    pack_elements,
-    read,
-    training_batches,
-)
+from keras_bert_suite.runs.batches import evaluation_batches, pack_elements, read, training_batches
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique

@@ -4,10 +4,7 @@ import functools
 import re
 from array import array
 
-from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
-    byte_characters,
-    encode_bytes,
-)
+from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import byte_characters, encode_bytes
 from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose, compose_with_spans
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.engines import (

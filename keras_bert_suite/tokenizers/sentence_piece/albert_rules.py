@@ -13,11 +13,7 @@ import unicodedata
 import numpy as np
 
 from keras_bert_suite.tokenizers import unicode14
-from keras_bert_suite.tokenizers.unicode_rules import (
-    FinalSigma,
-    lowercase_map,
-    membership,
-)
+from keras_bert_suite.tokenizers.unicode_rules import FinalSigma, lowercase_map, membership
 
 #: What `str.split` takes for a space.
 SPACES = "9-d 1c-20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000"
