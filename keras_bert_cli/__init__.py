@@ -50,10 +50,7 @@ COMMANDS = {
 
 
 def main(argv=None):
-    """Runs a command.
-
-    Args:
-        argv: list of str, the command and its flags. Defaults to the arguments of the process.
+    """Runs a command, the arguments of the process if `argv` is None.
 
     Returns:
         int, the exit status: 0; 1 for an error; 2 if the command line itself is wrong;

@@ -24,11 +24,7 @@ class Flags(argparse_flags.ArgumentParser):
     """The flags of a command, and those of every command, among them absl's, such as --verbosity.
 
     A method adds a flag. `default` may be `REQUIRED`. `explanation` is for the help, which adds the
-    default.
-
-    Args:
-        name: str, the name of the command.
-        command: module with a docstring and `define_flags(flags)`.
+    default. `command` is a module with a docstring and `define_flags(flags)`.
     """
 
     def __init__(self, name, command):

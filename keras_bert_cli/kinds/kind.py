@@ -15,11 +15,8 @@ from ..table_flags import read_text_columns
 class Kind(ABC):
     """One kind of task: its files, its task class, its scores and its answers.
 
-    `finetune` makes a kind from the flags, before a framework is imported.
-
-    Args:
-        values: the flags of a command.
-        model: the task, the `SavedModel` or the `TaskRuntime` of --model; None for `finetune`.
+    `finetune` makes a kind from the flags, before a framework is imported. For other commands
+    `model` is the task, the `SavedModel` or the `TaskRuntime` of --model.
     """
 
     #: The value of --task.

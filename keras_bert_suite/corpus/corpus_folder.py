@@ -14,15 +14,10 @@ from keras_bert_suite.annotations import PathLike
 
 
 class CorpusFolder:
-    """Reads the files of a folder.
+    """Reads the files of a folder by a file system of fsspec.
 
-    Args:
-        path: path, or str such as "shards", "s3://bucket/shards" or "gs://bucket/shards". A
-            file system of fsspec reads it. fsspec names the package that it needs for a protocol.
-
-    Attributes:
-        path: str.
-        is_remote: bool.
+    `path` is a path, or a str such as "shards", "s3://bucket/shards" or "gs://bucket/shards".
+    fsspec names the package that it needs for a protocol.
     """
 
     def __init__(self, path: PathLike) -> None:

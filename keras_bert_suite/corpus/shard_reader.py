@@ -37,12 +37,7 @@ class ShardedCorpus(TokenCorpus):
 
     A shard of a remote file system is copied to the temporary folder of this machine when its first
     document is read, and its checksum is compared. The disk is freed when the shard is closed.
-
-    Args:
-        path: str or path, the folder, see `CorpusFolder`.
-
-    Attributes:
-        manifest: dict.
+    `path` is as for `CorpusFolder`, and the attribute `manifest` a dict.
     """
 
     def __init__(self, path: PathLike) -> None:

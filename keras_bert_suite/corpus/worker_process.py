@@ -32,11 +32,9 @@ serve_calls()
 
 
 class WorkerProcess:
-    """Calls `function` in another process, one call at a time.
+    """Calls `function`, which can be pickled, in another process, one call at a time.
 
-    Args:
-        function: object that can be called and pickled, of an importable module.
-        pass_fds: descriptors that the process inherits, such as the descriptor of a lock.
+    The process inherits the descriptors `pass_fds`, such as that of a lock.
     """
 
     def __init__(self, function, pass_fds=()):

@@ -8,11 +8,7 @@ import numpy as np
 
 
 class Passes(grain.IterDataset):
-    """A Grain dataset that reads a source from its beginning at each `iter`.
-
-    Args:
-        begin: function without arguments that returns an iterator of batches.
-    """
+    """A Grain dataset that reads a source from its beginning at each `iter`, by calling `begin`."""
 
     def __init__(self, begin):
         super().__init__()

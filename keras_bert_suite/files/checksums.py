@@ -51,11 +51,7 @@ def _digest(path):
 
 
 def masked_checksum(data):
-    """CRC-32C as TensorFlow stores it: rotated, with a constant added.
-
-    Args:
-        data: bytes or a read-only uint8 array.
-    """
+    """CRC-32C as TensorFlow stores it: rotated, with a constant added. It reads bytes or uint8."""
     import google_crc32c
 
     checksum = google_crc32c.value(data)

@@ -55,11 +55,7 @@ def read_card(folder):
 
 
 def find_licence(folder):
-    """The licence that a README.md of the Hugging Face Hub names, or None.
-
-    Args:
-        folder: str or path of a checkpoint.
-    """
+    """The licence that a README.md of the Hugging Face Hub in a folder names, or None."""
     path = Path(folder) / "README.md"
     if not path.is_file():
         return None

@@ -36,14 +36,9 @@ class Dense(keras.layers.Dense):
         super().quantize(mode, type_check=False, config=config)
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
-        """Computes `activation(inputs @ kernel + bias)`, without a bias if the layer has none.
+        """`activation(inputs @ kernel + bias)`: float (..., I) -> (..., units).
 
-        Args:
-            inputs: float (..., I).
-            training: bool, whether gradients will be taken.
-
-        Returns:
-            float (..., units).
+        `training` says whether gradients will be taken.
         """
         backend = keras.config.backend()
         activation = self.activation or keras.activations.linear

@@ -14,8 +14,7 @@ from keras_bert_suite.layers.torch_products import read_weight
 class RootMeanSquareNorm(ShapeKeepingLayer):
     """Divides each vector by the root of the mean of its squares. It has no weights.
 
-    Args:
-        epsilon: float, added to the mean of the squares.
+    `epsilon` is added to the mean of the squares.
 
     Source: Zhang and Sennrich, 2019 (https://arxiv.org/abs/1910.07467), without their gain, as in
     ZhuiyiTechnology/roformer-v2.

@@ -18,9 +18,7 @@ from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
 class MaskVocabulary:
     """The properties of a vocabulary that masking needs, as tables over its ids.
 
-    Args:
-        tokenizer: tokenizer whose vocabulary has the mask token.
-        ordinary_only: bool, whether to leave special tokens and unused tokens out of `random_ids`.
+    `ordinary_only` leaves special tokens and unused tokens out of `random_ids`.
 
     Attributes:
         tokens: list of V str.
@@ -106,8 +104,7 @@ def find_words(eligible, continues):
 def find_first_columns(begins):
     """int64 (B, L), for each token the column where its unit begins.
 
-    Args:
-        begins: bool (B, L), where units begin; true in the first column.
+    `begins`, bool (B, L), says where units begin. It is true in the first column.
     """
     columns = np.arange(begins.shape[1])
     return np.maximum.accumulate(np.where(begins, columns, 0), axis=1)
@@ -147,10 +144,6 @@ class LexiconPhrases:
 
     A row is read from left to right. The longest phrase that begins at a word is taken, and the
     reading continues after its end. A phrase begins and ends where words do.
-
-    Args:
-        tokenizer: `TextTokenizer`.
-        phrases: collection of str.
     """
 
     def __init__(self, tokenizer, phrases):

@@ -113,11 +113,7 @@ def _copy_plain(value):
 
 
 class MaskerWrapper(MaskingLayer):
-    """The base of layers that call a `TokenMasker`, and can be used instead of it.
-
-    Args:
-        masker: `TokenMasker`.
-    """
+    """The base of layers that call a `TokenMasker`, and can be used instead of it."""
 
     def __init__(self, masker: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

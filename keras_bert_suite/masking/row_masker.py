@@ -27,14 +27,7 @@ from keras_bert_suite.masking.word_segmenters import find_segmenter
 
 
 class RowMasker:
-    """Masks batches as the arguments of a `TokenMasker` say.
-
-    Args:
-        settings: `TokenMasker`, whose tokenizer has its vocabulary.
-
-    Raises:
-        ValueError: as `MaskVocabulary`.
-    """
+    """Masks batches as the arguments of a `TokenMasker` say. A ValueError is as of `MaskVocabulary`."""
 
     def __init__(self, settings):
         self._settings = settings

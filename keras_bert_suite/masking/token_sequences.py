@@ -11,11 +11,8 @@ class TokenSequences:
     """A set of sequences of token ids, as a trie in sorted arrays.
 
     A sequence is a way through the trie, and a token a step from a node to the next. Node 0 is the
-    root, and node n + 1 is where step n leads to.
-
-    Args:
-        sequences: list of N lists of ids, none of them empty. Of equal ones the first counts.
-        vocabulary_size: int V.
+    root, and node n + 1 is where step n leads to. No sequence is empty. Of equal ones the first
+    counts.
     """
 
     def __init__(self, sequences: Sequence[Sequence[int]], vocabulary_size: int) -> None:

@@ -12,12 +12,7 @@ from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache,
 
 
 class CrossAttentionDecoder(Decoder):
-    """The decoder of a `BertEncoderDecoder`.
-
-    Args:
-        backbone: `BertEncoderDecoder`.
-        head: `MaskedLMHead`.
-    """
+    """The decoder of a `BertEncoderDecoder` with a `MaskedLMHead`."""
 
     joins_source = False
 

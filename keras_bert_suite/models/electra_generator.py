@@ -13,13 +13,9 @@ from keras_bert_suite.models.trainability import read_trainability, restore_trai
 
 
 class SharedEmbeddings(keras.layers.Layer):
-    """The embeddings of another model, with a projection of their own.
+    """The embeddings of another model, with a projection of their own to the width `hidden_dim`.
 
-    Token, position and segment embeddings and their norm are shared.
-
-    Args:
-        embeddings: built `BertEmbeddings` of the other model.
-        hidden_dim: int H, width of the output.
+    Token, position and segment embeddings and their norm are shared. The other model is built.
     """
 
     def __init__(self, embeddings: BertEmbeddings, hidden_dim: int, **kwargs: Any) -> None:
@@ -69,14 +65,11 @@ class SharedEmbeddings(keras.layers.Layer):
 class ElectraGenerator(ElectraBackbone):
     """A generator for a discriminator, with the discriminator's embeddings.
 
-    It has as many layers as the discriminator, of the same settings, and a share of its attention
-    heads. The heads stay as wide as they are. `to_backbone` makes a model that can be saved.
+    It has as many layers as the discriminator, of the same settings, and a share `width` of its
+    attention heads and of its widths. The heads stay as wide as they are. `to_backbone` makes a
+    model that can be saved.
 
     The paths of the generator's own weights begin with "generator/".
-
-    Args:
-        discriminator: built `ElectraBackbone`.
-        width: float above 0, at most 1, the share of the discriminator's heads and of its widths.
 
     Source: google-research/electra, run_pretraining.py, `get_generator_config`.
     """

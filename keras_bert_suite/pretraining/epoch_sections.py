@@ -34,16 +34,8 @@ class EpochSections:
     """Says in which section of an epoch a batch is.
 
     The batches of an epoch are shared among its sections in proportion to their instances, in
-    whole batches.
-
-    Args:
-        block_counts: int64 (K,), how many instances each block has.
-        num_sections: int T.
-        batch_size: int.
-        seed: int, not negative.
-
-    Attributes:
-        num_batches: int, the batches of an epoch. All epochs have equally many.
+    whole batches. `block_counts`, int64 (K,), says how many instances each block has. All epochs
+    have equally many batches, `num_batches`.
     """
 
     def __init__(self, block_counts, num_sections, batch_size, seed):
@@ -92,13 +84,10 @@ def count_instances(planner, block_sentences):
 
 
 class SectionPlans:
-    """Keeps the result of `make_plan` for a section while the section lasts.
+    """Keeps the result of `make_plan` for the number of a section while the section lasts.
 
     Many threads may ask for a plan. Each plan is made once, on a thread of its own. A copy that is
     sent to another process has `make_plan`, but no plan.
-
-    Args:
-        make_plan: function from the number of a section to its plan.
     """
 
     def __init__(self, make_plan):

@@ -69,11 +69,7 @@ def parse_example(record):
 
 
 def serialize_example(features):
-    """A serialized `tf.train.Example`, its features in the order of the dict.
-
-    Args:
-        features: dict of 1-D arrays by name, of ints or floats.
-    """
+    """A serialized `tf.train.Example` of a dict of 1-D arrays of ints or floats, in its order."""
     example = _example_class()()
     for name, values in features.items():
         feature = example.features.feature.add(key=name)

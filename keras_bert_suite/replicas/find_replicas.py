@@ -11,12 +11,7 @@ import keras
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """The number of this process among the processes that share each batch.
-
-    Args:
-        index: int, from 0.
-        count: int, at least 1.
-    """
+    """The number of this process, from 0, among the processes that share each batch."""
 
     index: int = 0
     count: int = 1

@@ -45,10 +45,8 @@ class ProcessWatch(keras.callbacks.Callback):
     the error of the collective becomes a `LostProcessError`. If the collective still waits, the
     thread prints this error and ends this process.
 
-    It is a callback too, which counts the steps.
-
-    Args:
-        call: str, the name of the method that the processes share, such as "fit".
+    It is a callback too, which counts the steps. `call` is the name of the method that the
+    processes share, such as "fit".
     """
 
     def __init__(self, call: str) -> None:

@@ -103,10 +103,8 @@ def gather_rows(rows: Tensor) -> tuple[Tensor, Any]:
     """The rows of all replicas, in the order of the batch. Gradients flow back to each replica.
 
     A loss that compares the rows of a batch with each other needs it. Each replica gets the sum of
-    the gradients that all replicas have for its rows.
-
-    Args:
-        rows: float or int (B, ...). The replicas may have different numbers of rows.
+    the gradients that all replicas have for its rows. The replicas may have different numbers of
+    rows (B, ...).
 
     Returns:
         (the rows of all replicas; int, how many of them come before the rows of this replica).

@@ -19,10 +19,9 @@ from keras_bert_suite.replicas.find_replicas import Member, count_replicas
 
 
 class WholeBatches(Distribution):
-    """Another distribution, under which every process hands over the whole batch.
+    """The distribution of another one, which lays out the variables, for whole batches.
 
-    Args:
-        distribution: `keras.distribution` object, which lays out the variables.
+    Every process hands over the whole batch.
     """
 
     def __init__(self, distribution: Distribution) -> None:

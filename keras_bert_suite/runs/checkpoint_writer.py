@@ -11,13 +11,9 @@ from keras_bert_suite.runs.run_checkpoints import write_checkpoint
 
 
 class CheckpointWriter:
-    """Writes the checkpoints of a run one after the other. A context manager.
+    """Writes the checkpoints of a run one after the other, and keeps some. A context manager.
 
-    Args:
-        directory: `pathlib.Path` of all checkpoints.
-        keep: int, how many checkpoints are kept.
-        asynchronous: bool, whether `write` returns before the checkpoint is on the disk.
-        saved: int, the batches of the newest checkpoint in the directory.
+    `asynchronous` says whether `write` returns before the checkpoint is on the disk.
 
     Attributes:
         saved: int, the batches of the newest checkpoint, as of the last `wait`.

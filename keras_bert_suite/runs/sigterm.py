@@ -14,13 +14,10 @@ _checks = itertools.count()
 
 
 class SigtermFlag:
-    """Notes that SIGTERM has come. The signal does not end the process.
+    """Notes that SIGTERM has come within the block of `listen`. It does not end the process.
 
     Processes of JAX that share a run are at different batches when one of them gets the signal. JAX
     handles the signal for them, and finds a batch after which all of them can stop.
-
-    Attributes:
-        received: bool, whether the signal has come within the block of `listen`.
     """
 
     def __init__(self) -> None:

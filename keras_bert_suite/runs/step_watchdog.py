@@ -10,16 +10,9 @@ from keras_bert_suite.training.schedule_lengths import unwrap_optimizer
 class StepWatchdog:
     """Counts the steps that an optimizer skips, and stops a training that takes no more steps.
 
-    An optimizer skips a step whose loss or gradient is not finite.
-
-    Args:
-        model: compiled `keras.Model` with a built optimizer.
-        first_step: int, optimizer steps taken before the run began.
-        max_skipped: int. After so many skipped steps in a row `check` raises.
-        batches: int, batches of the run that are done.
-
-    Attributes:
-        skipped: int, optimizer steps skipped since the run began, as of the last `count`.
+    An optimizer skips a step whose loss or gradient is not finite. After `max_skipped` such steps
+    in a row `check` raises. The run began after `first_step` optimizer steps, and `batches` of its
+    batches are done. `skipped` counts since the run began, as of the last `count`.
     """
 
     def __init__(self, model: keras.Model, first_step: int, max_skipped: int, batches: int) -> None:

@@ -4,11 +4,7 @@ from keras import ops
 
 
 def count_rows(encoder):
-    """dict of the name of an input -> int, how many ids it may have: ids from 0 on.
-
-    Args:
-        encoder: `keras_hub.models.Backbone`.
-    """
+    """dict of the name of an encoder's input -> int, how many ids it may have: ids from 0 on."""
     counts = {"token_ids": "vocabulary_size", "segment_ids": "num_segments"}
     counts = {name: getattr(encoder, size, None) for name, size in counts.items()}
     return {name: count for name, count in counts.items() if count and name in encoder.input}

@@ -44,10 +44,7 @@ class ServedMasks(ServedTask):
         return {**answers, "starts": place("UTF8_CHAR"), "byte_starts": place("BYTE")}
 
     def answer_ids(self, packed):
-        """The guesses for the mask tokens of packed texts.
-
-        Args:
-            packed: dict of int32 (B, L), the inputs of the backbone.
+        """The guesses for the mask tokens of packed texts, dict of int32 (B, L).
 
         Returns:
             dict of `tokens` string (B, P, K), the K most probable tokens of each mask, "" after the

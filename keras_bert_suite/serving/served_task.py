@@ -12,9 +12,6 @@ class ServedTask:
 
     A task with other answers, or whose texts are packed in another way, has a class of its own;
     see `served_tasks.py`. All methods except `check` are for the TensorFlow backend.
-
-    Args:
-        task: a task with a preprocessor.
     """
 
     #: Why a file without the graph of this class could not answer, or None if it could.

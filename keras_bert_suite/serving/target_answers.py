@@ -40,10 +40,7 @@ class ServedTargets(ServedTask):
         return self.task.data.encoder.select(packed)
 
     def answer_ids(self, packed):
-        """Writes the targets of packed sources.
-
-        Args:
-            packed: dict of int32 (B, L), the inputs of the encoder.
+        """Writes the targets of packed sources, dict of int32 (B, L), the inputs of the encoder.
 
         Returns:
             dict of `texts` string (B,); `target_ids` int32 (B, T), T the task's

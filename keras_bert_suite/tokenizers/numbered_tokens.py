@@ -7,17 +7,12 @@ from keras_bert_suite.tokenizers.added_tokens import check_ids
 class NumberedTokens:
     """The tokens of a vocabulary, and the added tokens with the ids after them.
 
-    Args:
-        vocabulary: the vocabulary of a tokenizer, with `tokens`, `ids` and `source`.
-        added_tokens: tuple of `AddedToken`.
-        special_tokens: dict of argument name -> token that the vocabulary must hold.
+    `special_tokens` is a dict of argument name -> token that the vocabulary must hold. Without it,
+    or if an added token has another id, it is a ValueError.
 
     Attributes:
         tokens: tuple of V str, in the order of their ids.
         ids: dict of token -> id.
-
-    Raises:
-        ValueError: if a special token is absent, or an added token has another id.
     """
 
     def __init__(self, vocabulary, added_tokens, special_tokens):

@@ -98,12 +98,7 @@ class ReplacedTokenLoss(TokenMeanLoss):
 
 
 class WrappedLoss(keras.losses.Loss):
-    """A loss that is computed by another loss of Keras.
-
-    Args:
-        loss: `keras.losses.Loss`, or its configuration.
-        name: str.
-    """
+    """A loss that is computed by another loss of Keras, `loss`, or its configuration."""
 
     def __init__(self, loss: keras.losses.Loss | Config, name: str | None = None) -> None:
         if isinstance(loss, dict):

@@ -20,11 +20,8 @@ LAYER_NORM_EPSILON = 1e-12
 class GoogleCheckpoint(Checkpoint):
     """A bert_config.json, albert_config.json or electra_config.json, and a TensorFlow 1 checkpoint.
 
-    Args:
-        prefix: `pathlib.Path` of the checkpoint's files, such as
-            `uncased_L-12_H-768_A-12/bert_model.ckpt`.
-
-    Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
+    `prefix` is the `pathlib.Path` of the checkpoint's files, such as
+    `uncased_L-12_H-768_A-12/bert_model.ckpt`. The names of labels are the ids of the classes.
 
     Raises:
         FileNotFoundError: if the configuration or a part of the checkpoint is missing.

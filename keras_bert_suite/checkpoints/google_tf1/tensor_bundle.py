@@ -41,10 +41,8 @@ OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 class TensorBundle:
     """The tensors of a TensorFlow checkpoint. They are memory-mapped, and checked when read.
 
-    Its `shapes` are a dict of name -> shape.
-
-    Args:
-        prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
+    Its `shapes` are a dict of name -> shape. `prefix` is the `pathlib.Path` of the files without
+    `.index` or `.data-...`.
 
     Raises:
         FileNotFoundError: if a file is missing.

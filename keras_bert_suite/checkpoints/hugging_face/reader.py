@@ -39,11 +39,6 @@ ANY_HEAD = "classifier"
 class HuggingFaceCheckpoint(Checkpoint):
     """A directory with a config.json, weights and, in most cases, a tokenizer.
 
-    Args:
-        path: `pathlib.Path` of the directory.
-
-    Attributes: see `Checkpoint`.
-
     Raises:
         FileNotFoundError: if there are no weights.
         ValueError: if config.json describes a model that this package cannot build, or the

@@ -65,10 +65,7 @@ def _class_of(config):
 class KerasHubCheckpoint(Checkpoint):
     """A directory that `save_to_preset` of KerasHub's backbone, or a task on it, wrote.
 
-    Args:
-        path: `pathlib.Path` of the directory.
-
-    Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
+    The names of labels are the ids of the classes.
 
     Raises:
         ValueError: if a configuration has a wrong value, or the weights are damaged or missing.

@@ -117,8 +117,7 @@ Layout = SequenceLayout | BucketedLayout
 class VisibleTokens(ConfiguredLayer):
     """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
 
-    Args:
-        pattern: str, one of `ATTENTION_PATTERNS`.
+    `pattern` is one of `ATTENTION_PATTERNS`.
     """
 
     def __init__(self, pattern: str = "bidirectional", **kwargs: Any) -> None:
@@ -187,12 +186,7 @@ class TokenPositions(_LayoutReader):
     """The positions of tokens in the rows of a batch, also if these rows are packed."""
 
     def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
-        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N).
-
-        Args:
-            hidden: float (B, L, H), of which the length is read.
-            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
-        """
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N)."""
         if sequence_layout is not None:
             return sequence_layout.positions
         return count_positions(hidden)

@@ -15,8 +15,7 @@ from keras_bert_suite.layers.dropout import Dropout
 class FindMarkers(ConfiguredLayer):
     """Finds the markers around the entities of each row.
 
-    Args:
-        marker_ids: list of Q ints, the ids of the markers. They may be set later.
+    `marker_ids` are the ids of the markers, list of Q ints, and may be set later.
     """
 
     def __init__(self, marker_ids: Sequence[int], **kwargs: Any) -> None:
@@ -37,10 +36,8 @@ class FindMarkers(ConfiguredLayer):
 class EntityAverages(ConfiguredLayer):
     """The summary token and the means of two entities, each through tanh and a dense layer.
 
-    The means of both entities go through the same dense layer.
-
-    Args:
-        dropout: float, dropout rate of the inputs of the dense layers.
+    The means of both entities go through the same dense layer. `dropout` is the rate for the
+    inputs of the dense layers.
 
     Source: Wu and He, 2019, R-BERT (https://arxiv.org/abs/1905.08284), section 3.2, equations 1 to
     3, and its "dropout before each add-on layer".

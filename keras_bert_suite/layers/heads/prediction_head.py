@@ -55,12 +55,5 @@ class PredictionHead(ShapeKeepingLayer):
         self.layer_norm.build(hidden_shape)
 
     def call(self, hidden: Tensor) -> Tensor:
-        """Transforms vectors.
-
-        Args:
-            hidden: float (..., H).
-
-        Returns:
-            float (..., H).
-        """
+        """Transforms vectors: float (..., H) -> (..., H)."""
         return self.layer_norm(self.dense(hidden))

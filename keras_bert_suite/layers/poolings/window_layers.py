@@ -98,14 +98,9 @@ class WindowTransformer(ConfiguredLayer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class WindowSampler(ConfiguredLayer):
-    """Keeps a random sample of the windows of each document in training, and all otherwise.
+    """Keeps a random sample of `num_windows` windows of each document in training, and all otherwise.
 
-    The windows of a sample keep their order. A document with no more than `num_windows` windows
-    keeps all its windows.
-
-    Args:
-        num_windows: int, the maximum number of windows of a document in training.
-        seed: int, or None for a random one.
+    The windows of a sample keep their order. A document with no more windows keeps all of them.
     """
 
     def __init__(self, num_windows: int, *, seed: int | None = None, **kwargs: Any) -> None:

@@ -9,11 +9,7 @@ from keras_bert_suite.tasks.data.entity_windows import join_span_windows, trim_s
 
 
 class EntitySpanAnswers(RowAnswers):
-    """The spans with a score above 0, from scores (C, L, L) of each window.
-
-    Args:
-        labels: `EntitySpans`.
-    """
+    """The spans with a score above 0, from scores (C, L, L) of each window."""
 
     def __init__(self, labels):
         self.labels = labels

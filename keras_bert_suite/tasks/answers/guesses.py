@@ -8,11 +8,7 @@ from keras_bert_suite.tasks.data.masked_texts import count_guessed
 
 
 class GuessAnswers(RowAnswers):
-    """For each mask of a text the most probable tokens.
-
-    Args:
-        data: the data of the task. Its tokenizer names the tokens.
-    """
+    """For each mask of a text the most probable tokens. The tokenizer of the data names them."""
 
     def __init__(self, data):
         self.data = data

@@ -70,9 +70,7 @@ class _Candidates:
 class QuestionAnswers(RowAnswers):
     """The best answer to each question, from scores (2, L) of the tokens of each window.
 
-    Args:
-        data: the data of the task, which know its `no_answer_threshold`.
-        max_answer_length: int, the maximum number of tokens of an answer.
+    The data know the task's `no_answer_threshold`. `max_answer_length` counts tokens.
     """
 
     def __init__(self, data, max_answer_length):

@@ -15,10 +15,9 @@ _MOST_LABELS = 50
 
 
 def list_facts(task: keras_hub.models.Task) -> dict[str, str]:
-    """The rows of the card of a task, in order: dict of str -> str.
+    """The rows of the card of a task, ours or KerasHub's, in order: dict of str -> str.
 
-    Args:
-        task: a task, ours or KerasHub's. `task.card` has what the model itself does not say.
+    `task.card` has what the model itself does not say.
     """
     card = find_card(task)
     facts = {
@@ -48,8 +47,7 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
 def describe_base(preset: PathLike) -> dict[str, str]:
     """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
 
-    Args:
-        preset: an address or a path. A card names the folder alone, not where it stands.
+    Of a path, the card names the folder alone, not where it stands.
     """
     if "://" in str(preset):
         return {"base": str(preset)}

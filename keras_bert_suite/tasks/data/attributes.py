@@ -16,8 +16,7 @@ MISSING = -1
 class AttributeLabels(NamedLabels):
     """A class of each attribute for each row, or none.
 
-    Args:
-        attributes: dict of the name of an attribute -> list of the names of its labels.
+    `attributes` is a dict of the name of an attribute -> list of the names of its labels.
     """
 
     have_fixed_shape = True

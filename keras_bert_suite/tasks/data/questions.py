@@ -48,11 +48,7 @@ class QuestionData(TextData):
         return Rows(inputs, y, rows.weights, rows.input_names)
 
     def read_accepted(self, x, y):
-        """list of lists of str, the accepted answers to rows in memory.
-
-        Args:
-            x, y: as for `QuestionAnswerer.score`.
-        """
+        """list of lists of str, the accepted answers to rows in memory."""
         check_in_memory(x)
         rows = self.read(x)
         if rows.is_packed:

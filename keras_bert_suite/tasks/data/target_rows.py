@@ -19,14 +19,9 @@ _LEAST_SOURCE = 3
 
 
 class TargetRows(ABC):
-    """How rows of a `Seq2Seq` are packed.
+    """How rows of a `Seq2Seq` are packed. Of the backbone, numbers of positions are read.
 
-    Args:
-        packer: `SegmentPacker`.
-        backbone: the backbone, of which numbers of positions are read.
-
-    Raises:
-        ValueError: if rows do not begin with the start token.
+    A packer whose rows do not begin with the start token is a ValueError.
     """
 
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:

@@ -20,12 +20,10 @@ CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 
 
 class GraphBytePair(GraphEngine):
-    """String tensors to ids inside a TensorFlow graph.
+    """String tensors to ids inside a TensorFlow graph. The arguments are those of `CachedBytePair`.
 
     The words are found from the classes of characters. The merges are then made in all words at
     once, see `GraphMerges`.
-
-    Args: as for `CachedBytePair`.
     """
 
     def __init__(self, vocabulary, add_prefix_space, composed=False):

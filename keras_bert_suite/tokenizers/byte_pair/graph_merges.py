@@ -13,9 +13,6 @@ class GraphMerges:
 
     Words are cut into parts that no merge can join. Each step makes, in each part, the merge that
     comes first in the list, and all merges that no other merge can prevent (`_find_certain`).
-
-    Args:
-        vocabulary: `BytePairVocabulary`.
     """
 
     def __init__(self, vocabulary):

@@ -26,9 +26,6 @@ class AlbertCharacters(dict):
     """dict of code point -> str, filled when a code point is looked up.
 
     Rules that depend on neighbours are not in it: the quotation marks and the final sigma.
-
-    Args:
-        lowercase, strip_accents: bool.
     """
 
     def __init__(self, lowercase, strip_accents):

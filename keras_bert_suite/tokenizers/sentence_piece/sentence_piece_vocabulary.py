@@ -15,13 +15,9 @@ class SentencePieceVocabulary:
 
     The id of a piece is its number in the file. `FairseqVocabulary` counts in another way.
 
-    Args:
+    Attributes:
         content: bytes of a file such as `spiece.model`.
         source: str, the name of the model in error messages.
-
-    Attributes:
-        content: bytes.
-        source: str.
         pieces: tuple of N str, in the order of the file.
         tokens: tuple of V str; `tokens[id]` is the piece.
         ids: dict, piece -> id.

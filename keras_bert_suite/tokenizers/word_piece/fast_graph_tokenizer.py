@@ -28,14 +28,12 @@ MAX_BYTES_PER_CHARACTER = 4
 
 
 class FastGraphTokenizer(GraphEngine):
-    """String tensors to ids inside a TensorFlow graph.
+    """String tensors to ids inside a TensorFlow graph. It takes the arguments of `CachedWordPiece`.
 
     One deviation from Google's rules is known. Visible combining marks (category Mc, such as the
     stems and dots of musical notes) stay in the order that the text has them in, also where it is
     not the canonical order. This changes ids only if the vocabulary holds two such marks. The
     public BERT vocabularies hold none.
-
-    Args: as for `CachedWordPiece`.
     """
 
     spaced = CJK
