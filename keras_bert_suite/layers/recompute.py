@@ -18,14 +18,8 @@ def recompute(
     numbers of the first, so output and gradients are those of the function. Keras' own `RematScope`
     draws new ones.
 
-    Args:
-        layer: the layer whose variables the function reads. The non-trainable ones that it changes
-            must be the states of random generators.
-        function: takes tensors and returns one.
-        *inputs: float tensors, all that have a gradient.
-
-    Returns:
-        what the function returns.
+    The function takes tensors, of which `inputs` has all with a gradient, and returns one. It reads
+    the variables of `layer`. Those that it changes must be the states of random generators.
 
     Source: Chen et al., 2016 (https://arxiv.org/abs/1604.06174).
     """

@@ -27,7 +27,7 @@ from keras_bert_suite.masking.word_segmenters import find_segmenter
 
 
 class RowMasker:
-    """Masks batches as the arguments of a `TokenMasker` say. A ValueError is as of `MaskVocabulary`."""
+    """Masks batches as the arguments of a `TokenMasker` say. `MaskVocabulary` names its errors."""
 
     def __init__(self, settings):
         self._settings = settings

@@ -82,13 +82,8 @@ def _find_nearest(vectors):
 class SimilarWords:
     """The similar words of a mapping, as token ids.
 
-    Args:
-        tokenizer: `TextTokenizer`.
-        similar_words: mapping of str -> str. A pair whose words have different numbers of tokens is
-            left out.
-
-    Raises:
-        ValueError: if no pair is left.
+    A pair whose words have different numbers of tokens is left out. If no pair is left, that is a
+    ValueError.
     """
 
     def __init__(self, tokenizer, similar_words):

@@ -76,10 +76,8 @@ def list_predictions(
 ) -> dict[str, np.ndarray]:
     """Lists the chosen tokens of each row of the batch.
 
-    Args:
-        rows, columns: int (N,), where the chosen tokens are, in the order of `np.nonzero`.
-        ids: int (N,), the chosen tokens before they are masked.
-        shape: `(B, P)`; no row has more than P chosen tokens.
+    `rows` and `columns`, int (N,), say where they are, in the order of `np.nonzero`. `ids` are the
+    tokens before they are masked. The shape is (B, P): no row has more than P of them.
 
     Returns:
         dict of `mask_positions` int32, `mask_ids` int32 and `mask_weights` float32, each (B, P);

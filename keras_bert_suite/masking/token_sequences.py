@@ -40,16 +40,11 @@ class TokenSequences:
     def match(
         self, token_ids: np.ndarray, starts: np.ndarray, limits: np.ndarray, may_end: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Finds the longest sequence at each of some positions.
+        """Finds the longest sequence at each of n positions `starts` in `token_ids`, int (T,).
 
-        Args:
-            token_ids: int (T,).
-            starts: int (n,), positions in `token_ids`.
-            limits: int (n,), the maximum number of tokens of a sequence at each position.
-            may_end: bool (T,), the tokens that may be the last one of a sequence.
-
-        Returns:
-            int64 (n,) twice: which sequence begins there, or -1; the number of its tokens, or 0.
+        `limits`, int (n,), are the most tokens of a sequence at each position, and `may_end`, bool
+        (T,), the tokens that may be its last one. The result is int64 (n,) twice: which sequence
+        begins there, or -1; the number of its tokens, or 0.
         """
         numbers, lengths = np.full(len(starts), -1), np.zeros(len(starts), "int64")
         active = np.flatnonzero(self._roots[token_ids[starts]])

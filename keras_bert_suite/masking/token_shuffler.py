@@ -96,17 +96,12 @@ class TokenShuffler(MaskerWrapper):
 def choose_windows(
     free: np.ndarray, keys: np.ndarray, counts: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Chooses windows of neighbouring tokens that do not overlap, in random order.
+    """Chooses windows of `width` neighbouring tokens that do not overlap, in random order.
 
-    Args:
-        free: bool (B, L), the tokens that a window may hold.
-        keys: float (B, L) in [0, 1), random. The possible windows are visited in the order of the
-            keys of their first tokens.
-        counts: int (B,), the maximum number of windows of each row.
-        width: int, tokens in a window.
-
-    Returns:
-        int64 (N,) twice: the row of each window, and the column of its first token.
+    The possible windows are visited in the order of the random keys, float (B, L), of their first
+    tokens. `free`, bool (B, L), are the tokens that a window may hold, and `counts`, int (B,), the
+    most windows of each row. The result is int64 (N,) twice: the row of each window, and the column
+    of its first token.
     """
     free = free.copy()
     rows, firsts = [np.empty(0, "int64")], [np.empty(0, "int64")]

@@ -25,14 +25,10 @@ def choose_units(
 ) -> np.ndarray:
     """Takes whole units in random order. A unit that no longer fits is skipped, not cut.
 
-    Args:
-        begins, eligible: bool (B, L), where units begin, and which tokens may be masked.
-        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
-            first tokens.
-        budget: int (B,), the maximum number of tokens to mask.
-
-    Returns:
-        int64 (B, L): for a chosen token the column of its unit's first token, else -1.
+    Units are visited in the order of the random keys, float (B, L), of their first tokens.
+    `begins` and `eligible`, bool (B, L), say where units begin, and which tokens may be masked, and
+    `budget`, int (B,), how many. The result is int64 (B, L): for a chosen token the column of its
+    unit's first token, else -1.
     """
     num_rows, length = begins.shape
     firsts = np.flatnonzero(begins)

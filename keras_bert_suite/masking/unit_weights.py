@@ -38,7 +38,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
 
 
 class TokenWeights:
-    """The weight of a unit is the greatest of the weights of its tokens, float (V,), all positive."""
+    """The weight of a unit is the greatest of the weights of its tokens, float (V,), positive."""
 
     def __init__(self, tokenizer, weights):
         self._weights = np.asarray(weights, "float64")
@@ -56,7 +56,7 @@ class TokenWeights:
 
 
 class PhraseWeights:
-    """Words and phrases have the positive weights of a mapping, and all other units the weight 1."""
+    """Words and phrases have the positive weights of a mapping, and other units the weight 1."""
 
     def __init__(self, tokenizer, weights):
         variants = tokenize_in_text(tokenizer, list(weights), "unit_weights")

@@ -85,14 +85,10 @@ class BucketedLayout:
 
 
 def pack_tokens(x: Tensor, tokens: Tensor) -> Tensor:
-    """Takes ids or hidden states of a batch to the places of packed rows.
+    """Takes ids or hidden states (B, L, ...) of a batch to the places of packed rows: (N, ...).
 
-    Args:
-        x: int or float (B, L, ...).
-        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
-
-    Returns:
-        (N, ...), with 0 where there is no token.
+    `tokens`, int32 (N,), has b * L + l of the token at each place, and B * L where there is none.
+    There the result is 0.
     """
     inner = x.shape[2:]
     flat = ops.pad(ops.reshape(x, (-1, *inner)), [[0, 1], *[[0, 0]] * len(inner)])
@@ -100,15 +96,10 @@ def pack_tokens(x: Tensor, tokens: Tensor) -> Tensor:
 
 
 def unpack_tokens(hidden: Tensor, tokens: Tensor, padding_mask: Tensor) -> Tensor:
-    """Puts hidden states back to the rows of the batch.
+    """Puts hidden states back to the rows of the batch: (..., H), N places in all, -> (B, L, H).
 
-    Args:
-        hidden: float (..., H), N places in all.
-        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
-        padding_mask: int (B, L), of which the shape is read.
-
-    Returns:
-        float (B, L, H), with 0 on padding.
+    `tokens` is as for `pack_tokens`. Of `padding_mask` (B, L) the shape is read. The result is 0 on
+    padding.
     """
     width = hidden.shape[-1]
     num_rows, length = ops.shape(padding_mask)

@@ -57,15 +57,9 @@ class LongformerAttention(SelfAttention):
     def call(  # type: ignore[override]  # No mask says what these rows say.
         self, hidden: Tensor, attention_mask: LongRows, training: bool | None = None
     ) -> Tensor:
-        """Lets each token attend to its window and to the global tokens.
+        """Lets each token attend to its window and to the global tokens of `LongRows`.
 
-        Args:
-            hidden: float (B, L, H), or of packed rows (R, W, H).
-            attention_mask: `LongRows` of the batch.
-            training: bool, whether dropout is active.
-
-        Returns:
-            float, of the shape of `hidden`.
+        The hidden states are those of the batch (B, L, H), or of packed rows (R, W, H).
         """
         rows = attention_mask
         projected = [rows.unpack(project(hidden)) for project in (self.query, self.key, self.value)]
@@ -102,16 +96,9 @@ class LongformerAttention(SelfAttention):
     def compute_probabilities(  # type: ignore[override]
         self, hidden: Tensor, attention_mask: LongRows
     ) -> Tensor:
-        """The attention probabilities of each pair of tokens, without dropout.
+        """The probabilities of each pair of tokens, float32 (B, heads, L, L), without dropout.
 
-        The array has all pairs of tokens. It is for inspection, not for training.
-
-        Args:
-            hidden: float (B, L, H).
-            attention_mask: `LongRows` of the batch.
-
-        Returns:
-            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        They sum to 1 over the last axis. They are for inspection, not for training.
         """
         rows, is_global = attention_mask, attention_mask.is_global
         query, key, _ = self.project(hidden)

@@ -112,14 +112,9 @@ class ModernBertAttention(SelfAttention):
     def compute_probabilities(  # type: ignore[override]
         self, hidden: Tensor, padding_mask: Tensor
     ) -> Tensor:
-        """The attention probabilities of each pair of tokens, without dropout.
+        """The probabilities of each pair of tokens, float32 (B, heads, L, L), without dropout.
 
-        Args:
-            hidden: float (B, L, H).
-            padding_mask: int (B, L), 1 on tokens and 0 on padding.
-
-        Returns:
-            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        They sum to 1 over the last axis. `padding_mask` is int (B, L).
         """
         positions = count_positions(hidden)
         query, key, _ = self._project(hidden, positions)
@@ -233,15 +228,9 @@ class ModernBertBlock(ShapeKeepingLayer):
         positions: Tensor,
         training: bool | None = None,
     ) -> Tensor:
-        """Encodes each token from the tokens that it may attend to.
+        """Encodes each token from the tokens that it may attend to: float (B, L, H) -> (B, L, H).
 
-        Args:
-            hidden: float (B, L, H).
-            attention_mask, positions: see `ModernBertAttention.call`.
-            training: bool, whether dropout is active.
-
-        Returns:
-            float (B, L, H).
+        The other arguments are as for `ModernBertAttention.call`.
         """
         arguments = {"attention_mask": attention_mask, "positions": positions}
         encode = partial(self._encode, attention=arguments, training=training)

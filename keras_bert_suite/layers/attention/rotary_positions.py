@@ -11,19 +11,11 @@ def count_positions(x: Tensor) -> Tensor:
 
 
 def rotate_positions(x: Tensor, base: float = 10000.0, positions: Tensor | None = None) -> Tensor:
-    """Turns each vector by angles in proportion to its position.
+    """Turns each vector by angles in proportion to its position: (B, L, ..., D), D even -> float32.
 
     The dimensions i and i + D/2 are a plane, which is turned by the angle
     position * base^(-2i / D). The paper pairs the dimensions 2i and 2i + 1; this is the same up to
-    the order of the dimensions.
-
-    Args:
-        x: float (B, L, ..., D), D even.
-        base: float.
-        positions: int32 (1, L) or (B, L); None for 0 to L - 1.
-
-    Returns:
-        float32 (B, L, ..., D).
+    the order of the dimensions. `positions` are int32 (1, L) or (B, L); None for 0 to L - 1.
 
     Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.2.
     """
@@ -42,16 +34,8 @@ def rotate_positions(x: Tensor, base: float = 10000.0, positions: Tensor | None 
 def rotate_pairs(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
     """Turns each vector by angles in proportion to its position, as the paper writes it.
 
-    The dimensions 2i and 2i + 1 are a plane, which is turned by the angle
-    position * base^(-2i / D).
-
-    Args:
-        x: float (B, heads, L, D), D even.
-        positions: int or float (1, L) or (B, L).
-        base: float.
-
-    Returns:
-        (B, heads, L, D) in the dtype of `x`. The rotation is computed in float32.
+    The dimensions 2i and 2i + 1 of (B, heads, L, D), D even, are a plane, which is turned by the
+    angle position * base^(-2i / D), in float32. `positions` are (1, L) or (B, L).
 
     Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.2.
     """

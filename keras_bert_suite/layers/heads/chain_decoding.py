@@ -17,16 +17,11 @@ def find_best_paths(
     ends: np.ndarray,
     transitions: np.ndarray,
 ) -> np.ndarray:
-    """The path with the highest score for each chain, by the algorithm of Viterbi.
+    """The path with the highest score for each chain, by the algorithm of Viterbi: int32 (W,).
 
-    Args:
-        emissions: float32 (W, C), for the W tokens of all chains.
-        lengths: int (B,), how many tokens each chain has.
-        starts, ends: float32 (C,).
-        transitions: float32 (C, C), from row to column.
-
-    Returns:
-        int32 (W,). Of labels with the same score, the first is taken.
+    The emissions are those of the W tokens of all chains, float32 (W, C), and `lengths`, int (B,),
+    how many tokens each chain has. Transitions (C, C) go from row to column. Of labels with the
+    same score, the first is taken.
     """
     came_from = np.zeros(emissions.shape, "int32")
     labels = np.zeros(len(emissions), "int32")

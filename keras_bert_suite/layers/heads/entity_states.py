@@ -69,18 +69,11 @@ class EntityAverages(ConfiguredLayer):
         markers: Tensor,
         training: bool | None = None,
     ) -> Tensor:
-        """Makes a vector of each row.
+        """Makes a vector of each row, float (B, 3 H). The means are computed in float32.
 
-        Args:
-            sequence_output: float (B, L, H).
-            summary: float (B, H), the state of the summary token.
-            markers: int32 (B, 4), the positions of the start and the end marker of the first
-                entity, and of the second. The tokens between them are the entity. An entity without
-                a token has the mean 0.
-            training: bool.
-
-        Returns:
-            float (B, 3 H). The means are computed in float32.
+        `summary`, float (B, H), is the state of the summary token. `markers`, int32 (B, 4), are the
+        positions of the start and the end marker of the first entity, and of the second. The tokens
+        between them are the entity. An entity without a token has the mean 0.
         """
         columns = ops.arange(ops.shape(sequence_output)[1], dtype="int32")[None, None, :]
         inside = ops.logical_and(columns > markers[:, 0::2, None], columns < markers[:, 1::2, None])

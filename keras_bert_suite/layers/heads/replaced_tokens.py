@@ -43,17 +43,10 @@ class ReplacementSampler(ConfiguredLayer):
         logits: Tensor,
         training: bool | None = None,
     ) -> Tensor:
-        """Replaces the tokens at the masked positions.
+        """Replaces the tokens at the masked positions: int32 (B, L) -> int32 (B, L).
 
-        Args:
-            token_ids: int32 (B, L).
-            mask_positions: int32 (B, P), in [0, L). Position 0, that of [CLS], stands for a slot
-                without a prediction.
-            logits: float (B, P, V).
-            training: bool.
-
-        Returns:
-            int32 (B, L).
+        Of `mask_positions`, int32 (B, P), position 0, that of [CLS], stands for a slot without a
+        prediction. The logits are float (B, P, V).
         """
         seed = self.seed_generator if training else EVALUATION_SEED
         draws = keras.random.uniform(ops.shape(logits), dtype="float32", seed=seed)

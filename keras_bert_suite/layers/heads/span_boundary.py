@@ -76,14 +76,9 @@ class SpanBoundaryHead(VocabularyHead):
         self.add_bias_of_tokens()
 
     def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
-        """Scores the vocabulary for masked tokens.
+        """Scores the vocabulary for masked tokens: float (B, L, H) -> logits (B, P, V).
 
-        Args:
-            sequence_output: float (B, L, H).
-            mask_positions: int32 (B, P), in [0, L), ascending; then 0 in unused slots.
-
-        Returns:
-            float (B, P, V) in the compute dtype, logits.
+        `mask_positions`, int32 (B, P), ascend in [0, L), and are then 0 in unused slots.
         """
         left, right, offsets = find_masked_spans(mask_positions)
         last = ops.shape(sequence_output)[1] - 1

@@ -172,15 +172,9 @@ class _PooledLayers(ConfiguredLayer):
             )
 
     def call(self, hidden_states: Sequence[Tensor], padding_mask: Tensor) -> Tensor:
-        """Pools hidden states.
+        """Pools hidden states (B, L, H): the embeddings, and the output of each transformer layer.
 
-        Args:
-            hidden_states: list of float (B, L, H): the embeddings, and the output of each
-                transformer layer.
-            padding_mask: int or bool (B, L), 0 on padding.
-
-        Returns:
-            float (B, P), from `pooling`; without a pooling float (B, L, P), the sequence.
+        The result is (B, P), from `pooling`, or without a pooling the sequence (B, L, P).
         """
         combined = self.combine(hidden_states)
         if self.pooling is None:

@@ -98,9 +98,10 @@ class WindowTransformer(ConfiguredLayer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class WindowSampler(ConfiguredLayer):
-    """Keeps a random sample of `num_windows` windows of each document in training, and all otherwise.
+    """Keeps a random sample of the windows of each document in training, and all otherwise.
 
-    The windows of a sample keep their order. A document with no more windows keeps all of them.
+    The windows of a sample keep their order. A document with no more than `num_windows` windows
+    keeps all its windows.
     """
 
     def __init__(self, num_windows: int, *, seed: int | None = None, **kwargs: Any) -> None:
@@ -110,15 +111,10 @@ class WindowSampler(ConfiguredLayer):
         self.seed_generator = keras.random.SeedGenerator(seed)
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> dict[str, Tensor]:
-        """Chooses windows.
+        """Chooses windows of a dict of int (B, W, L), in training (B, min(W, `num_windows`), L).
 
-        Args:
-            inputs: dict of int (B, W, L), with `padding_mask`, 0 on padding. A window without
-                tokens is no window of the document. These windows come last.
-            training: bool.
-
-        Returns:
-            dict of (B, min(W, `num_windows`), L) in training, otherwise `inputs`.
+        A window without tokens, whose `padding_mask` is 0, is no window of the document. These
+        windows come last.
         """
         if not training:
             return inputs

@@ -62,11 +62,7 @@ class BytePairVocabulary:
         merges: list of (left token, right token) or "left right". The first merge is made first.
         source: str, the name of the vocabulary in error messages.
 
-    Attributes:
-        tokens: tuple of str; `tokens[id]` is the token.
-        ids: dict, token -> id.
-        merges: tuple of (str, str).
-        source: str.
+    `tokens` is a tuple of str; `tokens[id]` is the token. `merges` is a tuple of (str, str).
 
     Raises:
         ValueError: if ids are missing, or if a part or the product of a merge has no id.
