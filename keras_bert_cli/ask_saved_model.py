@@ -18,16 +18,10 @@ UNNAMED = ["text_a", "text_b"]
 
 
 class SavedModel:
-    """A SavedModel that takes texts.
+    """The SavedModel that takes texts, in the folder that `export_saved_model` wrote.
 
     Columns are a dict of input name -> N texts. If the model has one input, or was trained on pairs
-    whose columns had no names, the names may be any.
-
-    Args:
-        path: str or path of a folder that `export_saved_model` wrote.
-
-    Raises:
-        ValueError: if a file does not have its checksum.
+    whose columns had no names, the names may be any. A file without its checksum is a ValueError.
 
     Attributes:
         input_names: list of str, the inputs of `serving_default` in the order of the alphabet.

@@ -17,13 +17,9 @@ PRETRAINING_HEADS = frozenset(
 def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
     """Sorts the tensors of a file that a model does not take.
 
-    Args:
-        checkpoint: a checkpoint from `open_checkpoint`.
-        shapes: dict from `spelled_shapes`.
-        rows: dict of path -> (their name, transform) or None, for all weights of the model.
-        wanted: the part of `rows` that is loaded.
-        skip: the patterns of the user, who knows of these weights and tensors.
-        new: the patterns of weights that a task makes anew.
+    `shapes` are those of `spelled_shapes`. `rows` is a dict of path -> (their name, transform) or
+    None, for all weights of the model, and `wanted` the part of it that is loaded. `skip` are the
+    patterns of the user, who knows of these weights, and `new` those of weights that a task makes.
 
     Returns:
         (problems, heads): list of messages about tensors in parts that the model has; dict of the

@@ -118,11 +118,7 @@ def _list_columns(part):
 
 
 def read_inputs(x):
-    """The inputs of rows in memory.
-
-    Returns:
-        (tuple of text columns, their names or None), or (dict of packed arrays, None).
-    """
+    """(tuple of text columns, their names or None) of rows in memory, or (packed arrays, None)."""
     x = name_columns(x)
     if isinstance(x, dict):
         for name, column in x.items():

@@ -4,9 +4,8 @@
 def make_message_classes(messages):
     """The classes of messages, dict of name -> class.
 
-    Args:
-        messages: dict of name -> the fields as a .proto file has them, such as
-            "repeated float value = 1; string key = 2". A message stands after those in it.
+    `messages` is a dict of name -> the fields as a .proto file has them, such as
+    "repeated float value = 1; string key = 2". A message stands after those in it.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

@@ -29,11 +29,7 @@ def name_segmenter(segmenter: Any) -> Any:
 
 
 def find_segmenter(segmenter: Any) -> Callable[[str], list[str]] | None:
-    """The function of a name, or of what `name_segmenter` returns.
-
-    Raises:
-        ImportError: if the module of a named segmenter is not installed.
-    """
+    """The function of a name, with an installed module, or of what `name_segmenter` returns."""
     if not isinstance(segmenter, str):
         return segmenter
     try:
@@ -46,11 +42,7 @@ def find_segmenter(segmenter: Any) -> Callable[[str], list[str]] | None:
 
 
 def check_saved_functions(masking: dict[str, Any]) -> None:
-    """Checks that a file can keep the functions among the arguments of a `TokenMasker`.
-
-    Raises:
-        ValueError: naming a function that a file could not give back.
-    """
+    """Raises a ValueError if a file could not give back a function of a `TokenMasker`."""
     for name, value in masking.items():
         if callable(value) and not _is_kept(value):
             raise ValueError(

@@ -172,9 +172,8 @@ def _count_documents(block):
 def _join(blocks):
     """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
 
-    Returns:
-        int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
-        of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
+    It is int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
+    of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
     """
     counts = [np.diff(block.document_starts) for block in blocks]
     numbers = [

@@ -15,7 +15,7 @@ ROW_MODES = ("full_sentences", "doc_sentences")
 
 
 def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Plans pairs of segments.
+    """Plans pairs of segments: starts int64 (N, 2), lengths (N, 2) and labels int8 (N,).
 
     Args:
         rng: `np.random.Generator`.
@@ -25,9 +25,6 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
         budget: int, the maximum number of tokens of a row, without special ones.
         short_seq_prob: float.
         mode: a key of `PAIR_MODES`.
-
-    Returns:
-        starts int64 (N, 2), lengths (N, 2) and labels int8 (N,), as in `InstancePlan`.
     """
     bounds = document_starts[documents[0] : documents[1] + 1]
     first, end = bounds[0], bounds[-1]
@@ -82,8 +79,7 @@ def draw_relations(rng, sizes, num_relations):
 def _draw_next(rng, tokens_before, document_starts, begins, targets):
     """Draws a random B for instances that begin with the sentences `begins`, (n,).
 
-    Returns:
-        int64 (n,) twice: the first sentence of B, and the sentence after the last sentence of B.
+    It is int64 (n,) twice: the first sentence of B, and the sentence after its last one.
     """
     documents = np.searchsorted(document_starts, begins, side="right") - 1
     num_documents = len(document_starts) - 1
@@ -101,11 +97,7 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
 
 
 def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Plans rows of whole sentences. It takes the arguments of `plan_pairs`.
-
-    Returns:
-        starts int64 (N, 1) and lengths (N, 1).
-    """
+    """Plans rows of whole sentences: starts int64 (N, 1) and lengths (N, 1); see `plan_pairs`."""
     bounds = document_starts[documents[0] : documents[1] + 1]
     lengths = np.diff(tokens_before[bounds[0] : bounds[-1] + 1])
     # A part is a sentence, or as much of it as fills a row, if it is longer than a row.

@@ -244,10 +244,7 @@ class TokenRanges:
     def read(self, starts, lengths):
         """Reads B ranges, by the number of the first token of each, and how many tokens it has.
 
-        Returns:
-            `(ids, starts, lengths)`, int32, as `pack_segments` takes a segment: (T,), the tokens
-            one after the other; (B,), where each range begins; (B,), how many ids it has,
-            separators included.
+        The result is a segment as `pack_segments` takes it, separators included.
         """
         documents = np.searchsorted(self._document_begins, starts, side="right") - 1
         begins = starts - self._document_begins[documents]

@@ -19,12 +19,11 @@ _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """The state of a compiled model, under names that do not depend on earlier models.
+    """The state of a compiled model, dict of name -> variable.
 
-    Returns:
-        dict of name -> variable: weights and random states as `model/...`, variables of the
-        optimizer as `optimizer/...`, and variables of the metrics as `metrics/...`. Variables with
-        equal names are numbered in the order of the model: `...`, `...#2`, `...#3`.
+    The names do not depend on earlier models: weights and random states are `model/...`, variables
+    of the optimizer `optimizer/...`, and variables of the metrics `metrics/...`. Variables with
+    equal names are numbered in the order of the model: `...`, `...#2`, `...#3`.
     """
     # Keras keeps the metrics of `compile` in a metric of its own.
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]

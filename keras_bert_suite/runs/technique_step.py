@@ -14,11 +14,7 @@ from keras_bert_suite.training.techniques.technique import Batch, Gradients
 
 
 def check_technique(model: Any, technique: Any) -> None:
-    """Checks that a model can be trained by a technique.
-
-    Raises:
-        ValueError: if it is none, or if it moves embeddings and the model cannot.
-    """
+    """Raises a ValueError if a technique is none, or moves embeddings and the model cannot."""
     if not isinstance(technique, Technique):
         raise ValueError(
             f"technique must be a Technique, such as FGM(1.0), or None, got {technique!r}."

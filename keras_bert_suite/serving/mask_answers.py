@@ -44,13 +44,7 @@ class ServedMasks(ServedTask):
         return {**answers, "starts": place("UTF8_CHAR"), "byte_starts": place("BYTE")}
 
     def answer_ids(self, packed):
-        """The guesses for the mask tokens of packed texts, dict of int32 (B, L).
-
-        Returns:
-            dict of `tokens` string (B, P, K), the K most probable tokens of each mask, "" after the
-            last mask of a text; their `probabilities` float32 (B, P, K), 0 after the last mask;
-            `mask_positions` int32 (B, P), -1 after the last mask; and `num_masks` int32 (B,).
-        """
+        """The guesses for the mask tokens of packed texts; see `make_signatures`."""
         import tensorflow as tf
 
         task, tokenizer = self.task, self.task.preprocessor.tokenizer

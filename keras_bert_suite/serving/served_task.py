@@ -82,11 +82,10 @@ class ServedTask:
         return answers
 
     def more_signatures(self):
-        """Signatures that only this task has.
+        """Signatures that only this task has, dict of name -> (function, ranks).
 
-        Returns:
-            dict of name -> (function from a tuple of string tensors to answers; dict of the name of
-            each tensor -> its rank, 1 for (B,) and 2 for (B, N)).
+        The function goes from a tuple of string tensors to answers. The ranks are a dict of the
+        name of each tensor -> 1 for (B,) or 2 for (B, N).
         """
         return {}
 

@@ -36,13 +36,7 @@ class ServedSpans(ServedTask):
     """A `QuestionAnswerer`: the answers for texts are the spans of its `predict`."""
 
     def answer_texts(self, texts):
-        """The answers to questions in contexts, string tensors (B,).
-
-        Returns:
-            dict of `answers` string, `starts` and `ends` int32, in characters, `byte_starts` and
-            `byte_ends` int32, `scores` and `null_odds` float32, all (B,). For no answer the text is
-            "" and the positions are -1.
-        """
+        """The answers to questions in contexts, string tensors (B,); see `make_signatures`."""
         import tensorflow as tf
 
         task, questions, contexts = self.task, texts[0], decode_texts(texts[1])

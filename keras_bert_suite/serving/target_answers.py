@@ -40,12 +40,9 @@ class ServedTargets(ServedTask):
         return self.task.data.encoder.select(packed)
 
     def answer_ids(self, packed):
-        """Writes the targets of packed sources, dict of int32 (B, L), the inputs of the encoder.
+        """Writes the targets of packed sources, dict of int32 (B, L); see `make_signatures`.
 
-        Returns:
-            dict of `texts` string (B,); `target_ids` int32 (B, T), T the task's
-            `max_target_length`, padding after the end of a target; and `num_tokens` int32 (B,),
-            without the last [SEP].
+        `target_ids` has padding after the end of a target. `num_tokens` leaves out the last [SEP].
         """
         import tensorflow as tf
 

@@ -129,19 +129,10 @@ def run_windows(task, packer, ids, read):
 
 
 def list_entities(texts, rows, labels, starts, ends, scores):
-    """The answers for E entities, in the order of the texts.
+    """The answers for E entities, in the order of the texts, string (B,); see `make_signatures`.
 
-    Args:
-        texts: string tensor (B,).
-        rows: int32 (E,), the text of each entity.
-        labels: string (E,).
-        starts, ends: int32 (E,), in bytes.
-        scores: float32 (E,).
-
-    Returns:
-        dict of `labels` string, `starts` and `ends` int32, in characters, `byte_starts` and
-        `byte_ends` int32, and `scores` float32, all (B, M). M is the largest number of entities of
-        a text. Other texts are filled up with "", -1 and 0; and `num_entities` int32 (B,).
+    `rows`, int32 (E,), says in which text each entity is. Starts and ends count bytes. The answers
+    are (B, M), M the largest number of entities of a text.
     """
     import tensorflow as tf
 

@@ -6,11 +6,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 
 def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -> None:
-    """Checks the precision of a SavedModel.
-
-    Raises:
-        ValueError: if there is no such precision, or if the weights of the task are integers.
-    """
+    """Raises a ValueError if a SavedModel has no such precision, or a task weights of integers."""
     if precision is None:
         return
     if precision not in PRECISIONS:

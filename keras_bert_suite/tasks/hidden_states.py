@@ -65,12 +65,9 @@ def pool_hidden_states(
 ) -> tuple[Tensor, frozenset[str]]:
     """Calls a backbone, and a pooling layer on its outputs.
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder.
-        pooling: a layer that is called with the sequence output (B, L, H) and the padding mask
-            (B, L). If its `takes_hidden_states` is true, it is called with a list of (B, L, H),
-            the embeddings and the output of each transformer layer, and the mask.
-        inputs: dict of symbolic tensors (B, L). None for the backbone's own input.
+    The pooling is called with the sequence output (B, L, H) and the padding mask (B, L). If its
+    `takes_hidden_states` is true, it gets a list of (B, L, H) instead, the embeddings and the
+    output of each transformer layer. `inputs` are symbolic tensors; None for the backbone's own.
 
     Returns:
         tuple (symbolic (B, P); frozenset of str, the paths of the backbone's variables that the

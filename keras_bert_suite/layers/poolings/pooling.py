@@ -98,15 +98,9 @@ class FirstLastPooling(MeanPooling):
     takes_hidden_states = True
 
     def call(self, hidden_states: Sequence[Tensor], padding_mask: Tensor) -> Tensor:
-        """Pools hidden states.
+        """Pools hidden states (B, L, H): the embeddings, and the output of each transformer layer.
 
-        Args:
-            hidden_states: list of float (B, L, H): the embeddings, and the output of each
-                transformer layer.
-            padding_mask: int or bool (B, L), 0 on padding.
-
-        Returns:
-            float (B, H). The sum is computed in float32.
+        The result is float (B, H). The sum is computed in float32.
         """
         first, last = (ops.cast(hidden_states[i], "float32") for i in (1, -1))
         return super().call((first + last) / 2.0, padding_mask)
@@ -218,14 +212,9 @@ def get_pooling(
 ) -> keras.layers.Layer:
     """The pooling layer of an argument `pooling`.
 
-    Args:
-        pooling: a name in `POOLINGS`, several names to concatenate the poolings, a layer, or the
-            configuration of a layer.
-        summary_place: "first" or "last", the token that "cls" pools.
-        **kwargs: `dtype` and `name` of a layer that is given by its name.
-
-    Raises:
-        ValueError: if there is no such layer.
+    It is a name in `POOLINGS`, several names to concatenate the poolings, a layer, or the
+    configuration of a layer. Otherwise it is a ValueError. `summary_place` is "first" or "last",
+    the token that "cls" pools. `kwargs` are `dtype` and `name` of a layer given by its name.
     """
     if pooling == "cls":
         return SUMMARY_POOLINGS[summary_place](**kwargs)

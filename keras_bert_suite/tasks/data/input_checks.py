@@ -50,11 +50,7 @@ class EncoderInputs:
             )
 
     def select(self, arrays):
-        """dict of the arrays that the encoder takes.
-
-        Raises:
-            ValueError: if a packer does not make one of them.
-        """
+        """dict of the arrays that the encoder takes. A missing one is a ValueError."""
         try:
             return {name: arrays[name] for name in self.names}
         except KeyError as error:

@@ -45,8 +45,7 @@ class TargetRows(ABC):
     def count_room(self, max_target_length: int) -> int:
         """int, the most tokens of a source, [CLS] and [SEP] among them.
 
-        Raises:
-            ValueError: if a target of `max_target_length` tokens has no room.
+        If a target of `max_target_length` tokens has no room, that is a ValueError.
         """
 
     @abstractmethod

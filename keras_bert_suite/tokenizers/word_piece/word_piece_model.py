@@ -15,9 +15,8 @@ def encode_unassigned(tokens):
     token contains the private-use character either. A character that some token contains becomes a
     private-use character of its own, in the texts and in the tokens.
 
-    Returns:
-        `(pieces, unassigned, replacements)`: the tokens for the op; the private-use character for
-        all unassigned characters that no token holds; dict of code point -> str, other changes.
+    The result is the tokens for the op; the private-use character of the characters that no token
+    holds; and dict of code point -> str, the other changes.
     """
     letters = set().union(*tokens)
     private = (
