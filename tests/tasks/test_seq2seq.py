@@ -27,7 +27,7 @@ from keras_bert_suite import (
     change_pattern,
     export_saved_model,
 )
-from keras_bert_suite.preprocessing.target_predictions import find_predictions
+from keras_bert_suite.tasks.data.target_rows import find_predictions
 
 SOURCES = ["good film", "the plot was not very good .", "bad acting , dull"]
 

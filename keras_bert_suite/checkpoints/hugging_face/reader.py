@@ -1,11 +1,11 @@
 """Reads Hugging Face's checkpoints."""
 
+import re
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_dense
-from keras_bert_suite.checkpoints.hugging_face.wrapped_names import unwrap_names
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import DIALS, read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
@@ -35,6 +35,11 @@ DENSE = PYTORCH.rows(("sentence_dense_{i}", "dense_{i}.linear"))
 #: The layer that heads of many classes of transformers have. Only the class says what it is for.
 ANY_HEAD = "classifier"
 
+#: What DataParallel and `torch.compile` put before the names of the module in them.
+_WRAPPERS = re.compile(r"(?<![^.])(module|_orig_mod)\.")
+#: What a class of one's own, such as a LightningModule, calls the model in it.
+_OWNER = "model."
+
 
 class HuggingFaceCheckpoint(Checkpoint):
     """A directory with a config.json, weights and, in most cases, a tokenizer.
@@ -54,7 +59,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.names_class = bool(config.get("architectures"))
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)
-        self._tensors = unwrap_names(_open_weights(path), kind.names)
+        self._tensors = _unwrap_names(_open_weights(path), kind.names)
         shapes = self._tensors.shapes
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
@@ -169,3 +174,45 @@ def _open_weights(path):
         f"wanted one of {', '.join(name for name, _ in WEIGHT_FILES)}. Download model.safetensors "
         "too."
     )
+
+
+def _unwrap_names(tensors, table):
+    """The tensors of a file, under the names that the model in it has by itself.
+
+    `table` is the `NameTable` of the model. Some models have names that begin with "model.".
+    """
+    names = [*tensors.shapes]
+    candidates = [names]
+    while (shorter := _shorten(candidates[-1])) != candidates[-1]:
+        candidates.append(shorter)
+    # Names that become equal were not of one wrapped model.
+    candidates = [candidate for candidate in candidates if len({*candidate}) == len(names)]
+    if len(candidates) == 1:
+        return tensors
+    # Of names that are known alike the shorter ones are plain: readers of heads compare them.
+    best = max(reversed(candidates), key=lambda candidate: _count_known(candidate, table))
+    return _RenamedTensors(tensors, dict(zip(best, names, strict=True)))
+
+
+def _shorten(names):
+    shorter = [_WRAPPERS.sub("", name) for name in names]
+    if shorter == names and all(name.startswith(_OWNER) for name in names):
+        return [name.removeprefix(_OWNER) for name in names]
+    return shorter
+
+
+def _count_known(names, table):
+    return sum(table.our_path(table.spell(name)) is not None for name in names)
+
+
+class _RenamedTensors:
+    """Tensors of a file under other names, dict of name -> the name in the file."""
+
+    def __init__(self, tensors, names):
+        self._tensors = tensors
+        self._names = names
+        self.shapes = {name: tensors.shapes[old] for name, old in names.items()}
+
+    def tensor(self, name):
+        """The tensor called `name`."""
+        return self._tensors.tensor(self._names[name])

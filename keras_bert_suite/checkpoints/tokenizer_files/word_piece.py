@@ -4,10 +4,6 @@ import warnings
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import describe_for_transformers
-from keras_bert_suite.checkpoints.tokenizer_files.letter_case import (
-    is_lowercase,
-    warn_of_upper_case,
-)
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
@@ -20,7 +16,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.tokenizer_kind import (
     TokenizerKind,
 )
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.files.messages import list_names, reading, shorten
 
 #: Hugging Face's classes that split text as BERT does. transformers 4 has a class for each kind of
 #: model, also for those that have BERT's tokenizer.
@@ -48,7 +44,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
     path = directory / name
     if not path.is_file():
         raise name_missing(directory, name)
-    return {"vocabulary": str(path), "lowercase": is_lowercase(read_lines(path))}
+    return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
 
 
 def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
@@ -87,7 +83,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     if rules["strip_accents"] in (None, rules["lowercase"]):
         del rules["strip_accents"]
     if rules["lowercase"]:
-        warn_of_upper_case(directory, {*pieces} - {*files.added})
+        _warn_of_upper_case(directory, {*pieces} - {*files.added})
     return {"vocabulary": vocabulary, **rules, **files.list_arguments()}
 
 
@@ -119,7 +115,7 @@ def _read_class_rules(files, pieces):
                 f'lowercases text. Set "do_lower_case" in {CONFIG_FILE} to what the model was '
                 "trained with."
             )
-        lowercase = is_lowercase(pieces) if lowercase is None else lowercase
+        lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
     return {
         "lowercase": lowercase,
         "strip_accents": config.get("strip_accents"),
@@ -211,3 +207,26 @@ def _pieces_of(fast, path, control):
             "original vocab.txt beside it."
         )
     return pieces
+
+
+def _is_lowercase(pieces):
+    """Whether a vocabulary is that of lowercased text: no piece has an uppercase letter."""
+    # isalpha is false for special tokens, also for <S> and <T> of the Chinese vocabulary.
+    return not any(map(_has_upper_case, pieces))
+
+
+def _has_upper_case(piece):
+    word = piece.removeprefix("##")
+    return word.isalpha() and word != word.lower()
+
+
+def _warn_of_upper_case(directory, pieces):
+    """Warns of pieces that lowercased text never becomes."""
+    lost = sorted(filter(_has_upper_case, pieces))
+    if lost:
+        warnings.warn(
+            f"The tokenizer in {directory} lowercases text, but {len(lost)} pieces of its "
+            f"vocabulary have upper case, such as {list_names(map(repr, lost[:3]))}. No text "
+            "becomes them.",
+            stacklevel=4,
+        )
