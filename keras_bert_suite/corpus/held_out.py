@@ -51,12 +51,9 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
 
 
 class CorpusPart(TokenCorpus):
-    """One of the two parts of a corpus, with its shards, and fewer documents.
+    """One of the two parts of a corpus of `hold_out`, with its shards, and fewer documents.
 
-    Args:
-        corpus, share, seed: as for `hold_out`.
-        held: bool, whether it is the part that is held out.
-        shard_documents, shard_sentences: as for `TokenCorpus`.
+    `held` says whether it is the part that is held out.
     """
 
     def __init__(
@@ -91,8 +88,7 @@ class CorpusPart(TokenCorpus):
 def draw_documents(first: int, end: int, share: float, seed: int, held: bool) -> np.ndarray:
     """The documents of a part among the documents `first` to `end` - 1 of a corpus.
 
-    Returns:
-        int32 array, sorted, counted from `first`.
+    It is an int32 array, sorted, counted from `first`.
     """
     # A document takes one number.
     rng = np.random.Generator(np.random.PCG64(seed).advance(first))

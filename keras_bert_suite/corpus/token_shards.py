@@ -36,12 +36,7 @@ BATCH_DOCUMENTS = 64
 class ShardWriter:
     """Makes the shard of a slice. A shard is a pure function of the slice and these arguments.
 
-    A writer can be pickled, and several processes may use it at once.
-
-    Args:
-        tokenizer: `TextTokenizer`.
-        output: str, an existing folder.
-        options: `InputOptions`.
+    A writer can be pickled, and several processes may use it at once. The folder `output` exists.
     """
 
     def __init__(self, tokenizer, output, options):

@@ -73,7 +73,6 @@ def keep_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
            [ 1,  3,  5]])
 
     Args:
-        xp: namespace of array functions.
         row_ids: int32 (N,), the document of each window, in the order of the documents. Each
             document has a window.
         num_rows: int or int32 scalar, B.

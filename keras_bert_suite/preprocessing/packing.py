@@ -86,7 +86,6 @@ def kept_lengths(xp, lengths, budget, truncation):
     [array([4, 3]), array([3, 4])]
 
     Args:
-        xp: namespace of array functions.
         lengths: list of S int32 arrays (B,).
         budget: int, tokens available to all segments of a row.
         truncation: one of `TRUNCATIONS`.
@@ -135,7 +134,6 @@ def pack_segments(
     """Packs S segments a row with the special tokens of a template, and pads the rows.
 
     Args:
-        xp: namespace of array functions.
         segments: list of S triples (ids, starts, lengths). `ids`, int32 (T,), holds the token ids
             of all rows. `starts` and `lengths`, int32 (B,), say where in `ids` each row begins and
             how many tokens it has.

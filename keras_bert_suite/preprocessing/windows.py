@@ -12,7 +12,6 @@ def slide_windows(xp, segments, budget, stride, query_length):
     that reaches the end of the row. A row without tokens has one window.
 
     Args:
-        xp: namespace of array functions.
         segments: list of S triples (ids, starts, lengths), as `pack_segments` takes them, for B
             rows; starts and lengths int32.
         budget: int, tokens available to all segments of a window.
@@ -51,7 +50,6 @@ def share_windows(xp, starts, lengths, budget):
     are the answers for all tokens in their order.
 
     Args:
-        xp: namespace of array functions.
         starts, lengths: int32 (B,), where the tokens of each text lie.
         budget: int, the maximum number of tokens in a window.
 
@@ -82,7 +80,6 @@ def share_strided_windows(xp, begins, lengths, row_ids):
     (array([0, 2, 2]), array([6, 6, 3]))
 
     Args:
-        xp: namespace of array functions.
         begins, lengths: int32 (N,), the index of each window's first token within its row, and the
             number of its tokens. The windows of a row are in order, and each window ends after the
             window before it.

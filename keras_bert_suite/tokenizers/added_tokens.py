@@ -118,13 +118,8 @@ def add_tokens(fast, tokens):
 class EagerAddedTokens:
     """An eager engine for texts with added tokens. Several threads may call one engine.
 
-    The Rust library finds the tokens, and another engine tokenizes what is between them.
-
-    Args:
-        engine: the engine for the text between the tokens.
-        tokens: tuple of `AddedToken`.
-        ids: dict of content -> id.
-        normalizer: of the library `tokenizers`, or None.
+    The Rust library finds the tokens, and another engine tokenizes what is between them. `ids` is a
+    dict of content -> id, and the normalizer is of the library `tokenizers`, or None.
     """
 
     def __init__(self, engine, tokens, ids, normalizer):

@@ -33,13 +33,7 @@ class Spans(NamedTuple):
 
 
 class GraphAddedTokens(GraphEngine):
-    """A graph engine for texts with added tokens.
-
-    Args:
-        engine: the `GraphEngine` for the text between the tokens.
-        tokens: tuple of `AddedToken`.
-        ids: dict of content -> id.
-    """
+    """A graph engine for texts with added tokens. It takes arguments as `EagerAddedTokens`."""
 
     def __init__(self, engine, tokens, ids):
         import tensorflow as tf

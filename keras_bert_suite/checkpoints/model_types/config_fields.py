@@ -87,12 +87,8 @@ DIALS: tuple[tuple[str, tuple], ...] = (
 def read_fields(config, fields, activations, position_offset=0):
     """dict of the arguments of a backbone, from the `ConfigValues` of a configuration file.
 
-    Args:
-        config: `ConfigValues`.
-        fields: tuple of `Field`.
-        activations: a table of `activation_names`.
-        position_offset: int, how many rows the position embedding has before the row of the first
-            token.
+    `activations` is a table of `activation_names`. The position embedding has `position_offset`
+    rows before the row of the first token.
     """
     arguments = {}
     for field in fields:

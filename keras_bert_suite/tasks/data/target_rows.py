@@ -70,12 +70,8 @@ class TargetRows(ABC):
     ) -> dict[str, Tensor]:
         """Packs tokenized sources, so that a target has room: dict of int32 (B, L).
 
-        Args:
-            xp: namespace of array functions, of NumPy or TensorFlow.
-            ids: int32 (T,), the ids of all sources.
-            lengths: int32 (B,), how many each source has.
-            max_target_length: int, the maximum number of tokens of a target.
-            allowed_lengths: the lengths to which a batch may be padded, or None for any.
+        `ids`, int32 (T,), are those of all sources, and `lengths`, int32 (B,), how many each source
+        has. A batch is padded to one of `allowed_lengths`; None for any length.
         """
         room = self.count_room(max_target_length)
         return self._pack_single(xp, ids, lengths, room, allowed_lengths)
@@ -177,14 +173,10 @@ def find_predictions(
     >>> find_predictions({"token_ids": [[2, 7, 3, 8, 3, 0]], "segment_ids": [[0, 0, 0, 1, 1, 0]]})
     ([[2, 3]], [[8, 3]], [[1.0, 1.0]])
 
-    Args:
-        packed: dict of int32 (B, L), `token_ids` and `segment_ids`, 1 on the target and its [SEP].
-        fixed_shape: bool, whether P is L - 1 and not the number of tokens of the longest target.
-            So a step that is compiled for each shape is compiled for each L only.
-
-    Returns:
-        tuple (positions int32 (B, P), labels int32 (B, P), weights float32 (B, P)). Slots without
-        a token have weight 0.
+    Of int32 (B, L), `segment_ids` are 1 on the target and its [SEP]. The result is positions int32
+    (B, P), labels int32 (B, P) and weights float32 (B, P), 0 in slots without a token. With
+    `fixed_shape` P is L - 1, and not the number of tokens of the longest target. So a step that is
+    compiled for each shape is compiled for each L only.
     """
     token_ids, segment_ids = (np.asarray(packed[n]) for n in ("token_ids", "segment_ids"))
     predicts = segment_ids[:, 1:] == 1

@@ -29,12 +29,8 @@ def word_pattern():
 class CachedBytePair(CachedEngine):
     """Text to ids. The Rust library encodes each word of a text.
 
-    Several threads may call one engine.
-
-    Args:
-        vocabulary: `BytePairVocabulary`.
-        add_prefix_space: bool, whether a text that begins without a space gets one.
-        composed: bool, whether the text is composed first, see `canonical_composition`.
+    Several threads may call one engine. `add_prefix_space` says whether a text that begins without
+    a space gets one, and `composed` whether it is composed first, see `canonical_composition`.
     """
 
     def __init__(self, vocabulary, add_prefix_space, composed=False):

@@ -18,11 +18,8 @@ class CachedWordPiece(CachedEngine):
     few percent of them, so the exact rules can stay plain Python. Ids are kept as bytes, because
     bytes can be joined without Python integers. Several threads may call one engine.
 
-    Args:
-        vocabulary: `Vocabulary`.
-        unknown_token: str, the token for words that cannot be split.
-        lowercase, strip_accents: bool.
-        max_word_length: int, the characters above which a word is unknown.
+    A word that cannot be split, or has more characters than `max_word_length`, is the unknown
+    token.
     """
 
     def __init__(
