@@ -108,8 +108,7 @@ class TokenCorpus(abc.ABC):
     def _count_document_starts(self, bounds: np.ndarray) -> np.ndarray:
         """int64 (K,), at least 1 for each block in which a document begins.
 
-        Args:
-            bounds: int64 (K + 1,), the first sentence of each block, then all sentences.
+        `bounds`, int64 (K + 1,), are the first sentence of each block, then all sentences.
         """
         # A shard begins with a document. Only shards that hold a whole block are looked at.
         counts = np.diff(np.searchsorted(self._sentences_before[:-1], bounds))

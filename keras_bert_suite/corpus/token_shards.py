@@ -57,9 +57,8 @@ class ShardWriter:
     def write(self, corpus_slice):
         """Writes the shard, unless it is there and intact: (its `.json`, whether it was there).
 
-        Raises:
-            ValueError: if the input has changed since the shard was written, or documents cannot be
-                read and `on_error` is "stop".
+        It is a ValueError if the input has changed since the shard was written, or if documents
+        cannot be read and `on_error` is "stop".
         """
         source = describe_slice(corpus_slice)
         kept = self._find_shard(corpus_slice, source)

@@ -15,21 +15,13 @@ def atomic_directory(path):
 
     The temporary directory lies beside `path`. It is flushed to disk, then renamed. If the block
     raises, or the disk is full, it is removed with all its content. A process that is killed leaves
-    it behind, hidden as `.NAME.*.tmp`.
+    it behind, hidden as `.NAME.*.tmp`. If there is anything at `path`, before the block or after
+    it, that is a FileExistsError.
 
     ```python
     with atomic_directory("saved_models/sentiment/1") as directory:
         (directory / "config.json").write_text("{}")
     ```
-
-    Args:
-        path: str or path that does not exist.
-
-    Yields:
-        `pathlib.Path` of the temporary directory.
-
-    Raises:
-        FileExistsError: if there is anything at `path`, before the block or after it.
     """
     path = Path(path).expanduser().absolute()
     _check_absent(path)

@@ -60,10 +60,8 @@ class MaskVocabulary:
 class UnitFinder:
     """Finds the units of packed rows.
 
-    Args:
-        vocabulary: `MaskVocabulary`.
-        word_segmenter: function as for `join_characters`, or None.
-        phrases: `LexiconPhrases` or `TaggedPhrases`, or None.
+    `word_segmenter` is a function as for `join_characters`, and `phrases` are `LexiconPhrases` or
+    `TaggedPhrases`. Both may be None.
     """
 
     def __init__(self, vocabulary, word_segmenter=None, phrases=None):
@@ -188,11 +186,9 @@ class LexiconPhrases:
 class TaggedPhrases:
     """Joins the words of the phrases that a tagger finds.
 
-    Args:
-        tokenizer: `TextTokenizer`.
-        tagger: function from a list of n words, str, to the ranges of the phrases in it. A range
-            is a pair `(start, end)` with 0 <= start < end <= n. The ranges are in order and do not
-            overlap.
+    The tagger is a function from a list of n words, str, to the ranges of the phrases in it. A
+    range is a pair `(start, end)` with 0 <= start < end <= n. The ranges are in order and do not
+    overlap.
     """
 
     def __init__(self, tokenizer, tagger):

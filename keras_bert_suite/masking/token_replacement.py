@@ -63,7 +63,6 @@ def replace_tokens(
         kinds: float (N,) in [0, 1), random; chooses the substitute, a random token or the token.
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
         random_ids: int (n,), the random tokens.
-        substitute_rate, random_token_rate: float.
     """
     fillers = random_ids[(fillers * len(random_ids)).astype("int64")]
     substitutes = np.where(np.less(substitutes, 0), fillers, substitutes)

@@ -15,10 +15,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 class ErnieEmbeddings(BertEmbeddings):
     """BERT's embeddings, with the embedding of a task added to those of every token.
 
-    Args:
-        num_task_types: int, rows of the task embedding; 0 for no such table.
-        task_id: int in [0, num_task_types), the row that is added.
-        **kwargs: arguments of `BertEmbeddings`.
+    The table has `num_task_types` rows, of which row `task_id` is added. With 0 there is no table.
     """
 
     def __init__(self, num_task_types: int = 0, task_id: int = 0, **kwargs: Any) -> None:

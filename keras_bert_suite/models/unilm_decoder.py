@@ -14,13 +14,8 @@ from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache,
 class UnilmDecoder(Decoder):
     """Source and target in one row of an encoder whose `attention_pattern` is "seq2seq".
 
-    Args:
-        backbone: a `BertBackbone`, or a subclass with segments whose blocks have the attention of
-            `SelfAttention`, such as a `RoFormerBackbone`.
-        head: `MaskedLMHead`.
-
-    Raises:
-        ValueError: if the backbone has another pattern or another attention.
+    The encoder is a `BertBackbone`, or a subclass with segments whose blocks have the attention of
+    `SelfAttention`, such as a `RoFormerBackbone`. Another one is a ValueError.
 
     Source: Dong et al., 2019 (https://arxiv.org/abs/1905.03197).
     """

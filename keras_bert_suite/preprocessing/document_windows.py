@@ -15,26 +15,19 @@ def pack_documents(
     stride: int | None = None,
     query_length: int | None = None,
 ) -> dict[str, Tensor]:
-    """Cuts the documents of a batch into windows, and packs them.
+    """Cuts the documents of a batch into windows, and packs them: dict of int32 (B, W, L).
 
     A document with fewer windows than another document of its batch is filled up with windows
     without tokens, whose `padding_mask` is 0. Where each shape is compiled, the number of windows
-    is rounded up to 1, 2, 3, 4, 6, 8, 12 and so on.
+    is rounded up to 1, 2, 3, 4, 6, 8, 12 and so on. Errors are those of
+    `SegmentPacker.pack_windows`.
 
     Args:
-        packer: `SegmentPacker`.
         segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).
             The last segment is the document. The segments before it are repeated in each window.
         max_windows: int, the maximum number of windows of a document; see `keep_windows`.
-        stride: int, as for `SegmentPacker.pack_windows`. None is the room that a window has for the
-            document, so that windows do not overlap.
-        query_length: int, as for `SegmentPacker.pack_windows`.
-
-    Returns:
-        dict of int32 (B, W, L), with the names of `SegmentPacker.pack`.
-
-    Raises:
-        ValueError: as `SegmentPacker.pack_windows`.
+        stride, query_length: int, as for `SegmentPacker.pack_windows`. The default stride is the
+            room that a window has for the document, so that windows do not overlap.
     """
     num_queries = len(segments) - 1
     room = packer.count_places(len(segments))
@@ -72,16 +65,10 @@ def keep_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
     array([[ 0, -1, -1],
            [ 1,  3,  5]])
 
-    Args:
-        row_ids: int32 (N,), the document of each window, in the order of the documents. Each
-            document has a window.
-        num_rows: int or int32 scalar, B.
-        max_windows: int.
-        allowed_numbers: ascending ints, the allowed values of W. The last is `max_windows`. None
-            sets W to the largest number of windows that a document keeps.
-
-    Returns:
-        int32 (B, W), positions in `row_ids`, -1 where a document has no more windows.
+    `row_ids`, int32 (N,), has the document of each window, in the order of the B documents. Each
+    document has a window. `allowed_numbers` are the allowed values of W, ascending to
+    `max_windows`. None sets W to the largest number of windows that a document keeps. The result is
+    int32 (B, W), positions in `row_ids`, -1 where a document has no more windows.
     """
     rows = xp.cast(xp.arange(num_rows))
     starts = xp.cast(xp.searchsorted(row_ids, rows, side="left"))

@@ -80,18 +80,10 @@ def kept_lengths(xp, lengths, budget, truncation):
     segments have equal length, the later segment loses the token (Google's rule for pairs).
     "only_first" removes tokens from the first segment as long as it has any, and "only_second" from
     the second segment; then "longest_first" applies. "head", "tail" and "head_tail" keep as many
-    tokens as "longest_first".
+    tokens as "longest_first". The lengths, before and after, are S int32 arrays (B,).
 
     >>> kept_lengths(NUMPY, [np.array([10, 3]), np.array([10, 9])], 7, "longest_first")
     [array([4, 3]), array([3, 4])]
-
-    Args:
-        lengths: list of S int32 arrays (B,).
-        budget: int, tokens available to all segments of a row.
-        truncation: one of `TRUNCATIONS`.
-
-    Returns:
-        list of S int32 arrays (B,).
     """
     lengths = list(lengths)
     gives_way = {"only_first": 0, "only_second": 1}.get(truncation)
@@ -217,9 +209,7 @@ def _head_lengths(xp, lengths, keep, truncation, head_length):
 def tokenize_segments(tokenizer, segments):
     """Tokenizes each segment of B rows, with TensorFlow if a segment is a tensor.
 
-    Args:
-        tokenizer: `TextTokenizer`.
-        segments: S lists or arrays of B strings, or tensors (B,); or S strings or scalars.
+    The segments are S lists or arrays of B strings, or tensors (B,); or S strings or scalars.
 
     Returns:
         `(xp, ragged, batched)`: the namespace of array functions; list of S triples (ids, starts,

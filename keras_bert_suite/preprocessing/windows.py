@@ -11,16 +11,10 @@ def slide_windows(xp, segments, budget, stride, query_length):
     A row has the windows that begin at 0, `stride`, 2 `stride` and so on, up to the first window
     that reaches the end of the row. A row without tokens has one window.
 
-    Args:
-        segments: list of S triples (ids, starts, lengths), as `pack_segments` takes them, for B
-            rows; starts and lengths int32.
-        budget: int, tokens available to all segments of a window.
-        stride: int, tokens from the start of a window to the start of the next.
-        query_length: int, the maximum number of tokens to keep of each segment before the last.
-
-    Returns:
-        `(segments, row_ids)`: list of S triples as `segments`, for N windows; int32 (N,), the row
-        that each window was cut from.
+    Segments are S triples (ids, starts, lengths), as `pack_segments` takes them, for B rows.
+    `budget` is the room for all segments of a window, and `query_length` the most tokens to keep of
+    each segment before the last. The result is the S triples for N windows, and int32 (N,), the row
+    that each window was cut from.
     """
     queries = [(ids, starts, xp.minimum(n, query_length)) for ids, starts, n in segments[:-1]]
     ids, starts, lengths = segments[-1]
