@@ -165,3 +165,13 @@ def list_ends(origins):
     rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
     distinct = tf.concat([tf.boolean_mask(origin, is_new), [0]], axis=0)
     return tf.gather(distinct, rank + 1)
+
+
+def take_neighbour(values, rows, by, outside):
+    """The value `by` positions after each position of its row; `outside` beyond the row."""
+    import tensorflow as tf
+
+    place = tf.range(tf.size(values)) + by
+    inside = (place >= 0) & (place < tf.size(values))
+    same = (tf.roll(rows, -by, axis=0) == rows) & inside
+    return tf.where(same, tf.roll(values, -by, axis=0), outside)

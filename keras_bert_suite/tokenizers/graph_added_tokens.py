@@ -1,10 +1,11 @@
 """Finds added tokens in texts in a TensorFlow graph, as `EagerAddedTokens` does in Python."""
 
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 from keras_bert_suite.tokenizers.added_tokens import WHITE_SPACE
-from keras_bert_suite.tokenizers.engines import GraphEngine, drop_invalid, place_in
+from keras_bert_suite.tokenizers.engines import GraphEngine, drop_invalid, place_in, take_neighbour
 from keras_bert_suite.tokenizers.unicode_rules import re2_class
 
 #: What Rust's `\\w` matches.
@@ -201,12 +202,8 @@ class TokenFinder:
         import tensorflow as tf
 
         values, row, is_token = parts.values, parts.value_rowids(), _is_token(parts)
-
-        def shift(by):
-            same = (tf.roll(row, -by, 0) == row) & _is_inside(tf.size(row), by)
-            return tf.where(same, tf.roll(values, -by, 0), "")
-
-        before, after = shift(-2) + shift(-1), shift(1) + shift(2)
+        read = partial(take_neighbour, values, row, outside="")
+        before, after = read(-2) + read(-1), read(1) + read(2)
         in_word = self._is_word(before, "(?s).*{}") | self._is_word(after, "(?s){}.*")
         fails = in_word & tf.gather(self._single_word, self._number(values))
         marked = tf.where(is_token & ~fails, _MARK + values + _MARK, values)
@@ -267,10 +264,3 @@ def _is_token(parts):
     import tensorflow as tf
 
     return tf.ragged.range(parts.row_lengths()).values % 2 == 1
-
-
-def _is_inside(count, by):
-    import tensorflow as tf
-
-    place = tf.range(count) + by
-    return (place >= 0) & (place < count)

@@ -10,7 +10,7 @@ from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_composition import GraphComposition
 from keras_bert_suite.tokenizers.byte_pair.graph_merges import GraphMerges
-from keras_bert_suite.tokenizers.engines import GraphEngine
+from keras_bert_suite.tokenizers.engines import GraphEngine, take_neighbour
 from keras_bert_suite.tokenizers.unicode_rules import membership
 
 OTHER, LETTER, NUMBER, BLANK, OUTSIDE = range(5)
@@ -72,7 +72,7 @@ class GraphBytePair(GraphEngine):
         start = tf.minimum(start + tf.gather(self._leading, ids), end)
         end = tf.maximum(end - tf.gather(self._trailing, ids), start)
         row = tf.gather(rows, first_owner)
-        return row, ids, start, end, word != _neighbour(word, row, -1, -1)
+        return row, ids, start, end, word != take_neighbour(word, row, -1, -1)
 
     def normalize_with_places(self, texts):
         import tensorflow as tf
@@ -103,23 +103,23 @@ class GraphBytePair(GraphEngine):
         import tensorflow as tf
 
         classes = tf.gather(self._classes, characters)
-        before = _neighbour(classes, rows, -1, OUTSIDE)
-        after = _neighbour(classes, rows, 1, OUTSIDE)
+        before = take_neighbour(classes, rows, -1, OUTSIDE)
+        after = take_neighbour(classes, rows, 1, OUTSIDE)
         # The last of several spaces belongs to the text behind it. If no text follows, it belongs
         # to the spaces before it.
         begins = tf.where(
             classes == BLANK,
             (before != BLANK) | ((after != BLANK) & (after != OUTSIDE)),
-            (classes != before) & (_neighbour(characters, rows, -1, 0) != ord(" ")),
+            (classes != before) & (take_neighbour(characters, rows, -1, 0) != ord(" ")),
         )
-        first, second = (_neighbour(characters, rows, by, 0) for by in (1, 2))
+        first, second = (take_neighbour(characters, rows, by, 0) for by in (1, 2))
         apostrophe = begins & (characters == ord("'"))
         of_two, of_three = (
             apostrophe & _is_one_of(CONTRACTIONS[length], (first, second)[:length])
             for length in (1, 2)
         )
-        inside = _neighbour(of_two | of_three, rows, -1, False)
-        ended = _neighbour(of_two, rows, -2, False) | _neighbour(of_three, rows, -3, False)
+        inside = take_neighbour(of_two | of_three, rows, -1, False)
+        ended = take_neighbour(of_two, rows, -2, False) | take_neighbour(of_three, rows, -3, False)
         return tf.cumsum(tf.cast((begins & ~inside) | ended, tf.int64))
 
 
@@ -139,24 +139,8 @@ def _decode(texts, add_prefix_space=False):
         starts = tf.concat([tf.cast(space, tf.int64) - 1, starts], axis=1)
     rows, starts = ragged.value_rowids(), starts.values
     lengths = tf.gather(tf.strings.length(texts, unit="BYTE"), rows)
-    ends = _neighbour(starts, rows, 1, tf.cast(lengths, tf.int64))
+    ends = take_neighbour(starts, rows, 1, tf.cast(lengths, tf.int64))
     return ragged.values, starts, ends, rows
-
-
-def _neighbour(values, rows, by, outside):
-    """The value `by` positions after each position of its row; `outside` beyond the row."""
-    import tensorflow as tf
-
-    shifted = tf.roll(values, -by, axis=0)
-    same = (tf.roll(rows, -by, axis=0) == rows) & _inside(tf.size(values), by)
-    return tf.where(same, shifted, outside)
-
-
-def _inside(count, by):
-    import tensorflow as tf
-
-    place = tf.range(count) + by
-    return (place >= 0) & (place < count)
 
 
 def _is_one_of(words, characters):
