@@ -43,17 +43,11 @@ def test_many_long_names_in_an_index(toy, tmp_path):
         assert "and 980 more" in text
 
 
-@pytest.mark.parametrize(
-    "key, value, message",
-    [
-        (b"x" * 4000, b"\x07", "wire type 7"),
-        (b"x", b"\x08" + b"\xff" * 1000, "a number has more than 64 bits"),
-    ],
-)
-def test_crafted_index(tmp_path, key, value, message):
+@pytest.mark.parametrize("key, value", [(b"x" * 4000, b"\x07"), (b"x", b"\x08" + b"\xff" * 1000)])
+def test_crafted_index(tmp_path, key, value):
     prefix = tmp_path / "model.ckpt"
     prefix.with_name("model.ckpt.index").write_bytes(make_table([(b"", b"\x08\x01"), (key, value)]))
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ValueError, match="Error parsing message .* It is damaged") as error:
         TensorBundle(prefix)
     assert len(str(error.value)) < LONGEST
 
