@@ -219,7 +219,7 @@ def test_tokenizer_of_a_tokenizer_json(save_peer, tmp_path):
     )
     for name in ("vocab.json", "merges.txt"):
         (path / name).unlink()
-    with pytest.raises(FileNotFoundError, match="no vocab.json with merges.txt and no tokenizer.j"):
+    with pytest.raises(FileNotFoundError, match="no vocab.json with merges.txt or tokenizer.json"):
         BytePairTokenizer.from_preset(path)
     theirs.save_pretrained(path)
     assert (path / "tokenizer.json").is_file() and not (path / "vocab.json").is_file()
