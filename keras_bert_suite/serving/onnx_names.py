@@ -2,9 +2,11 @@
 
 import json
 
+from keras_bert_suite.serving.onnx_order import order_graph
+
 
 def describe_onnx(file, description):
-    """Rewrites an ONNX file with names of axes and with a `describe_task`.
+    """Rewrites an ONNX file, so that the same model has the same bytes, with a `describe_task`.
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
     of a `MultipleChoice`, "windows" of a `DocumentClassifier`, and "masks" of a `MaskedLM`. So a
@@ -24,7 +26,7 @@ def describe_onnx(file, description):
     other = parts if has_parts else "masks" if has_masks else "length"
     for value in graph.output:
         _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))
-    del graph.value_info[:]  # Shapes in between, with the old names. Runtimes find them anew.
+    order_graph(graph)
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in description.items()

@@ -59,7 +59,8 @@ def export_onnx(
     - `task.json`: the task, its labels and thresholds, and what else a client needs; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
-    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks".
+    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The
+    same model is the same bytes.
 
     Args:
         task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.

@@ -61,6 +61,27 @@ def onnx_folder(classifier, tmp_path_factory):
     return folder
 
 
+def test_the_same_model_is_the_same_bytes(classifier, onnx_folder, tmp_path):
+    """The layers of the second task have other names."""
+    packer, names = classifier.preprocessor, classifier.label_names
+    again = kbs.TextClassifier(
+        kbs.BertBackbone(**ONE_LAYER), label_names=names, preprocessor=packer, name="reviews_2"
+    )
+    again.set_weights(classifier.get_weights())
+    kbs.export_onnx(again, tmp_path / "again")
+    tagger = kbs.TokenClassifier(
+        classifier.backbone, label_names=["O", "B-PER"], preprocessor=packer
+    )
+    for folder in ("tags", "tags_again"):
+        kbs.export_onnx(tagger, tmp_path / folder)
+    pairs = (onnx_folder, tmp_path / "again"), (tmp_path / "tags", tmp_path / "tags_again")
+    for first, second in pairs:
+        names = sorted(path.name for path in first.iterdir())
+        assert names == sorted(path.name for path in second.iterdir())
+        for name in names:
+            assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
 @pytest.mark.backend("torch")
 def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, tmp_path):
     transformers = pytest.importorskip("transformers")
