@@ -85,13 +85,9 @@ def choose_groups(
     clip=False: only lengths that end before such a token are drawn, in proportion to their shares.
         A group that would overlap an earlier group is skipped.
 
-    Args:
-        begins, eligible, keys, budget: as for `choose_units`.
-        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts at a token.
-        shares: float (K,), how often a group has 1 to K units; positive, with any sum.
-
-    Returns:
-        int64 (B, L): for a chosen token the column of its group's first token, else -1.
+    The result and the other arguments are as for `choose_units`. `lengths`, float (B, L) in [0, 1),
+    random, give the length of a group that starts at a token. `shares`, float (K,), say how often a
+    group has 1 to K units. They are positive, with any sum.
     """
     num_rows, length = begins.shape
     cumulative = np.cumsum(shares)

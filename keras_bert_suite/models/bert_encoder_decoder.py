@@ -244,10 +244,7 @@ class CrossAttentionDecoder(Decoder):
         return inputs, self.head(self.backbone(inputs)["decoder_sequence_output"])
 
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
-        """Encodes the sources, and computes their keys and values for each block of the decoder.
-
-        Args, Returns: as for `Decoder.start`.
-        """
+        """Encodes the sources, and computes their keys and values for each block of the decoder."""
         encoded = self.backbone.encode_sources(source)
         blocks = self.backbone.decoder.blocks
         mask = source["padding_mask"]

@@ -102,14 +102,9 @@ class Batches:
 class RowBatches(grain.MapDataset):
     """A Grain dataset of batches of rows. Each epoch visits the rows in an order of its own.
 
-    Args:
-        rows: `Rows`. Element i of the dataset is the `Rows` of a batch.
-        batch_size: int. The last batch of an epoch may be smaller.
-        order: function from the epoch to a permutation of the rows, see `row_orders`.
-        trains: bool, whether batches have their epoch. In an evaluation they have the epoch 0.
-
-    Raises:
-        ValueError: if `batch_size` is not a whole number of at least 1.
+    Element i is the `Rows` of a batch. The last batch of an epoch may be smaller. `order` is a
+    function from the epoch to a permutation of the rows, see `row_orders`. With `trains` batches
+    have their epoch. In an evaluation they have the epoch 0.
     """
 
     def __init__(self, rows, batch_size, order, trains=True):
@@ -154,14 +149,8 @@ def pack_batch(model, x, y=None, sample_weight=None, labelled=False, weigh=None)
 def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out=None):
     """The `Batches` of a `fit`, which all replicas share.
 
-    Args:
-        data: the data of the task.
-        given: `Rows`, or a user's dataset.
-        batch_size: int, or None.
-        shuffle: bool, whether rows come in a fresh order each epoch.
-        seed: int.
-        weigh: function from encoded labels to the weights of their classes, or None.
-        lay_out: as for `Batches`.
+    `given` is `Rows`, or a user's dataset. `shuffle` says whether rows come in a fresh order each
+    epoch, and `weigh` is a function from encoded labels to the weights of their classes, or None.
     """
     if not isinstance(given, Rows):
         return _share(data, given, pack_elements(data, True, weigh), lay_out)

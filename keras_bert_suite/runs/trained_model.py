@@ -143,10 +143,7 @@ class TrainedModel:
         return self.data.labels.class_weighting(class_weight, self.loss)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """Changes what the loss and the metrics get: (y, y_pred, sample_weight).
-
-        For models some of whose labels are made within the step.
-        """
+        """Changes what the loss and the metrics get, where labels are made within the step."""
         return y, y_pred, sample_weight
 
     def compute_loss(

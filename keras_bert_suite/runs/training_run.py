@@ -31,13 +31,8 @@ def find_progress(optimizer, checkpoint):
 class TrainingRun:
     """The batches of a run, of which earlier starts of the same `fit` may have done some.
 
-    Attributes:
-        training: `Batches`.
-        validation: `Batches`, or None.
-        progress: `Progress`, what is done.
-        epochs, initial_epoch: int, as for `Task.fit`.
-        steps_per_epoch, validation_steps: int. None becomes the number of the batches, and stays
-            None if the data do not know it.
+    `steps_per_epoch` and `validation_steps` become the number of the batches if they are None, and
+    stay None if the data do not know it. `progress` says what is done.
     """
 
     training: Batches

@@ -319,8 +319,7 @@ def _find_all(
 ) -> list[bool]:
     """For each text, whether any of the regular expressions is found in it.
 
-    Raises:
-        ValueError: if an expression is found in no text and is not one of `NO_DECAY`.
+    If an expression is found in no text and is not one of `NO_DECAY`, that is a ValueError.
     """
     for pattern in patterns:
         if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):

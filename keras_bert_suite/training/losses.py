@@ -23,13 +23,7 @@ class TokenMeanLoss(keras.losses.Loss):
     If replicas share a batch, sum(w) is that of the whole batch, and the sum of the losses of all
     replicas is the loss of the batch.
 
-    Args:
-        name: str.
-        reduction: "sum_over_batch_size", Keras' name of the mean. Other values are refused.
-        dtype: as in Keras.
-
-    Raises:
-        ValueError: if `reduction` has another value.
+    `reduction` is "sum_over_batch_size", Keras' name of the mean. Another value is a ValueError.
     """
 
     #: The loss is the share of a replica in the loss of the batch, see `share_loss`.

@@ -29,11 +29,8 @@ class GoogleModel:
     """A kind of model in Google's format.
 
     Args:
-        kind: `ModelType`.
         config: str, what the name of the file of the configuration begins with.
         checkpoint: str, the prefix of the files of the weights, as Google called it.
-        fields: tuple of `Field`.
-        names: `NameTable`.
         dials: as `config_fields.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
         gelu: str, the function that its code calls "gelu".

@@ -113,10 +113,7 @@ class TensorBundle:
 
 
 def write_bundle(prefix, tensors):
-    """Writes a checkpoint with one data file. One (name, float32 array) at a time is in memory.
-
-    `prefix` is the path of the files without `.index` or `.data-...`.
-    """
+    """Writes a checkpoint with one data file. One (name, float32 array) at a time is in memory."""
     messages = _message_classes()
     # The header has the empty name.
     header = messages["Header"](num_shards=1, version={"producer": 1})

@@ -71,11 +71,7 @@ def find_dense(directory):
 
 
 def _read_modules(directory):
-    """list of (the name of a class, the `pathlib.Path` of its folder), from modules.json.
-
-    Raises:
-        ValueError: if the file is damaged.
-    """
+    """list of (the name of a class, the `pathlib.Path` of its folder), from modules.json."""
     path = directory / "modules.json"
     modules = read_json(path, list)
     with reading(path):

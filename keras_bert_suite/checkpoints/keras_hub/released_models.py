@@ -15,9 +15,7 @@ class KerasHubModel:
     """KerasHub's model of a kind.
 
     Args:
-        kind: `ModelType`.
         family: str, what the names of KerasHub's classes of this kind begin with.
-        names: `NameTable` of the tensors.
         tokenizer: str, our class that splits text as KerasHub's tokenizer does.
         built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
             its configuration.

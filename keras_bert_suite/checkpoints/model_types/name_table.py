@@ -234,7 +234,6 @@ def hugging_face_names(
             BERT does not have.
         decoder: str, their name of the layer that scores the vocabulary.
         without: tuple of str, what our paths of BERT's layers begin with that the model lacks.
-        ignored: tuple of further patterns of names that our models do not need.
     """
     encoder = [row for row in hugging_face_encoder(model) if not row[0].startswith(without)]
     more = PYTORCH.rows(*((ours, f"{model}.{name}") for ours, name in layers))

@@ -42,10 +42,7 @@ class TokenizerKind:
 class TokenizerFiles:
     """The files of a tokenizer that splits text as ours of a kind does.
 
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        kind: `TokenizerKind`.
-        vocabulary: tuple of the names of the files with the tokens; () for tokenizer.json alone.
+    `vocabulary` has the names of the files with the tokens; () for tokenizer.json alone.
 
     Attributes:
         config, fast: dict of tokenizer_config.json and of tokenizer.json; empty if there is none.

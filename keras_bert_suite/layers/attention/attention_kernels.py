@@ -26,13 +26,10 @@ def plain_attention(
 
     Args:
         query: float (B, heads, L, D).
-        key, value: float (B, heads, S, D).
+        key, value: float (B, heads, S, D). The result has the dtype of `value`.
         mask: bool, broadcastable to (B, heads, L, S), or None.
         drop: function that drops some of the probabilities, or None.
         bias: float, broadcastable to (B, heads, L, S), or None.
-
-    Returns:
-        float (B, heads, L, D) in the dtype of `value`.
     """
     probabilities = ops.cast(attention_probabilities(query, key, mask, bias), value.dtype)
     if drop is not None:

@@ -99,11 +99,9 @@ def mask_by_ranks(
 ) -> Tensor:
     """Whether a query (second axis) may attend to a key (third axis): bool (B, L, S).
 
-    Args:
-        ranks: int (B, L), of the queries.
-        source_ranks: int (B, S), of the keys, if they are other tokens than the queries.
-        strict: bool, whether the rank of a key must be below that of a query. Then a token does not
-            see itself, as in the query stream of XLNet.
+    The ranks are int (B, L), of the queries, and int (B, S), of the keys, if they are other tokens.
+    If `strict`, the rank of a key must be below that of a query. Then a token does not see itself,
+    as in the query stream of XLNet.
     """
     keys = (ranks if source_ranks is None else source_ranks)[:, None, :]
     return keys < ranks[:, :, None] if strict else keys <= ranks[:, :, None]

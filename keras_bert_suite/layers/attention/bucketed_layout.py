@@ -40,10 +40,9 @@ class BucketedLayout:
     def read(cls, buckets: Sequence[Tensor], padding_mask: Tensor) -> Self:
         """Reads the `sequence_layout` of a batch.
 
-        Args:
-            buckets: int32 (R_k, W_k), b * L + l of the token at each place, and -1 where there is
-                none. Buckets without a place are left out, unless the shape is not known.
-            padding_mask: int (..., L), of which the shape is read.
+        Buckets, int32 (R_k, W_k), have b * L + l of the token at each place, and -1 where there is
+        none. Buckets without a place are left out, unless the shape is not known. Of `padding_mask`
+        (..., L) the shape is read.
         """
         buckets = [bucket for bucket in buckets if 0 not in bucket.shape]
         length = ops.shape(padding_mask)[-1]

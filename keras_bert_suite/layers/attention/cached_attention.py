@@ -10,9 +10,7 @@ from keras_bert_suite.annotations import Tensor
 class Source(NamedTuple):
     """What a layer of the encoder remembers of a batch of sources.
 
-    Attributes:
-        keys, values: float (B, heads, L, D).
-        mask: bool (B, L), which tokens may be attended to.
+    Keys and values are float (B, heads, L, D), and `mask`, bool (B, L), the tokens to attend to.
     """
 
     keys: Tensor
@@ -33,9 +31,6 @@ def attend_to_source_and_targets(
         source: `Source` of B sources.
         keys, values: float (B N, heads, T, D), of the tokens of the targets.
         mask: bool (T,), which tokens of the targets may be attended to.
-
-    Returns:
-        float (B N, heads, 1, D) in the dtype of `values`.
     """
     _, heads, _, dim = query.shape
     query = query * dim**-0.5

@@ -55,12 +55,10 @@ class SequenceLayout(NamedTuple):
 
     @classmethod
     def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
-        """Reads the array `sequence_layout` of a batch.
+        """Reads the array `sequence_layout` of a batch, int32 (R, W), with shares (S, R / S, W).
 
-        Args:
-            layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
-                The tokens of a row of the batch are neighbours. With shares (S, R / S, W).
-            padding_mask: int (..., L), of which the shape is read.
+        It has b * L + l of the token at each place, and -1 where there is none. The tokens of a row
+        of the batch are neighbours. Of `padding_mask` (..., L) the shape is read.
         """
         length = ops.shape(padding_mask)[-1]
         tokens = _find_tokens(layout, padding_mask)
@@ -134,19 +132,13 @@ class VisibleTokens(ConfiguredLayer):
     ) -> Tensor | BucketedLayout:
         """The mask of a batch.
 
-        Args:
-            padding_mask: int (B, L).
-            ranked_by: int (B, L), the array that a pattern of `ARRAYS_READ` reads; None for others.
-            sequence_layout: `SequenceLayout`, `BucketedLayout` or None. Only "bidirectional" takes
-                buckets.
+        `ranked_by`, int (B, L), is the array that a pattern of `ARRAYS_READ` reads. Only
+        "bidirectional" takes buckets. With buckets another pattern is a ValueError.
 
         Returns:
             int (B, L), which is `padding_mask`, where every token may attend to every token. With
             another pattern bool (B, L, L), with a layout bool (R, W, W), and with buckets their
             layout.
-
-        Raises:
-            ValueError: if another pattern gets buckets.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
         ranked_by = padding_mask if ranked_by is None else ranked_by
@@ -214,13 +206,7 @@ class UnpackSequences(_LayoutReader, ShapeKeepingLayer):
     def call(
         self, hidden: Tensor, padding_mask: Tensor, sequence_layout: Layout | None = None
     ) -> Tensor:
-        """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself.
-
-        Args:
-            hidden: float (R, W, H), with buckets (1, N, H), or (B, L, H) without a layout.
-            padding_mask: int (B, L).
-            sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
-        """
+        """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself."""
         return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
 
 

@@ -229,8 +229,6 @@ class BertEmbeddings(ConfiguredLayer):
 class ProjectedEmbeddings(BertEmbeddings):
     """`BertEmbeddings` with a projection, also if `embedding_dim` is `hidden_dim`.
 
-    Args: as for `BertEmbeddings`.
-
     Source: Lan et al., 2019 (https://arxiv.org/abs/1909.11942), section 3.1.
     """
 

@@ -9,13 +9,9 @@ from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class UnplacedEmbeddings(BertEmbeddings):
-    """`BertEmbeddings` without a table of positions.
+    """`BertEmbeddings` without a table of positions, with a norm of `NORM_TYPES`.
 
-    Args:
-        vocabulary_size, hidden_dim: as for `BertEmbeddings`.
-        norm_type: str, a key of `NORM_TYPES`.
-        **kwargs: other arguments of `BertEmbeddings`. Rows may still have no more than
-            `max_sequence_length` tokens, unless it is None.
+    Rows may still have no more than `max_sequence_length` tokens, unless it is None.
     """
 
     has_positions = False
@@ -31,10 +27,7 @@ class UnplacedEmbeddings(BertEmbeddings):
 class TokenEmbeddings(BertEmbeddings):
     """`BertEmbeddings` of tokens alone, without tables of positions and segments.
 
-    Args:
-        vocabulary_size, hidden_dim: as for `BertEmbeddings`.
-        norm_bias: bool, whether the norm has a bias.
-        **kwargs: other arguments of `BertEmbeddings`.
+    `norm_bias` says whether the norm has a bias.
     """
 
     has_positions = False

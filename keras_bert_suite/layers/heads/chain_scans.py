@@ -27,13 +27,9 @@ def sum_paths(
     """The logarithm of the sum of exp(score) over all paths, and the probabilities of labels.
 
     The path from the first token to the last and the path back go through one scan, as two halves
-    of a batch.
-
-    Args:
-        emissions: float32 (B, L, C).
-        lengths: int32 (B,).
-        starts, ends: float32 (B, C), since the chain of a window may continue outside of it.
-        transitions: float32 (C, C), from row to column.
+    of a batch. Emissions are float32 (B, L, C), and lengths int32 (B,). Starts and ends are (B, C),
+    since the chain of a window may continue outside of it. Transitions (C, C) go from row to
+    column.
 
     Returns:
         `(log_partition, marginals, pairs)`. `log_partition`: float32 (B,). `marginals`: float32

@@ -17,12 +17,9 @@ from keras_bert_suite.tokenizers.text_inputs import decode_text
 class EmbeddingData(TextData):
     """Rows of one or several texts. Training packs the texts of a row one after the other.
 
-    Args:
-        packer, encoder, input_names: as for `TextData`.
-        column_names: tuple of the names of the columns of training. None until the first rows of
-            several texts name them.
-
-    `has_dropout` says whether training gives equal texts different vectors; `compile` sets it.
+    `column_names` are the columns of training, and None until the first rows of several texts name
+    them. `has_dropout` says whether training gives equal texts different vectors; `compile` sets
+    it.
     """
 
     has_dropout = True

@@ -22,7 +22,6 @@ class ContextTokens:
     """A context and its T tokens.
 
     Attributes:
-        text: str.
         ids: int32 (T,).
         starts, ends: int32 (T,), the characters that each token was made from.
         is_blank: bool (T,), whether a token is white space. No answer begins or ends with it.

@@ -26,11 +26,8 @@ class Targets(Labels):
 class TargetData(TextData):
     """Rows of a source and a target, for a decoder.
 
-    Args:
-        packer, encoder, input_names: as for `TextData`.
-        backbone: the backbone, of which numbers of positions are read.
-        joins_source: bool, whether the decoder reads source and target in one row.
-        max_target_length: int, the maximum number of tokens that are written.
+    Of the backbone, numbers of positions are read. `joins_source` says whether the decoder reads
+    source and target in one row, and `max_target_length` is the most tokens that are written.
     """
 
     takes_graphs = False  # Targets are packed in Python.
