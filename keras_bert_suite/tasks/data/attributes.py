@@ -83,10 +83,7 @@ class AttributeLabels(NamedLabels):
 
 
 class AttributeData(TextData):
-    """Rows of texts, with labels of several attributes.
-
-    Args: as for `TextData`. The labels are `AttributeLabels`.
-    """
+    """Rows of texts, with `AttributeLabels`."""
 
     takes_graphs = False  # Missing labels are found in Python.
 

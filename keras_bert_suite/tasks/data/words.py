@@ -14,8 +14,6 @@ class WordData(TextData):
 
     A row is a list of words, or a text in which the tokenizer finds the words. A row that is too
     long becomes windows that overlap.
-
-    Args: as for `TextData`.
     """
 
     takes_graphs = False  # Words are cut into windows in Python.
