@@ -194,6 +194,7 @@ def test_byte_pairs():
     assert classifier.predict(["a <e1>é</e1> b<e2>c</e2>"], verbose=0).shape == (1, 2)
 
 
+@pytest.mark.long("serving")
 def test_a_saved_model_refuses_wrong_markers(tmp_path):
     tf = pytest.importorskip("tensorflow")
     text = "a <e1>bad</e1> film <e2>plot</e2>"
