@@ -202,6 +202,9 @@ def test_a_saved_model_refuses_wrong_markers(tmp_path):
     model = tf.saved_model.load(str(tmp_path / "1"))
     serve = model.signatures["serving_default"]
     assert serve(text=tf.constant([text]))["labels"].shape == (1,)
-    for wrong in ("a <e1>bad</e1> film", text + "<e1>good</e1>"):
+    for wrong in (
+        *("a <e1>bad</e1> film", text + "<e1>good</e1>"),
+        *("a </e1>bad<e1> film <e2>plot</e2>", "a <e1>bad</e1> film </e2>plot<e2>"),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match="once"):
             serve(text=tf.constant([text, wrong]))
