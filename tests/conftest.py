@@ -93,11 +93,12 @@ def fixed_seed():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def plain_graphs():
-    """TensorFlow spends no time on what pays off in long trainings only."""
-    from plain_graphs import run_plain_graphs
+def quick_frameworks():
+    """No time goes into what pays off in long trainings, or into what is known of a class."""
+    from quick_frameworks import find_classes_once, run_plain_graphs
 
     run_plain_graphs()
+    find_classes_once()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -176,9 +176,6 @@ SHORT = {
 GRAPHS = {
     Combination("pairs", OURS, kind="tf.data"),
     Combination("pairs", OURS, kind="tf.data of named columns"),
-    Combination("words", OURS, kind="tf.data"),
-    Combination("choices", OURS, kind="tf.data"),
-    Combination("targets", OURS, kind="tf.data"),
 }
 
 WAYS = {"as trained": "kinds", ".keras": "loaded", "preset": "loaded"}

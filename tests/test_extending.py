@@ -109,7 +109,6 @@ def test_the_classifier_learns_and_is_saved(model, tmp_path):
     np.testing.assert_allclose(pooled @ kernel + bias, wanted[:1], atol=1e-4)
 
 
-@pytest.mark.every_backend
 def test_ranks_of_a_masker_reach_the_model(model):
     pretrainer, masker, packer = model["pretrainer"], model["masker"], model["packer"]
     packed = packer.pack(make_reviews(8)[0])

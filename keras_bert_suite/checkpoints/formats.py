@@ -26,6 +26,7 @@ _KERAS_HUB_FILES = ("*.weights.h5", "assets/tokenizer/*")
 _WEIGHT_PATTERNS = (
     ("model*.safetensors",),
     ("pytorch_model*.bin",),
+    ("tf_model.h5",),
     ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
     ("model.ckpt-best.index", "model.ckpt-best.data-*"),
 )

@@ -41,7 +41,7 @@ class ServedRelations(ServedTask):
         return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 
     def answer_ids(self, packed):
-        """As in `ServedTask`. Running the graph fails if a row has a marker not once."""
+        """As in `ServedTask`. Running the graph fails if a row lacks a marker, or repeats one."""
         import tensorflow as tf
 
         markers = tf.constant(self.task.marker_ids)
@@ -49,10 +49,12 @@ class ServedRelations(ServedTask):
         is_marked = tf.math.count_nonzero(is_marker, axis=-1) == 1
         names = ", ".join(self.task.markers)
         message = (
-            f"Each row must have the markers {names} once, near enough for the model. Rows with "
-            "them:"
+            f"Each row must have the markers {names} once, near enough for the model, an entity's "
+            "start before its end. Rows with them:"
         )
-        is_whole = tf.reduce_all(is_marked, axis=-1)
+        places = tf.argmax(tf.cast(is_marker, tf.int32), axis=-1)
+        first, end, second, last = tf.unstack(places, axis=-1)
+        is_whole = tf.reduce_all(is_marked, axis=-1) & (first < end) & (second < last)
         check = tf.debugging.Assert(tf.reduce_all(is_whole), [message, is_whole], summarize=32)
         with tf.control_dependencies([check]):
             packed = {name: tf.identity(array) for name, array in packed.items()}

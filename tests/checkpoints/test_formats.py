@@ -133,8 +133,10 @@ def test_single_file(save_peer):
 
 def test_configuration_without_weights(save_peer):
     _, path = save_peer()
-    (path / "model.safetensors").rename(path / "tf_model.h5")
-    with pytest.raises(FileNotFoundError, match="no weights: found config.json, tf_model.h5"):
+    (path / "model.safetensors").rename(path / "flax_model.msgpack")
+    with pytest.raises(
+        FileNotFoundError, match="no weights: found config.json, flax_model.msgpack"
+    ):
         open_checkpoint(path)
 
 

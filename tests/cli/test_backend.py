@@ -8,6 +8,8 @@ import sys
 import pytest
 
 NAME = "JAX_COMPILATION_CACHE_DIR"
+#: Each case is a process.
+LONG = pytest.mark.long("combinations")
 
 
 @pytest.mark.long("combinations")
@@ -47,8 +49,8 @@ def test_a_second_command_compiles_nothing(workshop, tmp_path):
     ("own", "home", "wanted"),
     [
         (None, "home", "home/keras_bert_suite/jax"),
-        (None, "", "~/.cache/keras_bert_suite/jax"),
-        ("/elsewhere", "home", "/elsewhere"),
+        pytest.param(None, "", "~/.cache/keras_bert_suite/jax", marks=LONG),
+        pytest.param("/elsewhere", "home", "/elsewhere", marks=LONG),
         ("", "home", None),
     ],
 )

@@ -42,6 +42,7 @@ def test_the_backend_is_found_without_keras(monkeypatch, tmp_path):
     assert devices.find_backend(None) == "torch"
 
 
+@pytest.mark.long("faults")
 def test_torchrun_runs_the_command_on_each_device(capfd):
     """The commands end before they import Keras."""
     assert devices.run_processes("2", ["--version"]) == 0

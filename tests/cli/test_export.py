@@ -73,7 +73,7 @@ def test_other_formats(run, finetuned, tmp_path, format, files):
     arguments = ["export", "--model", finetuned / "model.keras", "--format", format]
     assert run(*arguments, "--output", output) == (0, f"wrote {output}\n", "")
     wanted = {*files, "vocab.txt", "tokenizer_config.json", "packing.json", "task.json"}
-    wanted |= {"label_names.txt"}
+    wanted |= {"label_names.txt", "model_card.md"}
     assert set(list_files(output)) == wanted
     before = list_files(tmp_path)
     status, _, err = run(*arguments, "--output", output)

@@ -178,7 +178,13 @@ def test_a_model_without_a_place_can_be_made_again(finetune, tmp_path, monkeypat
     assert keras.saving.load_model("out/model.keras").label_names == ["no", "yes"]
 
 
-@pytest.mark.parametrize(("kill", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("kill", "status"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long("faults")),
+        (signal.SIGTERM, 143),
+    ],
+)
 def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, kill, status):
     """Interrupted in the middle of an epoch it ends with the weights of an uninterrupted run."""
     flags = {"epochs": 2, "batch_size": 8, "checkpoint_every": 1, "sequence_length": 16}

@@ -61,6 +61,7 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 
 
+@pytest.mark.long("faults")
 def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, tmp_path):
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=2"]
     arguments += ["--batch_size=4", "--sequence_length=24", "--objective=replaced_tokens"]

@@ -40,7 +40,8 @@ def check_equal(folder, name, steps):
     # The batch with a row that is NaN was skipped.
     assert found["optimizer/adamw/iteration"] == steps - 1
     for key in set(wanted.files) - {"parts"}:
-        np.testing.assert_allclose(found[key], wanted[key], atol=3e-4, rtol=1e-3, err_msg=key)
+        size = max(1.0, np.abs(wanted[key]).max(initial=0.0))
+        np.testing.assert_allclose(found[key], wanted[key], 1e-3, 3e-4 * size, err_msg=key)
     np.testing.assert_allclose(found["losses"], wanted["losses"], rtol=2e-5)
 
 

@@ -356,6 +356,7 @@ def test_tensorflow_equals_numpy(tokenizer, unit, max_predictions):
         assert_same_rows(wanted, next(dataset.as_numpy_iterator()))
 
 
+@pytest.mark.long("texts")
 def test_texts_of_a_tensorflow_dataset(tokenizer):
     tf = pytest.importorskip("tensorflow")
     packer, masker = SegmentPacker(tokenizer), TokenMasker(tokenizer, rate=0.5)

@@ -291,6 +291,7 @@ def test_a_mask_of_global_tokens_in_packed_rows_of_a_task():
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_onnx(tmp_path):
     """The sizes of rows are open, so windows are computed block by block."""

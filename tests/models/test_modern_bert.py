@@ -168,6 +168,7 @@ def test_every_kind_of_head_trains_with_remat(task):
     assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_onnx(tmp_path):
     """The sizes of rows are open, so a local layer is computed block by block."""

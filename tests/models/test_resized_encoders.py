@@ -205,7 +205,10 @@ def test_an_attribute_does_not_resize(name, value, remedy):
     assert getattr(new, name) == value
 
 
-@pytest.mark.parametrize("form", ["hugging_face", "preset"])
+@pytest.mark.parametrize(
+    "form",
+    ["hugging_face", pytest.param("preset", marks=pytest.mark.long("combinations"))],
+)
 def test_poolings_of_all_layers(form, tmp_path):
     """A `ScalarMix` has a weight for each layer. Others are as if built on the small encoder."""
     save_bert(tmp_path / "peer", "Model")

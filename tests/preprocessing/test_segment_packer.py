@@ -127,7 +127,14 @@ def test_nothing_to_see(tokenizer):
 
 @pytest.mark.parametrize(
     ("segments", "truncation"),
-    [(1, "tail"), (2, "only_first"), (2, "only_second"), (2, "head_tail"), (3, "longest_first")],
+    [
+        (1, "tail"),
+        (3, "longest_first"),
+        # TensorFlow traces each of them anew.
+        pytest.param(2, "only_first", marks=pytest.mark.long("texts")),
+        pytest.param(2, "only_second", marks=pytest.mark.long("texts")),
+        pytest.param(2, "head_tail", marks=pytest.mark.long("texts")),
+    ],
 )
 def test_graph_equals_eager(tokenizer, segments, truncation):
     tf = pytest.importorskip("tensorflow")
@@ -143,6 +150,7 @@ def test_graph_equals_eager(tokenizer, segments, truncation):
         np.testing.assert_array_equal(next(iter(dataset))[name], wanted)
 
 
+@pytest.mark.long("texts")
 def test_it_is_called_as_a_kerashub_preprocessor(tokenizer):
     """The same elements mapped through KerasHub's preprocessor and through ours."""
     tf = pytest.importorskip("tensorflow")

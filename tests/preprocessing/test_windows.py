@@ -102,7 +102,8 @@ def test_equals_the_overflowing_tokens_of_transformers(tokenizer, sequence_lengt
 
 
 @pytest.mark.parametrize(
-    ("segments", "truncation"), [(1, "tail"), (2, "longest_first"), (3, "head_tail")]
+    ("segments", "truncation"),
+    [(2, "longest_first"), pytest.param(3, "head_tail", marks=pytest.mark.long("texts"))],
 )
 def test_graph_equals_eager(tokenizer, segments, truncation):
     tf = pytest.importorskip("tensorflow_text") and pytest.importorskip("tensorflow")

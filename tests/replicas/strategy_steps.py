@@ -1,6 +1,6 @@
 """What the process of `test_strategy.py` does, which has two logical devices."""
 
-from plain_graphs import run_plain_graphs
+from quick_frameworks import run_plain_graphs
 from replicas.cases import run_case
 
 

@@ -4,7 +4,7 @@ import pytest
 from replicas.cases import CASES, check_same, run_case
 from replicas.worker_processes import read_results, start_processes
 
-pytestmark = pytest.mark.backend("tensorflow")
+pytestmark = [pytest.mark.backend("tensorflow"), pytest.mark.long("faults")]
 
 #: The case of `make test`. TensorFlow compiles each twice, once for two devices.
 CHOSEN = ("pretraining",)

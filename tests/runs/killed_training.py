@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from forks import fork, kill_later, num_lines, wait
-from plain_graphs import run_plain_graphs
+from quick_frameworks import run_plain_graphs
 from small_pretraining import SmallBatches, StepLog, build_pretrainer, save_arrays
 
 from keras_bert_suite import TrainingCheckpoint

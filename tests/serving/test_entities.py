@@ -65,16 +65,8 @@ def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, load(saved_tagger)["serving_default"])
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "byte pairs",
-        *(
-            pytest.param(n, marks=pytest.mark.long("serving"))
-            for n in ("sentence pieces", "ALBERT")
-        ),
-    ],
-)
+@pytest.mark.long("serving")
+@pytest.mark.parametrize("kind", ["byte pairs", "sentence pieces", "ALBERT"])
 def test_other_tokenizers(kind):
     tokenizer = {
         "byte pairs": lambda: BytePairTokenizer(make_vocabulary(), MERGES),

@@ -46,7 +46,7 @@ def test_the_files_of_openvino(openvino_folder, probabilities, packed):
         np.testing.assert_allclose(got, probabilities[: len(got)], atol=1e-5)
     names = {path.name for path in openvino_folder.iterdir()}
     companions = {"vocab.txt", "tokenizer_config.json", "packing.json", "task.json"}
-    companions |= {"label_names.txt"}
+    companions |= {"label_names.txt", "model_card.md"}
     assert names == {"model.xml", "model.bin", *companions}
 
 

@@ -27,16 +27,14 @@ def make_with_our_backbone():
     return kbs.BertBackbone(**ONE_LAYER), preprocessor
 
 
+@pytest.mark.long("serving")
 @pytest.mark.parametrize(
     ("make", "input_names"),
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
-        pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long("serving")),
-        pytest.param(
-            MODELS["DistilBERT"], ("premise", "hypothesis"), marks=pytest.mark.long("serving")
-        ),
-        # TensorFlow takes 20 seconds to trace its byte pairs.
-        pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long("serving")),
+        (MODELS["BERT"], ("text",)),
+        (MODELS["DistilBERT"], ("premise", "hypothesis")),
+        (MODELS["RoBERTa"], ("text",)),
     ],
     ids=["BERT on our backbone", *MODELS],
 )

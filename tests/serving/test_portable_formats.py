@@ -61,6 +61,7 @@ def onnx_folder(classifier, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long("serving")
 def test_the_same_model_is_the_same_bytes(classifier, onnx_folder, tmp_path):
     """The layers of the second task have other names."""
     packer, names = classifier.preprocessor, classifier.label_names

@@ -55,6 +55,7 @@ def test_what_a_client_must_know(make, wanted, tmp_path):
     assert description["package"] in names
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_an_onnx_file_names_its_axes(tmp_path):
     onnx = pytest.importorskip("onnx")

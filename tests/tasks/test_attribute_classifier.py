@@ -152,6 +152,7 @@ def test_a_batch_may_lack_an_attribute():
         ({"attributes": {"a": ["x", "y"], "a_probabilities": ["x", "y"]}}, "Choose another"),
         ({"attribute_weights": {"color": 1.0}}, "for tone, what, got 'color'"),
         ({"attribute_weights": {"tone": -1.0}}, "of at least 0 .* got 'tone': -1.0"),
+        ({"attribute_weights": {"tone": "half"}}, "of at least 0 .* got 'tone': 'half'"),
     ],
 )
 def test_wrong_arguments(arguments, message):

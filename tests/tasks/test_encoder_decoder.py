@@ -11,6 +11,7 @@ from checkers import evaluate
 from family import MEMBERS, SIZES, write_pieces
 from peer_weights import to_numpy, transformers_peer
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import everywhere_for
 
 from keras_bert_suite import (
     BertBackbone,
@@ -106,8 +107,7 @@ def test_logits_as_in_transformers(saved):
     np.testing.assert_allclose(got[is_token], expected[is_token], atol=1e-5)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize("num_beams", everywhere_for([1, 3], 3))
 def test_texts_as_in_transformers(saved, num_beams):
     """With a cache, and in one batch."""
     path, peer = saved
@@ -207,7 +207,6 @@ def make_writer(shares=False, **kwargs):
     return Seq2Seq(backbone, preprocessor=packer, **{"max_target_length": 3, **kwargs})
 
 
-@pytest.mark.every_backend
 def test_learns_to_copy_the_first_word():
     rows = make_reviews(64)[0]
     targets = [text.split()[0] for text in rows]
@@ -234,6 +233,7 @@ def test_one_step_moves_every_weight_but_the_pooler(shares):
 
 
 @pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.BeamSampler(num_beams=3)])
 def test_a_server_writes_the_same_targets(sampler, saved, tmp_path):
     tf = pytest.importorskip("tensorflow")

@@ -79,11 +79,12 @@ def test_an_lstm_reads_each_row_by_itself():
         np.testing.assert_allclose(logits[row, :length], wanted, atol=1e-5)
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "make_layers",
     [
-        lambda: [kbs.ScalarMix(pooling=None), make_lstm()],
+        pytest.param(
+            lambda: [kbs.ScalarMix(pooling=None), make_lstm()], marks=pytest.mark.every_backend
+        ),
         lambda: [
             keras.layers.Conv1D(6, 3, padding="same", activation="relu"),
             keras.layers.Conv1D(6, 3, padding="same", dilation_rate=2),

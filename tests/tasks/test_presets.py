@@ -362,8 +362,13 @@ def make_masked_lm(dtype):
     return MaskedLM(BertBackbone(**ONE_LAYER, dtype=dtype), preprocessor=packer)
 
 
-@pytest.mark.parametrize("saved", ["mixed_float16", "mixed_bfloat16", "bfloat16", "float32"])
-@pytest.mark.parametrize("now", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    ("saved", "now"),
+    [
+        *(("mixed_float16", "float32"), ("mixed_bfloat16", "float32")),
+        *(("bfloat16", "mixed_bfloat16"), ("float32", "mixed_bfloat16")),
+    ],
+)
 def test_a_preset_opens_in_the_policy_of_the_process(tmp_path, saved, now):
     """KerasHub's rule for all policies of floating-point numbers, see its `_resolve_dtype`."""
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))

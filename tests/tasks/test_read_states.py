@@ -98,7 +98,7 @@ class NamedTask(keras.Model):
         return outputs if isinstance(outputs, dict) else {"outputs": outputs}
 
 
-@pytest.mark.parametrize("kind", everywhere_for(FAMILY, "bert", "rotary"))
+@pytest.mark.parametrize("kind", everywhere_for(FAMILY, "bert"))
 def test_a_classifier_computes_the_same(kind):
     task = TextClassifier(FAMILY[kind](**SIZES), 3, dropout=0.0)
     randomize(task)

@@ -194,6 +194,7 @@ def test_byte_pairs():
     assert classifier.predict(["a <e1>é</e1> b<e2>c</e2>"], verbose=0).shape == (1, 2)
 
 
+@pytest.mark.long("serving")
 def test_a_saved_model_refuses_wrong_markers(tmp_path):
     tf = pytest.importorskip("tensorflow")
     text = "a <e1>bad</e1> film <e2>plot</e2>"
@@ -201,6 +202,9 @@ def test_a_saved_model_refuses_wrong_markers(tmp_path):
     model = tf.saved_model.load(str(tmp_path / "1"))
     serve = model.signatures["serving_default"]
     assert serve(text=tf.constant([text]))["labels"].shape == (1,)
-    for wrong in ("a <e1>bad</e1> film", text + "<e1>good</e1>"):
+    for wrong in (
+        *("a <e1>bad</e1> film", text + "<e1>good</e1>"),
+        *("a </e1>bad<e1> film <e2>plot</e2>", "a <e1>bad</e1> film </e2>plot<e2>"),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match="once"):
             serve(text=tf.constant([text, wrong]))

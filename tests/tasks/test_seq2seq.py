@@ -307,7 +307,15 @@ def test_errors():
 
 
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.BeamSampler(num_beams=3)])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        "greedy",
+        pytest.param(
+            keras_hub.samplers.BeamSampler(num_beams=3), marks=pytest.mark.long("serving")
+        ),
+    ],
+)
 def test_a_server_writes_the_same_targets(sampler, tmp_path):
     tf = pytest.importorskip("tensorflow")
     writer = make_writer(max_target_length=4)

@@ -137,7 +137,7 @@ def test_validation_and_weights():
 
 def test_class_weights_are_weights_of_rows():
     """By name and by id, in memory and in a dataset, the loss is that of sample weights."""
-    tf = pytest.importorskip("tensorflow")
+    import torch
 
     classifier = make_classifier(dropout=0.0)
     classifier.compile(AdamW(0.0))
@@ -147,7 +147,7 @@ def test_class_weights_are_weights_of_rows():
 
     rows = np.array([3.0 if label == "yes" else 1.0 for label in LABELS])
     wanted = loss(TEXTS, LABELS, 16, sample_weight=rows)
-    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(16)
+    dataset = torch.utils.data.DataLoader(list(zip(TEXTS, LABELS, strict=True)), 16)
     for got in (
         loss(TEXTS, LABELS, 16, class_weight={"yes": 3.0}),
         loss(TEXTS, LABELS, 16, class_weight={1: 3.0, "no": 1.0}),

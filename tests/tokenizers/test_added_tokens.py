@@ -86,7 +86,18 @@ def check_offsets(tokenizer, texts):
     "make",
     [make_word_pieces, make_byte_pairs, make_byte_pairs_with_spaces, make_sentence_pieces],
 )
-@pytest.mark.parametrize("flags", FLAGS, ids=lambda flags: "-".join(flags) or "plain")
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(
+            flags,
+            id="-".join(flags) or "plain",
+            # TensorFlow traces each case.
+            marks=() if flags in ({}, FLAGS[3]) else pytest.mark.long("texts"),
+        )
+        for flags in FLAGS
+    ],
+)
 def test_both_engines_equal_transformers(tmp_path, make, flags):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")

@@ -62,10 +62,7 @@ def save_peer(kind, head, path):
 
 @pytest.mark.parametrize(
     ("kind", "head"),
-    [
-        pytest.param(*case, marks=pytest.mark.every_backend if case[0] == "bert" else ())
-        for case in STEPS
-    ],
+    everywhere_for(STEPS, ("bert", "ForSequenceClassification")),
 )
 def test_a_step_is_that_of_the_paper(kind, head, tmp_path):
     peer = save_peer(kind, head, tmp_path / "before")
@@ -113,7 +110,7 @@ def weights_of(task):
     return {v.path: to_numpy(v) for v in task.trainable_variables}
 
 
-@pytest.mark.parametrize("kind", everywhere_for(KINDS, "pretraining"))
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_plain_pass_is_the_step_of_keras(kind):
     """Also with dropout, labels that are made within a step, and a loss for each output."""
     plain, columns = make(kind, dropout=0.1)
@@ -136,7 +133,6 @@ def test_every_task_moves_its_embeddings(kind):
     assert np.isfinite(changes).all() and max(changes) > 1e-5
 
 
-@pytest.mark.every_backend
 def test_packed_rows_move_as_rows_of_the_batch():
     (padded, columns), (packed, _) = make("texts"), make("texts")
     wanted = fit(padded, columns, FGM(1.0))

@@ -57,11 +57,7 @@ def assert_holds(new, old, place=""):
         assert new == old, place
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.every_backend if name == "text_classifier" else ())
-     for name in CASES],
-)  # fmt: skip
+@pytest.mark.parametrize("name", CASES)
 def test_a_keras_file(name, tmp_path):
     file, _, columns, labels, arrays = unpack(name, tmp_path)
     task = keras.saving.load_model(file)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_dense
+from keras_bert_suite.checkpoints.hugging_face.tensorflow_file import TensorFlowFile
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import DIALS, read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
@@ -27,6 +28,7 @@ WEIGHT_FILES = (
     ("model.safetensors.index.json", lambda path: ShardedFiles(path, SafetensorsFile)),
     ("pytorch_model.bin", TorchFile),
     ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
+    ("tf_model.h5", TensorFlowFile),
 )
 
 #: The layers behind the pooling of sentence-transformers.

@@ -1,6 +1,7 @@
 """Rows of texts with a label for each of several attributes, some of which may be missing."""
 
 import math
+import numbers
 
 import numpy as np
 
@@ -118,7 +119,8 @@ def check_attributes(attributes, weights):
                 "export. Choose another."
             )
     for name, weight in (weights or {}).items():
-        if name not in attributes or not (math.isfinite(weight) and weight >= 0):
+        is_weight = isinstance(weight, numbers.Real) and 0 <= weight < math.inf
+        if name not in attributes or not is_weight:
             raise ValueError(
                 f"attribute_weights are numbers of at least 0 for {', '.join(attributes)}, got "
                 f"{name!r}: {weight!r}."

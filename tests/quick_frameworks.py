@@ -1,0 +1,55 @@
+"""Frameworks as tests want them, which make hundreds of models and run each a few times."""
+
+import functools
+
+import keras
+
+
+def run_plain_graphs():
+    """TensorFlow runs its graphs as they are traced, and traces fewer buckets of packed rows.
+
+    A sixth of the time of most tests would go into optimizing what runs a few times. Each group
+    of packed rows is a part of the graph by itself. Does nothing under other backends.
+    """
+    if keras.config.backend() != "tensorflow":
+        return
+    import tensorflow as tf
+
+    from keras_bert_suite.runs import packed_layout
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    packed_layout.GRAPH_BUCKETS = 3
+
+
+def find_classes_once():
+    """Keras and KerasHub find out once what they find out for each object.
+
+    - For each model, Keras assigns the bases of all its classes, also those that stay.
+    - For each object that is saved or loaded, it makes a layer for the names of its attributes.
+      Its own cache looks for another name than it stores.
+    - For the same object KerasHub looks for subclasses among all classes that are registered.
+    """
+    from keras.src.models import model
+    from keras.src.saving import saving_lib
+    from keras_hub.src.utils import preset_utils
+
+    model.inject_functional_model_class = _make_functional
+    saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
+    list_subclasses = preset_utils.list_subclasses
+    find = functools.cache(lambda cls, registered: list_subclasses(cls))
+    preset_utils.list_subclasses = lambda cls: find(
+        cls, frozenset(keras.saving.get_custom_objects().values())
+    )
+
+
+def _make_functional(cls):
+    """Puts `Functional` in the place of `keras.Model` among the bases of a class."""
+    from keras.src.models.functional import Functional
+
+    if cls is keras.Model:
+        return Functional
+    if cls is not object:
+        bases = tuple(map(_make_functional, cls.__bases__))
+        if bases != cls.__bases__:
+            cls.__bases__ = bases
+    return cls
