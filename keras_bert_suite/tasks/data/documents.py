@@ -45,7 +45,7 @@ class DocumentData(TextData):
                 another number of texts in a row.
         """
         self.check_can_pack()
-        check_num_texts(len(texts), self.encoder, self.input_names)
+        check_num_texts(len(texts), self.encoder, self.input_names, self.packer)
         return self.pack_with(self.packer, texts)
 
     def pack_with(self, packer, texts):
