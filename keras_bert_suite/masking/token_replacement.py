@@ -50,13 +50,15 @@ def count_predictions(lengths: Any, rate: float, max_predictions: int | None = N
 
     Args:
         lengths: int (B,), tokens of each row, special ones included.
-        rate: float in (0, 1].
+        rate: float in [0, 1].
         max_predictions: int, or None for no limit.
 
     Returns:
-        int64 (B,), at least 1.
+        int64 (B,), at least 1 unless the rate is 0.
     """
-    counts = np.maximum(1, np.rint(lengths * rate).astype("int64"))  # half to even, as `round`
+    counts = np.maximum(
+        rate > 0, np.rint(lengths * rate).astype("int64")
+    )  # half to even, as `round`
     return counts if max_predictions is None else np.minimum(counts, max_predictions)
 
 
