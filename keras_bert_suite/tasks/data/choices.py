@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
+from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -24,7 +24,7 @@ class ChoiceData(TextData):
         return read_choice_rows(x, y, sample_weight, self.input_names)
 
     def read_batch_columns(self, x, y, sample_weight):
-        check_collated_endings(x, self.input_names)
+        check_collated_lists(x, self.input_names)
         return self.read_columns(x, y, sample_weight)
 
     def order(self, inputs, names):
