@@ -187,7 +187,8 @@ class TextRanker(Task, keras_hub.models.Task):
                 f"Wanted lists of texts with a relevant candidate in one of them, got {len(rows)} "
                 f"such rows{' of packed arrays' * rows.is_packed}."
             )
-        rankings = self.rank(*rows.inputs, batch_size=batch_size)
+        queries, lists = rows.inputs
+        rankings = self.rank(queries, lists, batch_size=batch_size)
         relevant = [dict(enumerate(labels.tolist())) for labels in rows.labels]
         return score_rankings([[hit.id for hit in row] for row in rankings], relevant, top_k)
 

@@ -65,7 +65,7 @@ class RankingLoss(TokenMeanLoss):
         losses, weights = self._compare(y_true, y_pred)
         return _divide(ops.sum(weights * losses, axis=-1), ops.sum(weights, axis=-1))
 
-    def _compare(self, y_true, y_pred):
+    def _compare(self, y_true: Tensor, y_pred: Tensor) -> tuple[Any, Any]:
         """The N comparisons of each list, float32 (B, N): their losses and their weights."""
         relevance, scores = (ops.cast(x, "float32") for x in (y_true, y_pred))
         is_candidate = relevance >= 0
