@@ -28,7 +28,7 @@ from same_batches import save_peer
 import keras_bert_suite as kbs
 from keras_bert_suite.training import RankingLoss
 
-BATCH_SIZE, SEQUENCE_LENGTH = 8, 96
+BATCH_SIZE = 8
 KINDS = ("listwise", "pairwise", "pointwise")
 
 
@@ -47,14 +47,14 @@ def read_lists(path, number):
     return (queries[:number], lists[:number]), labels[:number]
 
 
-def make_peer(seed, dropout, folder):
+def make_peer(seed, options, folder):
     import torch
     import transformers
 
     torch.manual_seed(seed)
-    rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), dropout)
+    rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), options.dropout)
     peer = transformers.AutoModelForSequenceClassification.from_pretrained(
-        find_minilm(), num_labels=1, **rates
+        find_minilm(), num_labels=1, num_hidden_layers=options.num_layers, **rates
     )
     save_peer(peer, folder)
     return peer
@@ -66,7 +66,7 @@ def train_ours(folder, kind, train, options):
 
     keras.utils.set_random_seed(0)
     ranker = kbs.TextRanker.from_preset(
-        folder, sequence_length=SEQUENCE_LENGTH, dropout=options.dropout
+        folder, sequence_length=options.sequence_length, dropout=options.dropout
     )
     batches, train_step = [], ranker.train_step
 
@@ -105,7 +105,13 @@ def score_search(dev):
     from keras_bert_suite.data.retrieval_scores import score_rankings
 
     embedder = kbs.TextEmbedder.from_preset(find_minilm())
-    hits = [embedder.search([q], texts, len(texts))[0] for q, texts in zip(*dev[0], strict=True)]
+    queries, lists = dev[0]
+    vectors = np.split(
+        embedder.predict([text for row in lists for text in row], verbose=0),
+        np.cumsum(list(map(len, lists)))[:-1],
+    )
+    asked = embedder.predict(queries, verbose=0)
+    hits = [embedder.search(q[None], v, len(v))[0] for q, v in zip(asked, vectors, strict=True)]
     relevant = [dict(enumerate(row)) for row in dev[1]]
     return score_rankings([[hit.id for hit in row] for row in hits], relevant)
 
@@ -115,6 +121,8 @@ def main():
     parser.add_argument("--data", default=str(Path("data") / "qa"))
     parser.add_argument("--num_questions", type=int, default=300)
     parser.add_argument("--dev_questions", type=int, default=300)
+    parser.add_argument("--num_layers", type=int, default=6, help="of MiniLM that are kept")
+    parser.add_argument("--sequence_length", type=int, default=96)
     parser.add_argument("--learning_rate", type=float, default=5e-5)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS))
@@ -128,15 +136,17 @@ def main():
     for seed in options.seeds:
         for kind in options.kinds:
             with tempfile.TemporaryDirectory() as folder:
-                peer = make_peer(seed, options.dropout, folder)
+                peer = make_peer(seed, options, folder)
                 ranker, batches, seconds = train_ours(folder, kind, train, options)
                 results.append((kind, str(seed), ranker.score(*dev), seconds))
                 if kind == "listwise":
                     seconds = train_peer(peer, batches, options)
                     save_peer(peer, folder)
-                    twin = kbs.TextRanker.from_preset(folder, sequence_length=SEQUENCE_LENGTH)
+                    twin = kbs.TextRanker.from_preset(
+                        folder, sequence_length=options.sequence_length
+                    )
                     results.append(("transformers", str(seed), twin.score(*dev), seconds))
-            print(*results[-1], flush=True)
+            print(*results[-2:], flush=True)
     names = ("mrr", "recall@1", "ndcg@10")
     rows = [
         [side, seed, *(f"{scores[name]:.4f}" for name in names), f"{np.rint(seconds or 0):.0f}"]
