@@ -13,6 +13,8 @@ What each --task reads:
               <e1>...</e1> and <e2>...</e2> mark the two entities
   qa          a JSON file in the format of SQuAD 1.1 or 2.0
   choice      a table in the format of SWAG: sent1, sent2, ending0 to ending3, label
+  ranking     a table with a query, a text and its relevance in each row, clicks or grades, in the
+              columns query, text and label; the rows of a query are its candidates
   seq2seq     a table with a text, and the text to write in --target_column
   embed       a table with two matching texts in each row, or with two texts and a score
 
@@ -39,6 +41,10 @@ Example:
 
   keras-bert finetune --task qa --checkpoint bert-base --train train-v2.0.json \\
       --dev dev-v2.0.json --output answerer.keras
+
+  # A reranker, from clicks. --batch_size counts queries.
+  keras-bert finetune --task ranking --checkpoint bert-base --train clicks.tsv --batch_size 8 \\
+      --text_column query --text_pair_column title --label_column clicked --output ranker
 
   # Reviews of any length, read in windows of 256 tokens.
   keras-bert finetune --checkpoint bert-base --train reviews.tsv --sequence_length 256 \\
@@ -102,7 +108,7 @@ def define_flags(flags):
     flags.path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.switch("overwrite", False, "Replace the output.")
     flags.integer("epochs", 3, "Passes over the training file.")
-    flags.integer("batch_size", 32, "Batch size, in texts.")
+    flags.integer("batch_size", 32, "Batch size, in texts; in queries with --task ranking.")
     explanation = (
         "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
         "seq2seq, or fewer if the model has fewer positions."

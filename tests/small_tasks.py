@@ -30,6 +30,7 @@ from keras_bert_suite import (
     Seq2Seq,
     TextClassifier,
     TextEmbedder,
+    TextRanker,
     TokenClassifier,
     TokenMasker,
     WordPieceTokenizer,
@@ -71,9 +72,21 @@ QUESTIONS = make_questions(NUM_ROWS, longest=4)
 ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
 CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
+#: Lists of as many candidates, since datasets of TensorFlow have arrays of texts.
+RELEVANCE = [[float(choice == i) for i in range(2)] for choice in CHOICES]
+
 TASKS = (
     *("texts", "pairs", *PROBLEMS, "attributes", "words", "chains", "spans", "relations"),
-    *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
+    *(
+        "questions",
+        "choices",
+        "rankings",
+        "documents",
+        "vectors",
+        "masks",
+        "pretraining",
+        "targets",
+    ),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 SENTENCE_PIECES = "SegmentPacker of sentence pieces"
@@ -199,6 +212,9 @@ def make_task(task, preprocessor, **backbone_arguments):
             chooser.preprocessor = None
             return chooser, (packed, CHOICES)
         return chooser, (rows, CHOICES)
+    if task == "rankings":
+        ranker = TextRanker(backbone, preprocessor=packer, dropout=0.0)
+        return ranker, ((FIRST, ENDINGS), RELEVANCE)
     if preprocessor == "none":
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
@@ -249,8 +265,11 @@ def compile_model(model, technique=None):
 def predicted_columns(model, x):
     """The columns that `predict` takes.
 
-    A `TextEmbedder` trains on pairs and answers texts. The texts of a `MaskedLM` get masks.
+    A `TextEmbedder` trains on pairs and answers texts, and a `TextRanker` on lists and answers
+    pairs. The texts of a `MaskedLM` get masks.
     """
+    if isinstance(model, TextRanker):
+        return x[0], [texts[0] for texts in x[1]]
     if isinstance(model, MaskedLM) and isinstance(x, list):
         return [f"{model.preprocessor.tokenizer.mask_token} {text}" for text in x]
     if not isinstance(model, TextEmbedder):

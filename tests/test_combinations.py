@@ -95,6 +95,7 @@ TABLE = (
     # Most datasets of batches take a list of endings for columns.
     Row("choices", OURS, ("list", "tf.data"), ("list",)),
     Row("choices", NONE, ("arrays", "tf.data"), ("arrays",)),
+    Row("rankings", OURS, ("list", "tf.data"), ("list",)),
     Row("documents", OURS, ("list", "tf.data", "DataLoader"), (), ("SavedModel",)),
     Row("vectors", OURS, ("list", "tf.data of named columns", "DataLoader"), ("list",), ANY_FORMAT),
     Row("vectors", NONE, ("arrays", "tf.data of named columns", "DataLoader"), ("arrays",)),
@@ -176,6 +177,7 @@ SHORT = {
 GRAPHS = {
     Combination("pairs", OURS, kind="tf.data"),
     Combination("pairs", OURS, kind="tf.data of named columns"),
+    Combination("rankings", OURS, kind="tf.data"),
 }
 
 WAYS = {"as trained": "kinds", ".keras": "loaded", "preset": "loaded"}
@@ -211,6 +213,7 @@ NAMES = {
     "pairs": ("text_a", "text_b"),
     "questions": ("question", "context"),
     "choices": ("prompt", "endings"),
+    "rankings": ("query", "text"),
     "vectors": ("text_a", "text_b"),
 }
 
@@ -328,7 +331,7 @@ def test_weights_of_rows(models, task):
     arguments = {"batch_size": BATCH_SIZE, "verbose": 0, "return_dict": True}
     scores = trained.model.evaluate(x, y, sample_weight=weights, **arguments)
     # The loss of tokens is their weighted mean, as rows have different numbers of them.
-    factor = 1 if task in ("words", "chains", "targets") else 2
+    factor = 1 if task in ("words", "chains", "rankings", "targets") else 2
     assert scores["loss"] == pytest.approx(factor * trained.scores["loss"], rel=1e-3)
 
 

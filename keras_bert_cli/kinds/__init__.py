@@ -11,6 +11,7 @@ from .embedder import EmbedKind
 from .multilabel import MultiLabelKind
 from .ner import EntityKind
 from .qa import QuestionKind
+from .ranking import RankingKind
 from .regress import RegressKind
 from .relation import RelationKind
 from .seq2seq import Seq2SeqKind
@@ -27,6 +28,7 @@ KINDS = {
         RelationKind,
         QuestionKind,
         ChoiceKind,
+        RankingKind,
         EmbedKind,
         Seq2SeqKind,
     )

@@ -24,24 +24,13 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         input_names: names of the two columns.
     """
     x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
-    columns = name_columns(x)
-    if isinstance(columns, list) and not columns:
-        columns = ([], [])
-    if isinstance(columns, dict):
-        if not set(input_names) <= set(columns):
-            if not all(np.ndim(column) == 3 for column in columns.values()):
-                raise ValueError(
-                    f"The columns are {', '.join(map(str, columns))}, wanted "
-                    f"{' and '.join(input_names)}, or packed arrays (N, K, L)."
-                )
-            rows = Rows.read(x, y, sample_weight)
-            if rows.labels is None:
-                return rows
-            size = np.shape(next(iter(rows.inputs.values())))[:2]
-            return Rows(rows.inputs, _check_choices(rows.labels, *size), rows.weights)
-        columns = tuple(columns[name] for name in input_names)
-    if not isinstance(columns, (tuple, list)) or len(columns) != 2:
-        raise ValueError(f"Wanted {_FORMS}, got x of type {type(x).__name__}.")
+    columns = find_columns(x, input_names, _FORMS)
+    if columns is None:
+        rows = Rows.read(x, y, sample_weight)
+        if rows.labels is None:
+            return rows
+        size = np.shape(next(iter(rows.inputs.values())))[:2]
+        return Rows(rows.inputs, _check_choices(rows.labels, *size), rows.weights)
     prompts = read_texts(columns[0], input_names[0])
     endings = _read_endings(columns[1], len(prompts), input_names[1])
     rows = Rows.read((prompts, *endings), None, sample_weight)
@@ -50,19 +39,42 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
     return Rows(rows.inputs, _check_choices(y, len(prompts), len(endings)), rows.weights)
 
 
-def check_collated_endings(x, input_names):
-    """Raises a `ValueError` if PyTorch's `default_collate` has made a batch of rows of endings.
+def find_columns(x, input_names, forms, ranks=(3,)):
+    """The columns of rows of a text and a list of texts; None for packed arrays.
 
-    It turns B lists of K endings into K tuples of B endings. Labels would not show the mistake.
+    `forms` says in a message what `x` may be, and `ranks` are the axes of packed arrays.
+    """
+    columns = name_columns(x)
+    if isinstance(columns, list) and not columns:
+        columns = ([], [])
+    if isinstance(columns, dict):
+        if not set(input_names) <= set(columns):
+            if not all(np.ndim(column) in ranks for column in columns.values()):
+                raise ValueError(
+                    f"The columns are {', '.join(map(str, columns))}, wanted "
+                    f"{' and '.join(input_names)}, or packed arrays (N, K, L)."
+                )
+            return None
+        return tuple(columns[name] for name in input_names)
+    if not isinstance(columns, (tuple, list)) or len(columns) != 2:
+        raise ValueError(f"Wanted {forms}, got x of type {type(x).__name__}.")
+    return tuple(columns)
+
+
+def check_collated_lists(x, input_names):
+    """Raises a `ValueError` if PyTorch's `default_collate` has made a batch of rows of lists.
+
+    It turns B lists of K texts into K tuples of B texts. Labels would not show the mistake.
     """
     if isinstance(x, dict):
         x = (), x.get(input_names[1])
-    prompts, endings = x if isinstance(x, (tuple, list)) and len(x) == 2 else (None, None)
-    if isinstance(prompts, tuple) and isinstance(endings, list):
-        if endings and isinstance(endings[0], tuple):
+    texts, lists = x if isinstance(x, (tuple, list)) and len(x) == 2 else (None, None)
+    if isinstance(texts, tuple) and isinstance(lists, list):
+        if lists and isinstance(lists[0], tuple):
             raise ValueError(
-                "A row of endings in a batch must be a list, got a tuple of the first endings of "
-                "all rows, as PyTorch's `default_collate` makes it. Pass another `collate_fn`."
+                f"A row of {input_names[1]!r} in a batch must be a list, got a tuple of the first "
+                "texts of all rows, as PyTorch's `default_collate` makes it. Pass another "
+                "`collate_fn`."
             )
 
 

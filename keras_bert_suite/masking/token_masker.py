@@ -68,7 +68,8 @@ class TokenMasker(MaskingLayer):
     Args:
         tokenizer: a tokenizer of this package whose vocabulary has the mask token. The vocabulary
             is read once: here, or at the first call if the tokenizer has no vocabulary yet.
-        rate: float above 0, at most 1, the share of tokens to choose.
+        rate: float from 0 to 1, the share of tokens to choose. 0 chooses no token, so that a
+            `Pretrainer` learns how two texts are related, and nothing else.
         unit: "token", "word", "span" or "ngram".
         mask_token_rate: float, the share of the chosen tokens that become the mask token, or with
             `similar_words` a similar word.
@@ -139,7 +140,7 @@ class TokenMasker(MaskingLayer):
         self.built = True  # as a `TextTokenizer` is
         check_choice("unit", unit, UNITS)
         check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
-        check_share("rate", rate, positive=True)
+        check_share("rate", rate)
         check_share("mask_token_rate", mask_token_rate)
         check_share("random_token_rate", random_token_rate)
         if mask_token_rate + random_token_rate > 1 + 1e-9:
@@ -234,4 +235,13 @@ class TokenMasker(MaskingLayer):
 
     def count_slots(self, length: int) -> int:
         """The number P of slots for predictions in rows that are padded to `length`."""
-        return self.max_predictions or int(count_predictions(length, self.rate))
+        return self.max_predictions or max(1, int(count_predictions(length, self.rate)))
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task has nothing to learn; see `PretrainingBatches`."""
+        if self.rate == 0 and not getattr(task, "next_sentence", False):
+            raise ValueError(
+                "TokenMasker(rate=0) masks no token, so only the relation of two texts can be "
+                f"learned, for which the {type(task).__name__} has no head. Mask some tokens, or "
+                "train a Pretrainer(next_sentence=True) on pairs."
+            )

@@ -39,9 +39,16 @@ def count_predictions(lengths: Any, rate: float, max_predictions: int | None = N
     >>> count_predictions(np.array([3, 30, 512]), rate=0.15, max_predictions=20)
     array([ 1,  4, 20])
 
-    `lengths`, int (B,), count special tokens, too. The result is at least 1.
+    Args:
+        lengths: int (B,), tokens of each row, special ones included.
+        rate: float in [0, 1].
+        max_predictions: int, or None for no limit.
+
+    Returns:
+        int64 (B,), at least 1 unless the rate is 0.
     """
-    counts = np.maximum(1, np.rint(lengths * rate).astype("int64"))  # half to even, as `round`
+    counts = np.rint(lengths * rate).astype("int64")  # half to even, as `round`
+    counts = np.maximum(rate > 0, counts)
     return counts if max_predictions is None else np.minimum(counts, max_predictions)
 
 

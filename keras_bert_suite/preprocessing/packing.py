@@ -139,11 +139,12 @@ def pack_segments(
             None pads to the longest row.
 
     Returns:
-        dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
+        dict of int32 (B, L): `token_ids`, `segment_ids` (that of the template for a text and its
         [SEP]s; not if the template has none), `padding_mask` (1 on tokens).
 
     Raises:
-        ValueError: if `sequence_length` has no place for a token beside the special tokens.
+        ValueError: if `sequence_length` has no place for a token beside the special tokens; or if
+            the template has segments for another number of texts.
     """
     num_separators = template.num_separators
     budget = count_places(sequence_length, len(segments), num_separators)
@@ -159,11 +160,12 @@ def pack_segments(
     token_ids += template.pad_token_id
     is_summary = column == (0 if template.summary_place == "first" else total[:, None] - 1)
     token_ids = xp.where(is_summary, template.start_token_id, token_ids)
-    segment_ids = xp.zeros_like(token_ids)
+    numbers = template.list_segments(len(segments))
+    segment_ids = xp.zeros_like(token_ids) + numbers[0]
     begin = xp.zeros_like(total) + template.num_leading
     for s, ((ids, starts, lengths), keep) in enumerate(zip(segments, kept, strict=True)):
         if s:
-            segment_ids += xp.cast(column >= begin[:, None])
+            segment_ids += (numbers[s] - numbers[s - 1]) * xp.cast(column >= begin[:, None])
         head = _head_lengths(xp, lengths, keep, truncation, head_length)
         position = column - begin[:, None]
         source = (

@@ -1,24 +1,16 @@
 """Turns texts into padded batches of token ids."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import keras
 import keras_hub
 import numpy as np
-from keras_hub.src.utils.preset_utils import (
-    PREPROCESSOR_CONFIG_FILE,
-    check_config_class,
-    check_file_exists,
-    get_preset_loader,
-    load_json,
-)
 
-from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_choice
-from keras_bert_suite.files.messages import reading
-from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
+from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
@@ -28,25 +20,20 @@ from keras_bert_suite.preprocessing.packing import (
     tensorflow_namespace,
     tokenize_segments,
 )
+from keras_bert_suite.preprocessing.padding_lengths import list_lengths
+from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH, PresetPacker
 from keras_bert_suite.preprocessing.windows import (
     choose_stride,
     number_tokens,
     slide_windows,
 )
-from keras_bert_suite.tokenizers import (
-    TOKENIZERS,
-    BytePairTokenizer,
-    ModernBertTokenizer,
-    WordPieceTokenizer,
-)
+from keras_bert_suite.tokenizers import WordPieceTokenizer
+from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
-
-#: The maximum sequence length of a packer if nothing names one.
-DEFAULT_LENGTH = 512
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPreprocessor):
+class SegmentPacker(PresetPacker):
     """Tokenizes one or several texts of each row, and packs them as BERT reads them.
 
     A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa
@@ -77,6 +64,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             step takes batches of any length (PyTorch, TensorFlow on a CPU). Where each length is
             compiled (JAX, TensorFlow on an accelerator), "auto" is 16, 24, 32, 48, 64, 96
             and so on.
+        segment_ids: ints, the segment of each text of a row. None counts the texts from 0. Most
+            BERTs were trained with two segments, so for rows of three texts: (0, 1, 1).
 
     Example:
     ```python
@@ -97,6 +86,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         truncation: str = "longest_first",
         head_length: int | None = None,
         padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
+        segment_ids: Sequence[int] | None = None,
         **kwargs: Any,
     ) -> None:
         check_choice("truncation", truncation, TRUNCATIONS)
@@ -105,6 +95,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         self.truncation = truncation
         self.head_length = head_length
         self.padding_lengths = padding_lengths
+        self.segment_ids = segment_ids
 
     @property
     def head_length(self) -> int:
@@ -114,6 +105,14 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     @head_length.setter
     def head_length(self, value: int | None) -> None:
         self._head_length = value
+
+    @property
+    def row_template(self) -> RowTemplate:
+        """The `RowTemplate` of the tokenizer, with the `segment_ids` of this packer."""
+        template = self.tokenizer.row_template
+        if self.segment_ids is None:
+            return template
+        return dataclasses.replace(template, segment_ids=tuple(self.segment_ids))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Keras' own `__call__` would convert the strings to tensors of the backend.
@@ -158,8 +157,9 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             RoBERTa), `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
 
         Raises:
-            ValueError: if the segments differ in their number of rows, there are none, or
-                `sequence_length` has no place for a token beside the special tokens.
+            ValueError: if the segments differ in their number of rows, there are none, they are
+                more or fewer than the `segment_ids`, or `sequence_length` has no place for a token
+                beside the special tokens.
         """
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         packed = self._pack(xp, ragged, batched)
@@ -271,17 +271,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
-        if not batched:
-            return (self.sequence_length,)
-        if self.padding_lengths is None:
-            return None
-        lengths = self.padding_lengths
-        if lengths == "auto":
-            if not compiles_each_length():
-                return None
-            powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
-            lengths = sorted(powers + [power * 3 // 2 for power in powers])
-        return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
+        lengths = (self.sequence_length,)
+        return list_lengths(self.sequence_length, self.padding_lengths) if batched else lengths
 
     def count_places(self, num_segments: int = 1) -> int:
         """int, how many tokens the `num_segments` texts of a row may have together."""
@@ -292,7 +283,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             xp,
             ragged,
             sequence_length=self.sequence_length,
-            template=template or self.tokenizer.row_template,
+            template=template or self.row_template,
             truncation=self.truncation,
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),
@@ -300,76 +291,9 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
     def _pack_numbered(self, xp, ragged, numbers, batched=True):
         """Packed arrays, and `token_indices`, the numbers of their tokens."""
-        template = self.tokenizer.row_template.number_places()
+        template = self.row_template.number_places()
         indices = self._pack(xp, numbers, batched, template)["token_ids"]
         return {**self._pack(xp, ragged, batched), "token_indices": indices}
-
-    @classmethod
-    def from_preset(
-        cls,
-        preset: PathLike,
-        sequence_length: int | None = None,
-        lowercase: bool | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Builds a packer with the tokenizer of a checkpoint.
-
-        Args:
-            preset: as for `TextClassifier.from_preset`.
-            sequence_length: int. None takes the length that the checkpoint names, or the number of
-                its positions if the checkpoint names no length, or 512 if it has neither.
-            lowercase: bool, replaces the setting of the checkpoint.
-            **kwargs: other arguments of the constructor.
-
-        Raises:
-            ValueError: if the vocabulary has another size than the model.
-        """
-        checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is not None:
-            return cls.from_checkpoint(checkpoint, sequence_length, lowercase, **kwargs)
-        if sequence_length is not None:
-            kwargs["sequence_length"] = sequence_length
-        packer = cls._from_keras_preset(checkpoints.preset_name(preset), **kwargs)
-        if lowercase is not None:
-            packer.tokenizer = packer.tokenizer.with_lowercase(lowercase)
-        return packer
-
-    @classmethod
-    def _from_keras_preset(cls, preset, **kwargs):
-        # If the backbone is not `backbone_cls`, KerasHub would look for another class.
-        if check_file_exists(preset, PREPROCESSOR_CONFIG_FILE):
-            saved = check_config_class(load_json(preset, PREPROCESSOR_CONFIG_FILE))
-            if issubclass(saved, SegmentPacker):
-                return get_preset_loader(preset).load_preprocessor(saved, **kwargs)
-        return super().from_preset(preset, **kwargs)
-
-    @classmethod
-    def from_checkpoint(
-        cls,
-        checkpoint: Any,
-        sequence_length: int | None = None,
-        lowercase: bool | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Builds a packer with the tokenizer of an open checkpoint.
-
-        Args:
-            checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
-            sequence_length, lowercase, **kwargs: as for `from_preset`.
-        """
-        with reading(checkpoint.path):
-            config = checkpoint.tokenizer_config
-            tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
-        if lowercase is not None:
-            tokenizer = tokenizer.with_lowercase(lowercase)
-        sizes = checkpoint.encoder_config
-        checkpoints.check_vocabulary(
-            tokenizer.vocabulary_size(),
-            sizes["vocabulary_size"],
-            f"The tokenizer in {checkpoint.path}",
-        )
-        length = sequence_length or checkpoint.sequence_length or sizes.get("max_sequence_length")
-        return cls(tokenizer, sequence_length=length or DEFAULT_LENGTH, **kwargs)
 
     def get_config(self) -> Config:
         config = super().get_config()
@@ -380,43 +304,5 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
             "truncation": self.truncation,
             "head_length": self._head_length,
             "padding_lengths": self.padding_lengths,
+            "segment_ids": self.segment_ids and list(self.segment_ids),
         }
-
-
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
-class RobertaSegmentPacker(SegmentPacker):
-    """The `SegmentPacker` that KerasHub makes for a preset of a `RobertaBackbone`.
-
-    KerasHub finds the preprocessor and the tokenizer of a backbone by these two attributes.
-    """
-
-    backbone_cls: type = RobertaBackbone
-    tokenizer_cls: type = BytePairTokenizer
-
-    @classmethod
-    def _add_missing_kwargs(cls, loader, kwargs):
-        # KerasHub would not read the settings of a `SegmentPacker`, because it is another class.
-        if check_file_exists(loader.preset, PREPROCESSOR_CONFIG_FILE):
-            saved = load_json(loader.preset, PREPROCESSOR_CONFIG_FILE)
-            if issubclass(check_config_class(saved), SegmentPacker):
-                names = ("sequence_length", "truncation", "head_length", "padding_lengths")
-                kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
-        return super()._add_missing_kwargs(loader, kwargs)
-
-
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertSegmentPacker(RobertaSegmentPacker):
-    """The `SegmentPacker` that KerasHub makes for a preset of a `ModernBertBackbone`."""
-
-    backbone_cls = ModernBertBackbone
-    tokenizer_cls = ModernBertTokenizer
-
-
-def compiles_each_length() -> bool:
-    """Whether Keras, by default, compiles a step anew for each length of a batch."""
-    backend = keras.config.backend()
-    if backend != "tensorflow":
-        return backend == "jax"
-    import tensorflow as tf
-
-    return any(device.device_type != "CPU" for device in tf.config.list_physical_devices())

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
+from keras_bert_suite.preprocessing.padding_lengths import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import (
     NUM_BUCKETS,
     lay_out_buckets,

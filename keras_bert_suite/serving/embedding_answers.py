@@ -2,6 +2,7 @@
 
 import functools
 
+from keras_bert_suite.serving.row_answers import order_candidates
 from keras_bert_suite.serving.served_task import ServedTask
 
 
@@ -56,9 +57,7 @@ class ServedVectors(ServedTask):
         of_queries, of_candidates = tf.split(vectors, [shape[0], shape[0] * shape[1]])
         of_candidates = tf.reshape(of_candidates, [*tf.unstack(shape), vectors.shape[-1]])
         cosines = tf.einsum("bh,bnh->bn", of_queries, of_candidates)
-        # Equal candidates stay in their order.
-        order = tf.argsort(cosines, direction="DESCENDING", stable=True)
-        return {"order": order, "scores": tf.gather(cosines, order, batch_dims=1)}
+        return order_candidates(cosines)
 
     def _encode(self, texts):
         """float32 (N, H), vectors of the length 1 of a string tensor (N,)."""

@@ -81,6 +81,6 @@ class ServedMasks(ServedTask):
             tensorflow_namespace(),
             [(rows.flat_values, tf.cumsum(lengths) - lengths, lengths)],
             sequence_length=self.task.preprocessor.sequence_length,
-            template=tokenizer.row_template,
+            template=self.task.preprocessor.row_template,
         )
         return self.task.data.encoder.select(packed)

@@ -52,7 +52,7 @@ def export_onnx(
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face
       writes them;
-    - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
+    - `packing.json`: the packer's `sequence_length`, `truncation`, `head_length` and `segment_ids`,
       `input_names`, the names of the texts of a row, or null if the task does not know them;
     - `label_names.txt`, if the task has labels: their names, one in each line, in the order of
       the probabilities;
@@ -240,6 +240,7 @@ def write_companions(task, directory):
         "sequence_length": packer.sequence_length,
         "truncation": packer.truncation,
         "head_length": packer.head_length,
+        "segment_ids": packer.segment_ids and list(packer.segment_ids),
     }
     write_description(task, directory)
     (directory / PACKING_FILE).write_text(json.dumps(packing, indent=2) + "\n", "utf-8")

@@ -228,7 +228,11 @@ def _check_outputs(file, found, parts, said):
     for name in parts.outputs:
         shape = found.get(name, ())
         sizes = dict(zip(parts.axes, shape, strict=False))
-        if len(shape) != len(parts.axes) or sizes.get("labels", 0) not in (0, labels):
+        if (
+            name not in found
+            or len(shape) != len(parts.axes)
+            or sizes.get("labels", 0) not in (0, labels)
+        ):
             raise ValueError(
                 f"{file} has the outputs {found}, without the batch and with 0 for any size, and "
                 f"the {DESCRIPTION_FILE} beside it wants {name} with the axes "

@@ -11,7 +11,12 @@ from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
 from keras_bert_suite.tasks.answers.questions import QuestionAnswers
-from keras_bert_suite.tasks.answers.rows import ChoiceAnswers, RelationAnswers, VectorAnswers
+from keras_bert_suite.tasks.answers.rows import (
+    ChoiceAnswers,
+    RelationAnswers,
+    RelevanceAnswers,
+    VectorAnswers,
+)
 from keras_bert_suite.tasks.answers.words import ChainAnswers, WordAnswers
 from keras_bert_suite.tasks.data.attributes import AttributeData, AttributeLabels
 from keras_bert_suite.tasks.data.choices import ChoiceData
@@ -21,6 +26,7 @@ from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import Classes, EntitySpans, Tags
 from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
 from keras_bert_suite.tasks.data.questions import QuestionData
+from keras_bert_suite.tasks.data.rankings import RankingData
 from keras_bert_suite.tasks.data.relations import RelationData
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tasks.data.words import EntitySpanData, WordData
@@ -121,6 +127,11 @@ def _choose_endings(said, packer, encoder):
     return RuntimeParts(data, ChoiceAnswers(), ("probabilities",), ("choices",), _find_logits)
 
 
+def _rank(said, packer, encoder):
+    data = RankingData(packer, encoder, said["input_names"])
+    return RuntimeParts(data, RelevanceAnswers(), ("relevance",), ())
+
+
 def _embed(said, packer, encoder):
     data = EmbeddingData(packer, encoder, said["input_names"])
     return RuntimeParts(data, VectorAnswers(), ("embedding",), ("width",))
@@ -149,6 +160,7 @@ KINDS = {
     "RelationClassifier": _relate,
     "QuestionAnswerer": _answer,
     "MultipleChoice": _choose_endings,
+    "TextRanker": _rank,
     "TextEmbedder": _embed,
     "MaskedLM": _guess,
 }

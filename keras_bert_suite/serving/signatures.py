@@ -14,7 +14,7 @@ def make_signatures(served, input_names):
     | `embed` | as `serving_default` | vectors |
     | `prompt_NAME`, of a `TextEmbedder` | `text` string (B,), without the prompt | answers |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
-    | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
+    | `rank`, also of a `TextRanker` | `query` string (B,), `candidates` string (B, N) | an order |
 
     `serve_ids` refuses ids below 0, and ids for which the model has no vector.
 
@@ -41,6 +41,9 @@ def make_signatures(served, input_names):
     which the list of endings has K strings. Its answers are `probabilities` float32 (B, K),
     `choices` int32 (B,), and `ranking` int32 (B, K), the endings with the best one first. It has
     no signature `embed`.
+
+    A `TextRanker` takes a query and a text, and answers with `relevance` float32 (B,). Its order
+    has the `scores` of the candidates.
 
     A `DocumentClassifier` answers as a `TextClassifier`. It takes token ids (B, W, L), and has no
     signature `embed`.

@@ -15,6 +15,7 @@ from keras_bert_suite.tasks.score_callbacks import AnswerF1, EntityF1
 from keras_bert_suite.tasks.seq2seq import Seq2Seq
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 from keras_bert_suite.tasks.text_embedder import TextEmbedder
+from keras_bert_suite.tasks.text_ranker import TextRanker
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 from keras_bert_suite.tasks.vector_index import VectorIndex
 
@@ -35,6 +36,7 @@ __all__ = [
     "Seq2Seq",
     "TextClassifier",
     "TextEmbedder",
+    "TextRanker",
     "VectorIndex",
     "TokenClassifier",
     "encode_with_attention",

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
 from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
@@ -101,6 +101,7 @@ class MaskedLM(Task, keras_hub.models.Task):
         if "word_segmenter" in masking:
             masking["word_segmenter"] = name_segmenter(masking["word_segmenter"])
         check_saved_functions(masking)
+        check_share("masking['rate']", masking.get("rate", 1.0), positive=True)
         self.data = MaskedTextData(
             preprocessor,
             EncoderInputs.of(backbone),

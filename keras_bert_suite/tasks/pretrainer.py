@@ -15,6 +15,7 @@ from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_masked_spans
 from keras_bert_suite.models import change_pattern
 from keras_bert_suite.tasks.answers.guesses import name_guesses, rank_tokens
+from keras_bert_suite.tasks.answers.rows import PretrainingAnswers
 from keras_bert_suite.tasks.base.part_checks import find_direction
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import find_unused
@@ -49,6 +50,9 @@ class Pretrainer(Task, keras_hub.models.Task):
     The outputs are a dictionary too: `mlm`, logits (B, P, V); with `next_sentence` also `nsp`,
     logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). The head `sbo` is trained on
     the labels and weights of `mlm`, but tokens after the first 15 of a span have weight 0.
+
+    `predict` takes such batches, or a tuple of two columns of texts. For these it returns how the
+    texts of each pair are related, logits float32 (N, R): `[:, 0]` for a second text that follows.
 
     Without `next_sentence` the backbone's pooler is not trained, because no loss depends on it.
 
@@ -118,10 +122,11 @@ class Pretrainer(Task, keras_hub.models.Task):
         if not next_sentence:
             self.unused_paths = find_unused(backbone, transformed=True)
 
-        # === Data ===
+        # === Data and Answers ===
         num_relations = sentence_relations if next_sentence else None
         encoder = EncoderInputs.of(backbone)
         self.data = PretrainingData(preprocessor, encoder, num_relations)
+        self.answers = PretrainingAnswers()
         self.preprocessor = preprocessor
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs

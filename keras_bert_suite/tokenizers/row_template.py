@@ -1,9 +1,10 @@
 """Where the special tokens of a packed row stand."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Self
 
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_integer
 
 PLACES = ("first", "last")
 SIDES = ("right", "left")
@@ -32,9 +33,11 @@ class RowTemplate:
         summary_place: "first" or "last", the place of the summary token among the tokens of a row.
         summary_segment: int, its segment; None for that of the text beside it.
         padding_side: "right" or "left".
+        segment_ids: tuple of the segment of each text; None for 0, 1, 2 and so on.
 
     Raises:
-        ValueError: if the place or the side is another.
+        ValueError: if the place or the side is another; or if there are `segment_ids` that are
+            below 0, or where texts are not told apart by them.
     """
 
     start_token_id: int
@@ -45,10 +48,31 @@ class RowTemplate:
     summary_place: str = "first"
     summary_segment: int | None = None
     padding_side: str = "right"
+    segment_ids: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice("summary_place", self.summary_place, PLACES)
         check_choice("padding_side", self.padding_side, SIDES)
+        if self.segment_ids is None:
+            return
+        for segment in self.segment_ids:
+            check_integer("an entry of segment_ids", segment)
+        if not self.has_segment_ids:
+            raise ValueError(
+                f"segment_ids={self.segment_ids} are for models that tell the texts of a row apart "
+                "by segments. The models of this tokenizer see separators alone. Leave them out."
+            )
+
+    def list_segments(self, num_texts: int) -> Sequence[int]:
+        """The segment of each text of a row. Raises ValueError if they are for another number."""
+        if self.segment_ids is None:
+            return range(num_texts)
+        if len(self.segment_ids) != num_texts:
+            raise ValueError(
+                f"segment_ids={self.segment_ids} are for rows of {len(self.segment_ids)} texts, "
+                f"got rows of {num_texts}. Name the segment of each text, or set segment_ids=None."
+            )
+        return self.segment_ids
 
     def count_tokens(self, lengths: Any) -> Any:
         """The tokens of a row, special tokens included. `lengths`: see `find_text`."""

@@ -18,7 +18,8 @@ from keras_bert_suite.tokenizers.numbered_tokens import NumberedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
-_TEMPLATE_FIELDS = [field.name for field in dataclasses.fields(RowTemplate)]
+#: The fields of a template that a tokenizer knows. A packer sets the others.
+_TEMPLATE_FIELDS = [f.name for f in dataclasses.fields(RowTemplate) if f.name != "segment_ids"]
 
 #: The arguments that name special tokens.
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")

@@ -34,6 +34,7 @@ from keras_bert_suite.training.metrics import (
     forget_metrics,
     track_finite_losses,
 )
+from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.fgm import FGM
@@ -57,7 +58,9 @@ __all__ = [
     "LinearWarmupDecay",
     "MaskedLMAccuracy",
     "MaskedLMLoss",
+    "NDCG",
     "OneHotLoss",
+    "RankingLoss",
     "SpanLoss",
     "ReplacedTokenAccuracy",
     "ReplacedTokenLoss",

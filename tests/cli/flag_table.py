@@ -54,6 +54,7 @@ FILL_MASK = [
 NER = "--model=ner --input=words.txt"
 QA = "--model=qa --input=squad.json"
 RELATION = "--model=relation --input=semeval.txt"
+RANKING = "--text_column=text --text_pair_column=second --label_column=number"
 PAIRS = "--model=embed --text_column=text --text_pair_column=second"
 
 EVALUATE = [
@@ -62,6 +63,7 @@ EVALUATE = [
     (NER, {"score.cls": "TokenClassifier"}),
     ("--model=qa --input=squad.json", {"score.cls": "QuestionAnswerer"}),
     ("--model=choice --input=swag.csv", {"predict.cls": "MultipleChoice"}),
+    (f"--model=ranking {RANKING}", {"score.cls": "TextRanker"}),
     (PAIRS, {"score_retrieval.cls": "TextEmbedder"}),
     ("--model=seq2seq", {"predict.cls": "Seq2Seq"}),
     ("--text_column=sentence", {"predict.x": ["sentence0", "sentence1", "sentence2"]}),
@@ -144,6 +146,7 @@ ASKED = {
     "relation": "",
     "qa": "--input=squad.json",
     "choice": "--input=swag.csv",
+    "ranking": "--input=train.tsv",
     "embed": "--format=jsonl",
     "seq2seq": "",
 }

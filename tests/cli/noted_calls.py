@@ -13,7 +13,7 @@ from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_cli import kinds, plots, search, table_flags
-from keras_bert_cli.kinds import choice, classify, ner, qa, relation, seq2seq
+from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation, seq2seq
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving
 from keras_bert_suite.corpus import input_files, preparation
@@ -34,6 +34,7 @@ SPIED = (
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
     *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
     *((kinds.attributes, "read_columns"), (relation, "read_semeval")),
+    *((ranking, "read_rankings"),),
     *((relation_scores, "score_relations"),),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
@@ -53,6 +54,7 @@ ANSWERS = {
     "TextClassifier": np.zeros(2),
     "RelationClassifier": np.zeros(2),
     "MultipleChoice": np.zeros(4),
+    "TextRanker": np.zeros(()),
     "TextEmbedder": np.zeros(2, "float32"),
     "QuestionAnswerer": Answer("", -1, -1, 1.0, 0.0),
     "Seq2Seq": "a title",
@@ -68,6 +70,7 @@ SERVED = {
     "served_ner": {"num_entities": 0},
     "served_qa": {"answers": b"", "starts": 0, "ends": 0, "scores": 0.0, "null_odds": 0.0},
     "served_choice": {"choices": 0, "probabilities": [1.0, 0.0, 0.0, 0.0]},
+    "served_ranking": {"relevance": 0.5},
     "served_embed": {"embedding": [1.0]},
     "served_seq2seq": {"target_ids": [0], "texts": b"a title"},
 }
@@ -171,6 +174,7 @@ class Task:
         if name == "serve":
             rows = len(args[0])
             outputs = {"label_ids": (rows,), "scores": (rows, 1), "choices": (rows,)}
+            outputs["relevance"] = (rows,)
             names = ("probabilities", "is_label", "embedding")
             outputs |= dict.fromkeys(names, (rows, len(self.label_names)))
             return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}

@@ -28,6 +28,7 @@ MODELS = {
     "relation": ("RelationClassifier", {"input_names": ["text"]}),
     "qa": ("QuestionAnswerer", {"input_names": ["question", "context"]}),
     "choice": ("MultipleChoice", {"input_names": ["prompt", "endings"]}),
+    "ranking": ("TextRanker", {"input_names": ["text", "second"]}),
     "embed": ("TextEmbedder", {}),
     "other_embed": ("TextEmbedder", {}),
     "seq2seq": ("Seq2Seq", {}),

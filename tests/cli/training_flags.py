@@ -159,6 +159,7 @@ PRETRAIN_FROM_CHECKPOINT = [
 
 WORDS = "--task=ner --train=words.txt"
 EMBED = "--task=embed --text_pair_column=second"
+RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
 RELATION = "--task=relation"
 SEQ2SEQ = "--task=seq2seq"
 CHOICE = "--task=choice --train=swag.csv"
@@ -172,6 +173,12 @@ FINETUNE = [
     (WORDS, {"from_preset.cls": "TokenClassifier"}),
     (QA, {"from_preset.cls": "QuestionAnswerer"}),
     (CHOICE, {"from_preset.cls": "MultipleChoice"}),
+    (RANKING, {"from_preset.cls": "TextRanker"}),
+    (
+        "--ranking_loss=pairwise",
+        {"compile.loss.kind": "pairwise", "read_rankings.query_column": "text"},
+        RANKING,
+    ),
     (EMBED, {"from_preset.cls": "TextEmbedder"}),
     (SEQ2SEQ, {"from_preset.cls": "Seq2Seq"}),
     ("--task=classify", {"from_preset.cls": "TextClassifier"}, SEQ2SEQ),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
+from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
 
 PROMPTS = ["It rains.", "It snows."]
 ENDINGS = [["wet", "dry", "hot"], ["cold", "warm", "hot"]]
@@ -51,6 +51,6 @@ def test_batches_that_pytorch_has_collated():
     collated = [("wet", "cold"), ("dry", "warm")]
     for x in ((("It rains.",) * 2, collated), {"prompt": PROMPTS, "endings": collated}):
         with pytest.raises(ValueError, match="another `collate_fn`"):
-            check_collated_endings(x, ("prompt", "endings"))
-    check_collated_endings((PROMPTS, ENDINGS), ("prompt", "endings"))
-    check_collated_endings((PROMPTS, collated), ("prompt", "endings"))
+            check_collated_lists(x, ("prompt", "endings"))
+    check_collated_lists((PROMPTS, ENDINGS), ("prompt", "endings"))
+    check_collated_lists((PROMPTS, collated), ("prompt", "endings"))

@@ -75,8 +75,8 @@ SECTIONS = {
     },
     "Long documents": {"labels": ["negative", "positive"]},
     "Search by meaning": {
-        "labels": ["match", "other", "other", "match"],
-        "candidates": TEXTS[::-1],
+        "candidates": [TEXTS[:2]] * 4,
+        "relevance": [[0, 1]] * 4,
     },
     "ONNX, OpenVINO and LiteRT": {"texts": TEXTS},
 }
@@ -145,6 +145,9 @@ def write_tables(folder):
         json.dumps({"sentence": text, "label": str(i % 2)}) for i, text in enumerate(TEXTS)
     ]
     table = "sentence\tlabel\nthe good film\tpositive\nthe bad plot\tnegative\n"
+    clicks = (
+        "query\ttitle\tclicked\nfilm\ta good film\t1\nfilm\tbad\t0\nplot\tfilm\t0\nplot\tplot\t1\n"
+    )
     files = {
         **dict.fromkeys(["train.tsv", "dev.tsv"], table),
         **dict.fromkeys(["train.txt", "dev.txt", "example.train", "example.dev"], tags),
@@ -152,6 +155,7 @@ def write_tables(folder):
         **dict.fromkeys(["train.char.bmes", "dev.char.bmes"], characters),
         **dict.fromkeys(["sentiment.train.data", "sentiment.test.data"], reviews),
         **dict.fromkeys(["lcqmc.train.data", "lcqmc.test.data"], pairs),
+        **dict.fromkeys(["clicks.tsv", "dev_clicks.tsv"], clicks),
         "csl.tsv": "film\tthe good film\nplot\tthe bad plot\n",
         "iflytek.jsonl": "\n".join(sentences),
         "pku_training.utf8": "the good film\nthe bad plot\n",

@@ -438,8 +438,7 @@ def test_config_round_trip():
     [
         ({"unit": "phrase"}, "unit must be one of token, word, span, ngram, got 'phrase'"),
         ({"random_tokens": "all"}, "random_tokens must be one of ordinary, vocabulary, got 'all'"),
-        ({"rate": 1.5}, "rate must be over 0 and at most 1, got 1.5"),
-        ({"rate": 0}, "rate must be over 0 and at most 1, got 0"),
+        ({"rate": 1.5}, "rate must be from 0 to 1, got 1.5"),
         ({"mask_token_rate": -0.1}, "mask_token_rate must be from 0 to 1, got -0.1"),
         ({"random_token_rate": float("nan")}, "random_token_rate must be from 0 to 1, got nan"),
         ({"random_token_rate": 0.3}, "must not sum to more than 1, got 0.8 and 0.3"),

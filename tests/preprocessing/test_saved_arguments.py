@@ -31,7 +31,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     XLMRobertaTokenizer,
 )
-from keras_bert_suite.preprocessing.segment_packer import (
+from keras_bert_suite.preprocessing.family_packers import (
     ModernBertSegmentPacker,
     RobertaSegmentPacker,
 )
@@ -127,6 +127,7 @@ TABLE = {
                     "head_length": 3,
                 },
                 "padding_lengths": (72, 80),
+                **({"segment_ids": (1, 0)} if tokenizer.has_segment_ids else {}),
             },
         )
         for cls, tokenizer, other in (
@@ -192,8 +193,11 @@ def test_the_table_has_every_class_and_argument():
         if getattr(cls, "__module__", "").startswith(ROOMS)
     }
     assert set(TABLE) == registered
-    for cls, (_, others) in TABLE.items():
-        assert set(others) == list_arguments(cls) - FIXED, cls
+    for cls, (base, others) in TABLE.items():
+        # Byte pairs have no segments.
+        has_segments = getattr(base.get("tokenizer"), "has_segment_ids", True)
+        idle = FIXED if has_segments else {*FIXED, "segment_ids"}
+        assert set(others) == list_arguments(cls) - idle, cls
 
 
 def list_arguments(cls):
@@ -259,7 +263,7 @@ def test_saved_and_sent(cls, name, tmp_path):
 SIZES = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
 
 
-@pytest.mark.parametrize("name", TABLE[SegmentPacker][1])
+@pytest.mark.parametrize("name", TABLE[RobertaSegmentPacker][1])
 @pytest.mark.parametrize("backbone_cls", [RobertaBackbone, ModernBertBackbone])
 def test_packers_in_presets(backbone_cls, name, tmp_path):
     """KerasHub looks for the preprocessor of a backbone; ours was saved as a `SegmentPacker`."""

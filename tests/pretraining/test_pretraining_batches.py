@@ -5,9 +5,16 @@ import grain
 import numpy as np
 import pytest
 from small_byte_pairs import MERGES, make_vocabulary
-from small_texts import VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
-from keras_bert_suite import BytePairTokenizer, TokenMasker, WordPieceTokenizer
+from keras_bert_suite import (
+    BertBackbone,
+    BytePairTokenizer,
+    MaskedLM,
+    Pretrainer,
+    TokenMasker,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.pretraining import epoch_sections, pretraining_batches
@@ -338,3 +345,32 @@ def test_memory_does_not_grow_with_the_corpus(monkeypatch):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert 1e5 < peaks[0] and peaks[1] < 1.2 * peaks[0]
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span", "ngram"])
+def test_pairs_in_which_nothing_is_masked(unit):
+    """With rate=0 a `Pretrainer` learns the relation alone: the loss is that of the pairs."""
+    masker = TokenMasker(TOKENIZER, rate=0.0, unit=unit)
+    batches = make_batches(masker=masker, mode="sop")
+    x, y, weights = batches[0]
+    whole = make_batches(masker=TokenMasker(TOKENIZER, unit=unit), mode="sop")[0]
+    assert [x["token_ids"][row][: len(ids)].tolist() for row, ids in enumerate(unmask(whole))] == (
+        unmask(whole)
+    )
+    assert weights["mlm"].shape == (8, 1) and not weights["mlm"].any()
+    np.testing.assert_array_equal(y["nsp"], whole[1]["nsp"])
+
+
+def test_pairs_alone_are_learned():
+    batches = make_batches(masker=TokenMasker(TOKENIZER, rate=0.0), mode="sop")
+    pretrainer = Pretrainer(BertBackbone(**ONE_LAYER))
+    head = pretrainer.masked_lm.get_weights()[0]
+    scores = pretrainer.evaluate(batches, verbose=0, return_dict=True)
+    assert scores["loss"] == pytest.approx(scores["nsp_loss"]) and scores["mlm_loss"] == 0
+    pretrainer.fit(batches, steps_per_epoch=2, verbose=0)
+    assert np.abs(pretrainer.masked_lm.get_weights()[0] - head).max() < 1e-3  # It only decays.
+    for task in (Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False),):
+        with pytest.raises(ValueError, match="masks no token, so only the relation of two texts"):
+            task.fit(batches, verbose=0)
+    with pytest.raises(ValueError, match="rate"):
+        MaskedLM(BertBackbone(**ONE_LAYER), masking={"rate": 0.0})

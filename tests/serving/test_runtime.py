@@ -66,6 +66,7 @@ CASES = {
     "questions": ((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
     "vectors": (HOSTILE, predict),
     "masks": ([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
+    "rankings": ((HOSTILE, OTHERS), predict),
     "choices": (
         (HOSTILE, [[text, "bad", OTHERS[row]] for row, text in enumerate(HOSTILE)]),
         find_probabilities,

@@ -33,6 +33,7 @@ from keras_bert_suite import (
     Seq2Seq,
     TextClassifier,
     TextEmbedder,
+    TextRanker,
     TokenClassifier,
     TokenMasker,
     WordPieceTokenizer,
@@ -129,6 +130,11 @@ def observe_choices(task):
     packed = task.data.pack(task.data.read((OTHERS, endings)))[0]
     outputs = [task(packed, training=False), task(packed, training=True)]
     return [*outputs, task.predict(rows, verbose=0)]
+
+
+def observe_ranking(task):
+    rows = dict(zip(reversed(task.input_names), (TEXTS, OTHERS), strict=True))
+    return [*observe_outputs(task), task.predict(rows, verbose=0)]
 
 
 def observe_relations(task):
@@ -279,6 +285,9 @@ CASES = {
     ),
     "choices": Case(
         MultipleChoice, {"dropout": 0.0, "input_names": ("start", "ends")}, observe_choices
+    ),
+    "rankings": Case(
+        TextRanker, {"dropout": 0.0, "input_names": ("question", "title")}, observe_ranking
     ),
     "vectors": Case(
         TextEmbedder,

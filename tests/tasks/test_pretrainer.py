@@ -430,3 +430,34 @@ def make_reader():
     task = Pretrainer(BertBackbone(**ONE_LAYER), preprocessor=packer)
     randomize(task)
     return task
+
+
+def test_pairs_of_texts(peer):
+    """`predict` says of them what transformers' head for pairs says."""
+    import torch
+
+    pretrainer = Pretrainer(BertBackbone(**NO_DROPOUT))
+    with pytest.raises(ValueError, match="no preprocessor to pack texts"):
+        pretrainer.predict((["a"], ["b"]), verbose=0)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    pretrainer = Pretrainer(BertBackbone(**NO_DROPOUT), preprocessor=packer)
+    arrays = weights_of(peer)
+    for weight in pretrainer.weights:
+        weight.assign(arrays[weight.path])
+    pairs = (["the good film", "a", "bad plot"], ["it was dull", "film", "the film was good"])
+    packed = {name: torch.tensor(np.array(x)) for name, x in packer.pack(*pairs).items()}
+    with torch.no_grad():
+        wanted = peer.eval()(
+            packed["token_ids"], packed["padding_mask"], packed["segment_ids"]
+        ).seq_relationship_logits.numpy()
+    for size in (2, 8):
+        found = pretrainer.predict(pairs, batch_size=size, verbose=0)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert pretrainer.predict(([], []), verbose=0).shape == (0, 2)
+    with pytest.raises(ValueError, match="`predict` of a Pretrainer with a head for pairs"):
+        pretrainer.predict(pairs[0], verbose=0)
+    with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
+        pretrainer.fit(pairs, {"nsp": [0, 0, 0]}, verbose=0)
+    alone = Pretrainer(BertBackbone(**NO_DROPOUT), next_sentence=False, preprocessor=packer)
+    with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
+        alone.predict(pairs, verbose=0)

@@ -21,6 +21,7 @@ from keras_bert_suite import (
     Lamb,
     LinearWarmupDecay,
     MaskedLMLoss,
+    RankingLoss,
     Triplet,
     training,
 )
@@ -35,6 +36,7 @@ IDS = RNG.integers(0, 4, (6, 3)).astype("int32")
 LOGITS = RNG.normal(size=(6, 3, 4)).astype("float32")
 FLAGS = RNG.integers(0, 2, (6, 3)).astype("float32")
 WEIGHTS = RNG.random((6, 3), "float32")
+RELEVANCE = np.arange(18).reshape(6, 3).astype("float32") % 4
 SPANS = np.array([[[0, 1, 0], [-1, -1, -1]], [[1, 1, 1], [0, 2, 0]]], "int32")
 
 
@@ -135,6 +137,12 @@ TABLE = {
     CoSENT: (see_loss(SCORES, PAIRS), {}, {**NAMED, "scale": 3.0}),
     Triplet: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "margin": 1.5, "distance": "euclidean"}),
     MaskedLMLoss: (see_loss(IDS, LOGITS, WEIGHTS), {}, ONE_REDUCTION),
+    RankingLoss: (
+        see_loss(RELEVANCE, LOGITS[..., 0]),
+        {},
+        {**ONE_REDUCTION, "kind": "pairwise"},
+    ),
+    training.NDCG: (see_metric(RELEVANCE, LOGITS[..., 0]), {}, {**METRIC, "top_k": 1}),
     training.ReplacedTokenLoss: (see_loss(FLAGS, LOGITS[..., 0], WEIGHTS), {}, ONE_REDUCTION),
     SpanLoss: (
         see_loss(SPANS, RNG.normal(size=(2, 2, 3, 3)).astype("float32")),

@@ -79,6 +79,9 @@ TEXTS = HeadType(
     commands=("classify", "multilabel", "regress"),
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="row_answers.ServedDocuments")
+RANKINGS = replace(
+    TEXTS, task="TextRanker", served="row_answers.ServedRanker", commands=("ranking",)
+)
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
@@ -176,7 +179,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
-    *(DOCUMENTS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
+    *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
     SPAN_BOUNDARY,
 )
 

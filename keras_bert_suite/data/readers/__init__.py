@@ -7,6 +7,7 @@ command line reads a file before it imports Keras.
 from keras_bert_suite.data.readers.conll import read_conll
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.glue import read_glue
+from keras_bert_suite.data.readers.rankings import read_rankings
 from keras_bert_suite.data.readers.rows import read_rows
 from keras_bert_suite.data.readers.semeval import read_semeval
 from keras_bert_suite.data.readers.squad import read_squad
@@ -17,6 +18,7 @@ __all__ = [
     "Examples",
     "read_conll",
     "read_glue",
+    "read_rankings",
     "read_rows",
     "read_semeval",
     "read_squad",

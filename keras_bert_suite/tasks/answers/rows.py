@@ -146,6 +146,25 @@ class ChoiceAnswers(RowAnswers):
         }
 
 
+class PretrainingAnswers(RowAnswers):
+    """Logits of relations (N, R) for pairs of texts, all outputs for packed arrays."""
+
+    def condense(self, outputs, rows):
+        return outputs if rows.is_packed else outputs["nsp"]
+
+    def decode(self, outputs, rows):
+        outputs = self.condense(outputs, rows) if isinstance(outputs, dict) else outputs
+        return super().decode(outputs, rows)
+
+
+class RelevanceAnswers(RowAnswers):
+    """Scores of pairs of a query and a text, logits (N,)."""
+
+    def serve(self, ops, outputs, packed):
+        """`relevance` float32 (B,)."""
+        return {"relevance": outputs}
+
+
 class VectorAnswers(RowAnswers):
     """Vectors (N, H)."""
 

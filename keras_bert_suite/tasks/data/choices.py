@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
+from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -15,7 +15,7 @@ class ChoiceData(TextData):
     """
 
     takes_graphs = False  # Endings are listed in Python.
-    text_ranks = (1, 2)  # Prompts (B,) and endings (B, K).
+    text_ranks: tuple[int, ...] | None = (1, 2)  # Prompts (B,) and endings (B, K).
 
     def __init__(self, packer, encoder, input_names):
         super().__init__(packer, encoder, Labels(), input_names)
@@ -24,7 +24,7 @@ class ChoiceData(TextData):
         return read_choice_rows(x, y, sample_weight, self.input_names)
 
     def read_batch_columns(self, x, y, sample_weight):
-        check_collated_endings(x, self.input_names)
+        check_collated_lists(x, self.input_names)
         return self.read_columns(x, y, sample_weight)
 
     def order(self, inputs, names):

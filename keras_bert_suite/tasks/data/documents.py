@@ -34,7 +34,7 @@ class DocumentData(TextData):
     def pack_texts(self, texts):
         """Packs documents without labels, dict (B, W, L). The last text is the document."""
         self.check_can_pack()
-        check_num_texts(len(texts), self.encoder, self.input_names)
+        check_num_texts(len(texts), self.encoder, self.input_names, self.packer)
         return self.pack_with(self.packer, texts)
 
     def pack_with(self, packer, texts):

@@ -61,7 +61,7 @@ class EncoderInputs:
             ) from None
 
 
-def check_num_texts(num_segments, encoder, input_names):
+def check_num_texts(num_segments, encoder, input_names, packer=None):
     """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
@@ -70,10 +70,13 @@ def check_num_texts(num_segments, encoder, input_names):
             f"{num_segments}. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         )
     available = encoder.num_segments
-    if available and num_segments > available and "segment_ids" in encoder.names:
+    segments = getattr(packer, "segment_ids", None) or range(num_segments)
+    if available and max(segments) >= available and "segment_ids" in encoder.names:
         raise ValueError(
             f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
-            "texts. Join some texts, or build the backbone with more `num_segments`."
+            f"texts in the segments {', '.join(map(str, segments))}. Set `segment_ids` of the "
+            f"SegmentPacker, such as {(0, *[1] * (num_segments - 1))}, join some texts, or build "
+            "the backbone with more `num_segments`."
         )
     if num_segments > 1:
         encoder.check_pairs()

@@ -124,7 +124,7 @@ def pack_masked_texts(packer, encoder, segments):
         NUMPY,
         [(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)],
         sequence_length=packer.sequence_length,
-        template=tokenizer.row_template,
+        template=packer.row_template,
         allowed_lengths=packer.allowed_lengths(),
     )
     masked = packed["token_ids"] == tokenizer.mask_token_id

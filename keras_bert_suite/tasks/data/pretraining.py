@@ -7,10 +7,10 @@ from keras_bert_suite.tasks.data.texts import TextData
 
 
 class PretrainingData(TextData):
-    """Packed and masked batches, as `PretrainingBatches` makes them. Texts are an error.
+    """Packed and masked batches, as `PretrainingBatches` makes them, or pairs of texts to predict.
 
     Args:
-        packer, encoder: as for `TextData`. The packer is not used here.
+        packer, encoder: as for `TextData`.
         num_relations: int, the relations between two texts that the head for pairs knows; None
             without such a head.
     """
@@ -20,6 +20,8 @@ class PretrainingData(TextData):
         self.num_relations = num_relations
 
     def pack(self, rows, labelled=False):
+        if not rows.is_packed:
+            return self._pack_pairs(rows.inputs, labelled), None, rows.weights
         labels = rows.labels
         relations = labels.get("nsp") if isinstance(labels, dict) else None
         if (
@@ -33,8 +35,13 @@ class PretrainingData(TextData):
             )
         return super().pack(rows, labelled)
 
-    def pack_texts(self, texts):
-        raise ValueError(
-            "A pretraining task takes packed and masked batches, got texts. Make the batches with "
-            "PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
-        )
+    def _pack_pairs(self, texts, labelled):
+        """Packs pairs of texts in which no token is masked."""
+        if labelled or self.num_relations is None or len(texts) != 2:
+            raise ValueError(
+                "A pretraining task takes packed and masked batches, got texts. Make the batches "
+                "with PretrainingBatches, or pack with a SegmentPacker and mask with a "
+                "TokenMasker. `predict` of a Pretrainer with a head for pairs takes pairs of texts."
+            )
+        packed = self.pack_texts(texts)
+        return {**packed, "mask_positions": np.zeros((len(texts[0]), 0), "int32")}

@@ -94,7 +94,7 @@ class TargetRows(ABC):
             xp,
             [(ids, xp.cumsum(lengths) - lengths, lengths)],
             sequence_length=room,
-            template=packer.tokenizer.row_template,
+            template=packer.row_template,
             truncation=packer.truncation,
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,

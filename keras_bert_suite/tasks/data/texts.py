@@ -132,7 +132,7 @@ class TextData:
         Returns:
             tuple of text columns.
         """
-        check_num_texts(len(inputs), self.encoder, self.input_names)
+        check_num_texts(len(inputs), self.encoder, self.input_names, self.packer)
         return tuple(inputs[i] for i in order_columns(len(inputs), names, self.input_names))
 
     def keep_names(self, inputs, names):
@@ -209,7 +209,7 @@ class TextData:
                 texts in a row.
         """
         self.check_can_pack()
-        check_num_texts(len(texts), self.encoder, self.input_names)
+        check_num_texts(len(texts), self.encoder, self.input_names, self.packer)
         pack = (
             self.packer.pack if isinstance(self.packer, SegmentPacker) else self._pack_by_keras_hub
         )

@@ -1,0 +1,62 @@
+"""The relevance of texts for a query: a `TextRanker`, and tables with a candidate in each row."""
+
+from keras_bert_suite.data.readers import read_rankings
+
+from ..command_flags import UsageError
+from ..table_flags import table_arguments
+from .kind import Kind, format_json
+
+
+class RankingKind(Kind):
+    """Queries with their candidates, and the relevance of each candidate."""
+
+    name = "ranking"
+    about = "the relevance of texts for a query"
+    rows = "queries"
+    own_flags = ("ranking_loss",)
+
+    @staticmethod
+    def define_training_flags(flags):
+        explanation = (
+            "What --task ranking compares: listwise, all candidates of a query; pairwise, two of "
+            "them; pointwise, one with its relevance."
+        )
+        kinds = ("listwise", "pairwise", "pointwise")
+        flags.choice("ranking_loss", "listwise", kinds, explanation)
+
+    @classmethod
+    def serves(cls, output_names):
+        return "relevance" in output_names
+
+    @property
+    def input_names(self):
+        return self.columns if self.values.header else ("query", "text")
+
+    @property
+    def columns(self):
+        """The columns of the queries and of the texts."""
+        flags = ("text_column", "text_pair_column")
+        given = [flag for flag in flags if flag in self.values.given]
+        if len(given) == 1:
+            raise UsageError(
+                "--task ranking needs --text_column, the column of the queries, and "
+                "--text_pair_column, that of the texts. Default of both: query and text"
+            )
+        own = self.model.input_names if self.model else ("query", "text")
+        return tuple(getattr(self.values, flag) for flag in given) or tuple(own)
+
+    def read(self, path):
+        columns = (*self.columns, self.values.label_column)
+        return read_rankings(path, *columns, **table_arguments(self.values))
+
+    def find_compile_arguments(self):
+        import keras_bert_suite as kbs
+
+        return {"loss": kbs.RankingLoss(self.values.ranking_loss)}
+
+    def predict(self, columns):
+        relevance = self.answer(columns, "relevance")["relevance"]
+        if self.values.format != "jsonl":
+            return ["relevance\n", *(f"{score:.6f}\n" for score in relevance)]
+        answers = ({"relevance": round(float(score), 6)} for score in relevance)
+        return format_json(columns, answers)
