@@ -12,6 +12,9 @@ FORMATS = (".csv", ".jsonl", ".html")
 #: A page of more rows would be slow.
 MOST_ROWS_OF_A_PAGE = 1000
 
+#: The most pairs of a label and an answer that a page counts.
+MOST_PAIRS = 50
+
 #: What a file says of a row beside its place and its texts.
 FIELDS = ("label", "predicted", "probability", "label_probability", "loss", "label_looks_wrong")
 
@@ -98,11 +101,11 @@ def make_page(records, num_rows, title):
     yield f"<p>{len(records)} wrong answers in {num_rows} rows, the highest loss first. "
     yield '<button value="any">Show all</button> '
     yield f'<button value="issue">{suspects} labels look wrong</button></p>\n'
-    pairs = collections.Counter(map(find_pair, records))
-    numbers = {pair: number for number, (pair, _) in enumerate(pairs.most_common())}
-    if len(pairs) < len(records):
+    pairs = collections.Counter(map(find_pair, records)).most_common(MOST_PAIRS)
+    numbers = {pair: number for number, (pair, _) in enumerate(pairs)}
+    if records and isinstance(records[0]["label"], (str, list)):
         yield "<table>\n<tr><th>label<th>predicted<th>rows\n"
-        for pair, count in pairs.most_common():
+        for pair, count in pairs:
             cells = "".join(f"<td>{escape(part)}" for part in pair)
             yield f'<tr>{cells}<td><button value="p{numbers[pair]}">{count}</button>\n'
         yield "</table>\n"
@@ -113,7 +116,7 @@ def make_page(records, num_rows, title):
     for record in records[:MOST_ROWS_OF_A_PAGE]:
         issue = " issue" if record["label_looks_wrong"] else ""
         cells = "".join(format_cell(name, record[name]) for name in columns)
-        yield f'<tr class="any p{numbers[find_pair(record)]}{issue}">{cells}\n'
+        yield f'<tr class="any p{numbers.get(find_pair(record))}{issue}">{cells}\n'
     yield "</table>\n"
     if len(records) > MOST_ROWS_OF_A_PAGE:
         yield f"<p>The first {MOST_ROWS_OF_A_PAGE} rows. A file .csv or .jsonl has all of them.</p>"

@@ -1,5 +1,6 @@
 """More rows from few: texts with changed words, whose labels are taken to be the same."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -52,7 +53,7 @@ def edit_words(
     rng = np.random.default_rng(seed)
     operations = [_swap, _delete]
     if synonyms:
-        operations += [_replace_by_synonyms, _insert_synonyms]
+        operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
     edited = []
     for text in texts:
         parts = _split(text, word_segmenter)
@@ -219,20 +220,17 @@ def _delete(parts, number, rng, synonyms):
     return parts
 
 
-def _replace_by_synonyms(parts, number, rng, synonyms):
+def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
+    """Puts synonyms in the place of words, or after any words."""
     known = [i for i in range(1, len(parts), 2) if synonyms.get(parts[i].lower())]
     for i in rng.permutation(known)[:number]:
         choices = synonyms[parts[i].lower()]
-        parts[i] = _keep_case(parts[i], choices[rng.integers(len(choices))])
-    return parts
-
-
-def _insert_synonyms(parts, number, rng, synonyms):
-    known = [i for i in range(1, len(parts), 2) if synonyms.get(parts[i].lower())]
-    found = [synonyms[parts[i].lower()] for i in rng.permutation(known)[:number]]
-    for choices in found:
-        i = _draw_words(parts, 1, rng)[0]
-        parts[i] = join_words([parts[i], choices[rng.integers(len(choices))]])
+        synonym = choices[rng.integers(len(choices))]
+        if insert:
+            i = _draw_words(parts, 1, rng)[0]
+            parts[i] = join_words([parts[i], synonym])
+        else:
+            parts[i] = _keep_case(parts[i], synonym)
     return parts
 
 
