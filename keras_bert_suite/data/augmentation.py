@@ -156,7 +156,7 @@ class AugmentedRows(grain.MapDataset):
         self.batch_size, self.share, self.seed = batch_size, share, seed
         if not all(map(holds_texts, _columns_of(self.x))):
             raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
-        lengths = sum(np.array([len(text) for text in c]) for c in _columns_of(self.x))
+        lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
         self._order = shuffled_by_length(lengths, batch_size, seed)
         self._num_batches = -(-len(lengths) // batch_size)
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas
 import pytest
 from peer_weights import randomize
 from scipy.special import log_softmax
@@ -12,6 +13,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.rows import LabelSetAnswers, NumberAnswers
+from keras_bert_suite.tasks.base.inspection import deal_into_folds
 from keras_bert_suite.tasks.data.attributes import AttributeLabels
 from keras_bert_suite.tasks.data.labels import LabelSets, Numbers
 
@@ -145,5 +147,8 @@ def test_each_row_is_answered_by_a_task_that_has_not_seen_it():
     assert [yes for _, yes, _ in Echo.trained] == [4] * 5
     assert {rows for rows, _, _ in Echo.trained} == {17, 18}
     assert Echo.trained[0][2] == {"epochs": 2}
+    table = pandas.DataFrame({"size": labels, "season": labels})
+    folds = deal_into_folds({"text": numbers}, table, 5, seed=0)
+    assert np.bincount(folds).tolist() == [5, 5, 4, 4, 4]
     with pytest.raises(ValueError, match="folds=5 needs at least as many rows, got 4"):
         kbs.inspect_by_folds(Echo, numbers[:4], labels[:4])

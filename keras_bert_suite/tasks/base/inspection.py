@@ -118,6 +118,7 @@ def deal_into_folds(x: Inputs, y: Labels, folds: int, seed: int) -> np.ndarray:
     if len(column) < folds:
         raise ValueError(f"folds={folds} needs at least as many rows, got {len(column)}.")
     order = np.random.default_rng(seed).permutation(len(column))
+    y = name_columns(y)
     if not isinstance(y, dict) and all(map(np.isscalar, y)):
         labels = np.unique(list(map(str, y)), return_inverse=True)[1]
         order = order[np.argsort(labels[order], kind="stable")]
