@@ -70,9 +70,9 @@ class Flags(argparse_flags.ArgumentParser):
         read.__name__ = f"list of {kind.__name__}"  # argparse shows it in errors.
         self.text(name, default, explanation, type=read, metavar="A,B")
 
-    def integer(self, name, default, explanation, at_least=1):
-        """Adds a flag that takes an int."""
-        self.text(name, default, explanation, type=_Number(int, at_least), metavar="N")
+    def integer(self, name, default, explanation, at_least=1, words=()):
+        """Adds a flag that takes an int, or one of a few words."""
+        self.text(name, default, explanation, type=_Number(int, at_least, None, words), metavar="N")
 
     def number(self, name, default, explanation, at_most=None, at_least=0):
         """Adds a flag that takes a float."""
@@ -100,14 +100,16 @@ class Flags(argparse_flags.ArgumentParser):
 
 
 class _Number:
-    """Reads a number of a type, within bounds."""
+    """Reads a number of a type, within bounds, or one of a few words."""
 
-    def __init__(self, kind, at_least=None, at_most=None):
-        self.__name__, self.kind = kind.__name__, kind
+    def __init__(self, kind, at_least=None, at_most=None, words=()):
+        self.__name__, self.kind, self.words = " or ".join([kind.__name__, *words]), kind, words
         self.at_least = -float("inf") if at_least is None else at_least
         self.at_most = float("inf") if at_most is None else at_most
 
     def __call__(self, text):
+        if text in self.words:
+            return text
         value = self.kind(text)
         if not self.at_least <= value <= self.at_most:
             wanted = f"from {self.at_least} to {self.at_most}"

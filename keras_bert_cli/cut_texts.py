@@ -1,4 +1,8 @@
-"""How many of the training texts a maximum length cuts, and which length cuts few."""
+"""The maximum length of texts: what a length cuts of the training texts, and which cuts few."""
+
+import math
+
+from .command_flags import UsageError
 
 #: More texts would not change the advice.
 SAMPLE = 10_000
@@ -7,8 +11,7 @@ SAMPLE = 10_000
 def report_cut_texts(task, train, data):
     """Prints how many texts of `Examples` a task cuts, if any, and which flags cut fewer."""
     packer = task.preprocessor
-    columns = train.x if isinstance(train.x, tuple) else (train.x,)
-    advice = packer.suggest_sequence_length(*(column[:SAMPLE] for column in columns))
+    advice = _advise(packer, train)
     length, most = packer.sequence_length, getattr(task.backbone, "max_sequence_length", None)
     if not advice.cut_rows[length]:
         return
@@ -22,3 +25,40 @@ def report_cut_texts(task, train, data):
         f"{advice.cut_rows[length]:.1%} of the training texts have more than {length} tokens and "
         f"are cut{': ' * bool(remedies)}{', '.join(remedies)}"
     )
+
+
+def check_length_flag(length, data):
+    """Raises a `UsageError` if --sequence_length is auto, and the task reads all of a text."""
+    if length == "auto" and not data.cuts_texts:
+        raise UsageError(
+            f"--sequence_length auto is not for --task {data.name}, or with --window_pooling, "
+            "where no text is cut at the end. Pass a number"
+        )
+
+
+def set_sequence_length(task, length, train, data):
+    """Sets `sequence_length` of the packer.
+
+    Args:
+        task: a task.
+        length: int; "auto" for the length that leaves 99% of the training texts whole; None for the
+            default of the kind. "auto" and None are at most the positions of the model.
+        train: `Examples`.
+        data: `Kind`.
+
+    Raises:
+        ValueError: if the model has fewer positions than `length`.
+    """
+    most = getattr(task.backbone, "max_sequence_length", None) or math.inf
+    if length == "auto":
+        length = min(_advise(task.preprocessor, train).sequence_length, most)
+    if length is not None and length > most:
+        raise ValueError(
+            f"--sequence_length={length} is more than the {most} positions of the checkpoint. "
+            f"Choose at most {most}."
+        )
+    task.preprocessor.sequence_length = length or min(data.sequence_length, most)
+
+
+def _advise(packer, train):
+    return packer.suggest_sequence_length(*(column[:SAMPLE] for column in train.columns))

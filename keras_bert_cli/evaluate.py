@@ -2,11 +2,16 @@
 
 Prints the scores of the model's task: for classes the accuracy, a table of precision, recall and F1
 of every class, and the confusion matrix. --json writes the scores to a file. --png draws a
-confusion matrix, or the F1 of each label or type of entity.
+confusion matrix, or the F1 of each label or type of entity. --errors writes the rows whose answer
+is wrong, the highest loss first, and marks the labels that look wrong themselves.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
       --json scores.json --png confusion_matrix.png
+
+  # The wrong answers, as a page to open in a browser.
+  keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
+      --errors errors.html
 
   # Precision, recall and F1 of the entities, of every type and of all.
   keras-bert evaluate --model tagger.keras --input test.txt
@@ -18,9 +23,13 @@ Example:
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 
+from pathlib import Path
+
 from .command_flags import REQUIRED, UsageError
+from .error_files import check_errors_file
 from .kinds import define_kind_flags, open_kind
 from .kinds.kind import dump_json
+from .label_check import check_inspects, save_errors
 from .model_paths import check_input, check_model, is_runtime_folder, is_saved_model
 from .outputs import check_output, write_output
 from .scores import print_scores
@@ -40,6 +49,11 @@ def define_flags(flags):
     define_kind_flags(flags)
     flags.path("json", None, "File for the scores and the confusion matrix, as JSON.")
     flags.path("png", None, "File for a picture of the scores; needs matplotlib.")
+    explanation = (
+        "File for the rows with a wrong answer: .csv or .jsonl, or .html, a page for a browser. "
+        "Labels that look wrong are marked; use rows that the model was not trained on."
+    )
+    flags.path("errors", None, explanation)
     flags.switch("overwrite", False, "Replace these files.")
     flags.integer("batch_size", 32, "Batch size, in texts.")
 
@@ -48,7 +62,9 @@ def run(values):
     """Opens the model, scores it, prints the scores and writes the files."""
     if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
         raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
-    for path in filter(None, (values.json, values.png)):
+    if values.errors:
+        check_errors_file(values.errors)
+    for path in filter(None, (values.json, values.png, values.errors)):
         check_output(path, values.overwrite)
     check_model(values.model)
     check_input(values.input)
@@ -60,6 +76,8 @@ def run(values):
     if values.png:
         from . import plots  # noqa: F401, the absence of matplotlib is an error before the work
     kind = open_kind(values)
+    if values.errors:
+        check_inspects(kind.model, type(kind.model).__name__)
     examples = kind.read(values.input)
     scores = {"rows": len(examples), **kind.score(kind.model, examples)}
     print_scores(scores)
@@ -68,6 +86,11 @@ def run(values):
         write(values, values.json, lambda path: path.write_text(text, "utf-8"))
     if values.png:
         write(values, values.png, lambda path: kind.draw(scores, path))
+    if values.errors:
+        wrong = kind.model.inspect(examples.x, examples.y, values.batch_size)
+        title = f"Wrong answers of {Path(values.model).name} in {Path(values.input).name}"
+        names = kind.model.input_names or kind.input_names
+        save_errors(values.errors, wrong, examples, names, title, values.overwrite)
 
 
 def write(values, path, write):

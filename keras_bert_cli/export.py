@@ -29,6 +29,7 @@ FORMATS = ("saved_model", "onnx", "openvino", "litert")
 PRECISIONS = {
     "float32": FORMATS,
     "bfloat16": ("saved_model",),
+    "float16": ("saved_model", "onnx"),
     "int8": ("onnx", "openvino"),
 }
 
@@ -53,8 +54,9 @@ def define_flags(flags):
     flags.integer("max_batch_size", 32, explanation)
     explanation = (
         "Precision of the written model. Default: that of the model. bfloat16 halves a SavedModel; "
-        "it is for accelerators and for CPUs with AVX512-BF16 or AMX. int8, for ONNX and OpenVINO, "
-        "is two to three times as fast on CPUs. Both change the answers a little."
+        "it is for accelerators and for CPUs with AVX512-BF16 or AMX. float16 halves a SavedModel "
+        "or an ONNX file; it is for GPUs. int8, for ONNX and OpenVINO, is two to three times as "
+        "fast on CPUs. All three change the answers a little."
     )
     flags.choice("precision", None, list(PRECISIONS), explanation)
     explanation = (
@@ -86,7 +88,7 @@ def run(values):
     import keras_bert_suite as kbs
 
     options = {}
-    if values.precision == "int8":
+    if values.precision in ("float16", "int8"):
         options["precision"] = values.precision
     if values.calibration:
         options["calibration_texts"] = read_calibration(values.calibration, task.input_names)

@@ -56,7 +56,7 @@ Example:
 """
 
 import contextlib
-import math
+import functools
 import os
 import sys
 import warnings
@@ -65,10 +65,12 @@ from pathlib import Path
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import input_names, versions
 
+from .augment import augment_rows
 from .command_flags import DTYPES, REQUIRED
-from .cut_texts import report_cut_texts
+from .cut_texts import check_length_flag, report_cut_texts, set_sequence_length
 from .devices import define_devices_flag, is_leader, use_devices
 from .kinds import choose_kind, define_kind_flags, define_task_flag
+from .label_check import check_label_check, check_labels, define_check_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import (
@@ -86,7 +88,7 @@ from .table_flags import define_table_flags
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("devices", "backend", "traceback", "given"),
+    *("errors", "folds", "devices", "backend", "traceback", "given"),
 )
 
 
@@ -107,13 +109,15 @@ def define_flags(flags):
     flags.path("output", REQUIRED, "Model to write: a .keras file, or the folder of a preset.")
     flags.path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.switch("overwrite", False, "Replace the output.")
+    define_check_flags(flags)
     flags.integer("epochs", 3, "Passes over the training file.")
     flags.integer("batch_size", 32, "Batch size, in texts; in queries with --task ranking.")
     explanation = (
         "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
-        "seq2seq, or fewer if the model has fewer positions."
+        "seq2seq, or fewer if the model has fewer positions. auto: as many as 99% of the training "
+        "texts have, with the tasks that read only a part of a longer text."
     )
-    flags.integer("sequence_length", None, explanation, at_least=4)
+    flags.integer("sequence_length", None, explanation, at_least=4, words=("auto",))
     flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
     explanation = (
         "Peak learning rate of the new layers. Default: --learning_rate, or 0.001 with "
@@ -152,6 +156,7 @@ def run(values):
     is_preset = not values.output.endswith(".keras")
     check_output(values.output, values.overwrite, is_preset)
     data = choose_kind(values)
+    check_length_flag(values.sequence_length, data)
     inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)
@@ -161,13 +166,18 @@ def run(values):
     train, dev, test = (path and data.read(path) for path in files)
     arguments = data.find_arguments(train)
     state = find_state_folder(values)
+    resumes = state is not None and bool(read_settings(state))
+    check_label_check(values, resumes)
     claimed = contextlib.nullcontext()
     if state is not None and is_leader(values):
         before, settings = read_settings(state), settings_of(values)
         check_run(state, before, settings)
         claimed = claim_folder(state, before, settings)
+    make = functools.partial(make_task, values, data, arguments, train)
     with claimed, use_devices(values):
-        task = make_task(values, data, arguments)
+        if values.errors and not (resumes and os.path.exists(values.errors)):
+            check_labels(values, data, make, train, writes=is_leader(values))
+        task = make()
         for examples in filter(None, (dev, test)):
             data.check(task, examples)
         describe_data(values, task)
@@ -207,13 +217,14 @@ def settings_of(values):
     return {**settings, "train (SHA-256)": find_digest(values.train)}
 
 
-def make_task(values, data, arguments):
+def make_task(values, data, arguments, train):
     """The task on top of --checkpoint, compiled.
 
     Args:
         values: the flags.
         data: `Kind`.
         arguments: dict, the arguments of the task that `data` has found.
+        train: examples that `data` has read.
     """
     import keras
 
@@ -230,7 +241,7 @@ def make_task(values, data, arguments):
             num_layers=values.num_layers,
             **arguments,
         )
-    set_sequence_length(task, values.sequence_length, data.sequence_length)
+    set_sequence_length(task, values.sequence_length, train, data)
     if values.truncation:
         task.preprocessor.truncation = values.truncation
     rate = values.head_learning_rate
@@ -266,18 +277,22 @@ def train_task(values, data, task, train, dev, state):
 
     names = f", labels {messages.list_names(train.label_names)}" if train.label_names else ""
     print(f"{len(train)} training {data.rows}{names}")
+    if values.sequence_length == "auto":
+        print(f"sequence_length {task.preprocessor.sequence_length}")
     if data.cuts_texts:
         report_cut_texts(task, train, data)
     callbacks = data.callbacks(dev)
     if state is not None:
         folder = state / "checkpoints"
         callbacks.append(kbs.TrainingCheckpoint(folder, every=values.checkpoint_every, keep=1))
+    x, y, batch_size = augment_rows(values, task, train)
     task.fit(
-        train.x,
-        train.y,
+        x,
+        y,
         class_weight=data.balance(train) if values.class_weight == "balanced" else None,
         validation_data=(dev.x, dev.y) if dev is not None else None,
-        batch_size=values.batch_size,
+        batch_size=batch_size,
+        validation_batch_size=values.batch_size,
         epochs=values.epochs,
         sequence_packing=values.sequence_packing,
         callbacks=callbacks,
@@ -291,18 +306,3 @@ def describe_data(values, task):
     files = [path for path in (values.train, values.dev, values.test) if path]
     named = (f"{Path(path).name} (SHA-256 {find_digest(path)})" for path in files)
     task.card["data"] = ", ".join(named)
-
-
-def set_sequence_length(task, length, default=128):
-    """Sets `sequence_length` of the packer: `length`, or at most `default` if it is None.
-
-    Raises:
-        ValueError: if the model has fewer positions than `length`.
-    """
-    most = getattr(task.backbone, "max_sequence_length", None) or math.inf
-    if length is not None and length > most:
-        raise ValueError(
-            f"--sequence_length={length} is more than the {most} positions of the checkpoint. "
-            f"Choose at most {most}."
-        )
-    task.preprocessor.sequence_length = length or min(default, most)

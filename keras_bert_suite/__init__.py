@@ -1,5 +1,6 @@
 """Pretrain, fine-tune and serve BERT and its family with Keras 3."""
 
+from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
 from keras_bert_suite.data.readers import (
     Examples,
     read_conll,
@@ -83,6 +84,7 @@ from keras_bert_suite.tasks import (
     TokenClassifier,
     VectorIndex,
     encode_with_attention,
+    inspect_by_folds,
 )
 from keras_bert_suite.tokenizers import (
     AlbertTokenizer,
@@ -121,6 +123,7 @@ __all__ = [
     "AnswerF1",
     "AttentionPooling",
     "AttributeClassifier",
+    "AugmentedRows",
     "BertBackbone",
     "BertEncoderDecoder",
     "BertEmbeddings",
@@ -187,12 +190,14 @@ __all__ = [
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
     "change_pattern",
+    "edit_words",
     "encode_with_attention",
     "export_litert",
     "export_onnx",
     "export_openvino",
     "export_saved_model",
     "find_similar_words",
+    "inspect_by_folds",
     "open_runtime",
     "open_tokenizer",
     "rarity_weights",
@@ -204,5 +209,6 @@ __all__ = [
     "read_squad",
     "read_swag",
     "read_table",
+    "replace_words",
     "train_vocabulary",
 ]

@@ -16,7 +16,7 @@ class AttributeKind(Kind):
 
     name = "attributes"
     about = "a label of each of several attributes"
-    own_flags = ("attribute_columns", "attribute_weights", "truncation")
+    own_flags = ("attribute_columns", "attribute_weights", "truncation", "augment")
     cuts_texts = True
     idle_table_flags = ("label_column",)
     input_names = ClassifyKind.input_names

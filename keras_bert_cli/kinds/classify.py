@@ -24,7 +24,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, "truncation", "png")
+    own_flags = (*WINDOW_FLAGS, "truncation", "png", "augment")
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
@@ -51,6 +51,12 @@ class ClassifyKind(Kind):
             "a quarter of --sequence_length of the beginning, and the end. Default: head."
         )
         flags.choice("truncation", None, ("head", "tail", "head_tail"), explanation)
+        explanation = (
+            "Change half of the training texts anew in each epoch, where texts are few. words: "
+            "swap or delete words; masked_lm: put other words in their place, which --checkpoint "
+            "guesses."
+        )
+        flags.choice("augment", None, ("words", "masked_lm"), explanation)
         explanation = "Maximum number of windows of a text, with --window_pooling."
         flags.integer("max_windows", 32, explanation)
         explanation = (

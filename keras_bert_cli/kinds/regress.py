@@ -9,7 +9,7 @@ class RegressKind(ClassifyKind):
 
     name = "regress"
     about = "a number for each text"
-    own_flags = (*WINDOW_FLAGS, "truncation")
+    own_flags = (*WINDOW_FLAGS, "truncation", "augment")
     problem_type = "regression"
     balance = Kind.balance
     score = Kind.score

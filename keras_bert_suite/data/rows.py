@@ -157,6 +157,30 @@ def name_columns(x):
     return dict(x) if isinstance(x, Mapping) and not isinstance(x, dict) else x
 
 
+def take_rows(columns, entries):
+    """Some rows of the arguments `x` or `y` of `fit`.
+
+    Args:
+        columns: a column of rows, or a tuple, dict or DataFrame of columns; or None.
+        entries: int (K,).
+
+    Returns:
+        columns of K rows: a list, or an array for an array; or a tuple or dict of them.
+    """
+    columns = name_columns(columns)
+    if columns is None:
+        return None
+    if isinstance(columns, dict):
+        return {name: take_rows(column, entries) for name, column in columns.items()}
+    if isinstance(columns, tuple) and not all(map(np.isscalar, columns)):
+        return tuple(take_rows(column, entries) for column in columns)
+    if hasattr(columns, "__array__"):
+        columns = as_array(columns)[entries]
+        return columns.tolist() if holds_texts(columns) else columns
+    columns = list(columns)
+    return [columns[i] for i in entries]
+
+
 def read_labels(y):
     """Reads labels or weights as arrays. A tuple of numbers or names is one column."""
     if isinstance(y, str):

@@ -2,16 +2,8 @@
 
 import numpy as np
 
-PRECISIONS = ("float32", "int8")
-
 #: The most rows from which scales are taken.
 MOST_CALIBRATION_ROWS = 300
-
-
-def check_precision(precision):
-    """Raises ValueError if there is no such precision."""
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}.")
 
 
 def read_calibration(task, texts):

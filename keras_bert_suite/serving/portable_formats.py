@@ -8,12 +8,13 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.float16_models import halve_onnx
 from keras_bert_suite.serving.id_ranges import count_rows, replace_negative_ids
 from keras_bert_suite.serving.int8_models import (
-    check_precision,
     quantize_onnx,
     quantize_openvino,
     read_calibration,
@@ -65,9 +66,11 @@ def export_onnx(
     Args:
         task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.
         path: str or path of the folder, which must not exist.
-        precision: "float32", or "int8" for products of matrices in 8-bit integers, which CPUs
-            with VNNI compute two to three times as fast. Weights have a scale for each column, and
-            activations have one for each batch. So an answer depends a little on the other rows.
+        precision: "float32"; or "float16" for GPUs, with the matrices and the products with them
+            in float16, and half of the file; or "int8" for products of matrices in 8-bit integers,
+            which CPUs with VNNI compute two to three times as fast. In int8, weights have a scale
+            for each column, and activations have one for each batch. So an answer depends a little
+            on the other rows. Inputs and outputs keep their types.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -78,13 +81,16 @@ def export_onnx(
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
-    check_precision(precision)
+    check_choice("precision", precision, ("float32", "float16", "int8"))
     check_installed("ONNX", "tensorflow", "tf2onnx")
+    if precision != "float32":
+        _check_not_quantized(task, f"ONNX with precision={precision!r}")
     if precision == "int8":
-        _check_not_quantized(task, "ONNX with precision='int8'")
         check_installed("int8 ONNX", "onnxruntime")
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_onnx, task, directory)
+        if precision == "float16":
+            halve_onnx(directory / "model.onnx")
         if precision == "int8":
             quantize_onnx(directory / "model.onnx")
         describe_onnx(directory / "model.onnx", describe_task(task))
@@ -117,7 +123,7 @@ def export_openvino(
     """
     _check_portable(task)
     _check_not_quantized(task, "OpenVINO")
-    check_precision(precision)
+    check_choice("precision", precision, ("float32", "int8"))
     if precision != "int8" and calibration_texts is not None:
         raise ValueError(
             f"calibration_texts are for precision='int8', got them with {precision!r}. Leave them "

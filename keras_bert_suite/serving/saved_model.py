@@ -69,11 +69,12 @@ def export_saved_model(
         max_batch_size: int, the maximum number of rows in a batch of a server with batching.
         model_name: str, the name of the model in the warm-up requests. Defaults to the name of
             the model's folder.
-        precision: "float32" or "bfloat16", of the weights and of the products of matrices. None
-            keeps the precision of the task. "bfloat16" halves the file and the memory of a float32
-            task. The answers stay float32, with errors of about a hundredth. It is for
-            accelerators, and for processors with AVX512-BF16 or AMX. Other processors emulate
-            bfloat16, and are slower.
+        precision: "float32", "bfloat16" or "float16", of the weights and of the products of
+            matrices. None keeps the precision of the task. The two others halve the file and the
+            memory of a float32 task. The answers stay float32, with errors of about a hundredth in
+            bfloat16, and of a thousandth in float16. bfloat16 is for accelerators, and for
+            processors with AVX512-BF16 or AMX; float16 for GPUs. Other processors emulate them,
+            and are slower.
 
     Returns:
         `pathlib.Path` of the version.

@@ -2,7 +2,7 @@
 
 import keras_hub
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from keras_bert_suite.tasks.attention_maps import encode_with_attention
 from keras_bert_suite.tasks.attribute_classifier import AttributeClassifier
+from keras_bert_suite.tasks.base.inspection import inspect_by_folds
 from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.document_classifier import DocumentClassifier
 from keras_bert_suite.tasks.electra_pretrainer import ElectraPretrainer
@@ -40,4 +41,5 @@ __all__ = [
     "VectorIndex",
     "TokenClassifier",
     "encode_with_attention",
+    "inspect_by_folds",
 ]

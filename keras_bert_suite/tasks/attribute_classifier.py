@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
+from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.task import Task
@@ -164,6 +165,8 @@ class AttributeClassifier(Task, keras_hub.models.Task):
             `rows`, without attributes that no row has.
         """
         return self.score_with(self.answers.score, x, y, batch_size, may_be_empty=True)
+
+    inspect = inspect_rows
 
     def get_config(self) -> Config:
         return {

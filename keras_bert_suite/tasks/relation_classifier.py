@@ -12,6 +12,7 @@ from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.tasks.answers.rows import RelationAnswers
+from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.token_states import (
@@ -220,6 +221,8 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
             dict, see `score_relations`.
         """
         return self.score_with(functools.partial(self.answers.score, other=other), x, y, batch_size)
+
+    inspect = inspect_rows
 
     def get_config(self) -> Config:
         return {

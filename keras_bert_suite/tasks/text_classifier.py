@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.tasks.base.feature_training import find_pooled_features, fit_on_features
+from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
@@ -271,6 +272,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             ValueError: as `fit`, or if `x` is a dataset.
         """
         return self.score_with(self.answers.score, x, y, batch_size)
+
+    inspect = inspect_rows
 
     def tune_thresholds(
         self, x: Inputs, y: Labels, batch_size: int | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.words import WordAnswers
+from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import (
     LabelledTask,
     make_head,
@@ -184,3 +185,5 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
         """
         score = self.answers.score
         return self.score_with(score, rows, labels, batch_size, may_be_empty=True)
+
+    inspect = inspect_rows

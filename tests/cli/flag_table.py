@@ -109,6 +109,12 @@ EVALUATE = [
     ("--encoding=cp1252", {"read_semeval.encoding": "cp1252"}, RELATION),
     ("--json=scores.json", {"put_in_place.path": "scores.json", "put_in_place.begins": b"{\n "}),
     ("--png=scores.png", {"put_in_place.path": "scores.png", "put_in_place.begins": b"\x89PN"}),
+    (
+        "--errors=errors.csv",
+        {"put_in_place.path": "errors.csv", "inspect.batch_size": 32},
+    ),
+    ("--batch_size=7", {"inspect.batch_size": 7}, "--errors=errors.csv"),
+    ("--errors=errors.csv", {"inspect.cls": "TokenClassifier"}, NER),
     (*OVERWRITE, "--json=scores.json"),
     (*OVERWRITE, "--png=scores.png"),
     ("--batch_size=7", {"predict.batch_size": 7}),
@@ -232,6 +238,8 @@ EXPORT = [
     ("--inputs=sentence", {"export_saved_model.inputs": ["sentence"]}),
     ("--max_batch_size=7", {"export_saved_model.max_batch_size": 7}),
     ("--precision=bfloat16", {"export_saved_model.precision": "bfloat16"}),
+    ("--precision=float16", {"export_saved_model.precision": "float16"}),
+    ("--precision=float16", {"export_onnx.precision": "float16"}, "--format=onnx"),
     ("--precision=int8", {"export_onnx.precision": "int8"}, "--format=onnx"),
     (
         "--calibration=more.txt",

@@ -40,7 +40,7 @@ SPIED = (
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
     *((kbs, "TokenMasker"), (kbs, "rarity_weights"), (pretraining, "share_rows")),
-    *((kbs, "AnswerF1"), (kbs, "EntityF1")),
+    *((kbs, "AnswerF1"), (kbs, "EntityF1"), (kbs, "AugmentedRows")),
 )
 
 MANIFEST = {"documents": 1, "sentences": 1, "tokens": 1, "unknown_tokens": 0, "shards": []}
@@ -178,6 +178,8 @@ class Task:
             names = ("probabilities", "is_label", "embedding")
             outputs |= dict.fromkeys(names, (rows, len(self.label_names)))
             return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}
+        if name == "inspect":
+            return []
         return {"count_params": 0, "tune_threshold": 0.0, "make_masked_lm": self}.get(name)
 
 
@@ -267,6 +269,7 @@ def replace_library(monkeypatch, calls):
         monkeypatch.setattr(kbs, name, TaskClass(getattr(kbs, name), calls))
     for stand_in in [TaskClass(getattr(kbs, name), calls) for name in TASKS]:
         monkeypatch.setattr(stand_in.cls, "from_preset", stand_in.from_preset)
+    replace(kbs, "inspect_by_folds", lambda *args, **kwargs: [])
     replace(models, "open_backbone", lambda path: "encoder")
     monkeypatch.setattr(
         kbs.SegmentPacker, "from_preset", lambda path: Task(None, calls).preprocessor

@@ -313,6 +313,19 @@ FINETUNE = [
     ("--batch_size=7", {"score_retrieval.batch_size": 7}, EMBED + " --test=test.tsv"),
     ("--batch_size=7", {"predict.batch_size": 7}, SEQ2SEQ + " --test=test.tsv"),
     ("--sequence_length=64", {"fit.task.preprocessor.sequence_length": 64}),
+    ("--sequence_length=auto", {"fit.task.preprocessor.sequence_length": 8}),
+    ("--augment=words", {"AugmentedRows.augment.__name__": "edit_words", "fit.batch_size": None}),
+    (
+        "--augment=masked_lm",
+        {
+            "AugmentedRows.augment.func.__name__": "replace_words",
+            "AugmentedRows.augment.keywords.masked_lm.cls.__name__": "MaskedLM",
+        },
+    ),
+    ("--seed=7", {"AugmentedRows.seed": 7}, "--augment=words"),
+    ("--batch_size=7", {"AugmentedRows.batch_size": 7}, "--augment=words"),
+    ("--errors=errors.csv", {"inspect_by_folds.folds": 5, "inspect_by_folds.epochs": 3}),
+    ("--folds=2", {"inspect_by_folds.folds": 2}, "--errors=errors.csv"),
     ("--truncation=tail", {"fit.task.preprocessor.truncation": "tail"}),
     (
         "--truncation=tail",

@@ -97,7 +97,7 @@ def test_calibration_is_read_as_predict_reads_texts(classifier):
 @pytest.mark.parametrize(
     ("export", "arguments", "message"),
     [
-        (kbs.export_onnx, {"precision": "int4"}, "must be one of float32, int8, got 'int4'"),
+        (kbs.export_onnx, {"precision": "int4"}, "one of float32, float16, int8, got 'int4'"),
         (kbs.export_openvino, {"precision": "int4"}, "must be one of float32, int8, got 'int4'"),
         (kbs.export_openvino, {"calibration_texts": TEXTS}, "are for precision='int8'"),
         (kbs.export_openvino, {"precision": "int8"}, "needs calibration_texts"),

@@ -101,7 +101,9 @@ def test_a_task_in_bfloat16_is_brought_to_float32(trained):
 
 @pytest.mark.backend("torch")
 def test_refusals(classifier, tmp_path):
-    with pytest.raises(ValueError, match="one of float32, bfloat16, or None .* got 'int8'"):
+    with pytest.raises(
+        ValueError, match="one of float32, bfloat16, float16, or None .* got 'int8'"
+    ):
         export_saved_model(classifier, tmp_path / "1", precision="int8")
     model, _ = make_task("texts", "SegmentPacker", hidden_dim=16)
     model.backbone.quantize("int8")

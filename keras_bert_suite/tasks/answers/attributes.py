@@ -1,10 +1,13 @@
 """A class of each of several attributes for each row."""
 
+import dataclasses
+
 import numpy as np
 
 from keras_bert_suite.data.label_scores import score_classes
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.answers.wrong_answers import find_wrong_classes
 from keras_bert_suite.training.losses import split_attributes
 
 
@@ -60,6 +63,17 @@ class AttributeAnswers(RowAnswers):
             "macro_f1": float(np.mean([part["macro_f1"] for part in each.values()] or [0.0])),
             "attributes": each,
         }
+
+    def inspect(self, outputs, rows, labels):
+        """list of `WrongAnswer` without texts, one for each wrong attribute of a row."""
+        wrong = []
+        parts = self.decode_probabilities(outputs, rows).items()
+        for ids, (attribute, part) in zip(labels.T, parts, strict=True):
+            known = np.flatnonzero(ids >= 0)
+            names = [f"{attribute}={label}" for label in self.labels.attributes[attribute]]
+            found = find_wrong_classes(part[known], ids[known], names)
+            wrong += [dataclasses.replace(w, row=int(known[w.row])) for w in found]
+        return wrong
 
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (B, C), one attribute after the other."""

@@ -5,6 +5,12 @@ import numpy as np
 from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
 from keras_bert_suite.data.label_sets import choose_thresholds
 from keras_bert_suite.data.relation_scores import score_relations
+from keras_bert_suite.tasks.answers.probabilities import softmax
+from keras_bert_suite.tasks.answers.wrong_answers import (
+    WrongAnswer,
+    find_wrong_classes,
+    find_wrong_sets,
+)
 
 
 class RowAnswers:
@@ -54,6 +60,12 @@ class ClassAnswers(RowAnswers):
         labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
         return score_classes(labels, outputs.argmax(axis=-1), self.labels.names)
 
+    def inspect(self, outputs, rows, labels):
+        """list of `WrongAnswer` without texts, of outputs against encoded labels."""
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        probabilities = softmax(outputs.astype("float64")) if self.are_logits else outputs
+        return find_wrong_classes(probabilities, labels, self.labels.names)
+
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
         return {
@@ -93,6 +105,12 @@ class LabelSetAnswers(ClassAnswers):
         """dict of scores; see `score_label_sets`."""
         return score_label_sets(labels > 0.5, self._choose(outputs), self.labels.names)
 
+    def inspect(self, outputs, rows, labels):
+        probabilities = self._find_probabilities(outputs)
+        return find_wrong_sets(
+            probabilities, labels > 0.5, self._choose(outputs), self.labels.names
+        )
+
     def tune_thresholds(self, outputs, rows, labels):
         """Sets the threshold of each label to that with the highest F1 on these rows."""
         self.thresholds = choose_thresholds(labels, self._find_probabilities(outputs)).tolist()
@@ -129,6 +147,15 @@ class NumberAnswers(ClassAnswers):
     def score(self, outputs, rows, labels):
         """dict of scores; see `score_numbers`."""
         return score_numbers(labels, outputs)
+
+    def inspect(self, outputs, rows, labels):
+        """As for classes, but of all rows."""
+        losses = ((labels - outputs) ** 2).mean(axis=1)
+        pairs = (self.name(column, rows).tolist() for column in (labels, outputs))
+        return [
+            WrongAnswer(row, (), *pair, None, None, float(loss))
+            for row, (*pair, loss) in enumerate(zip(*pairs, losses, strict=True))
+        ]
 
     def serve(self, ops, outputs, packed):
         """`scores` float32 (B, T)."""

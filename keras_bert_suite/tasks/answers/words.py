@@ -10,6 +10,7 @@ from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_m
 from keras_bert_suite.tasks.answers.entities import read_entities
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import ClassAnswers
+from keras_bert_suite.tasks.answers.wrong_answers import find_wrong_classes
 from keras_bert_suite.tasks.data.word_windows import join_windows
 
 
@@ -110,6 +111,31 @@ class WordAnswers(ClassAnswers):
             tags = self.name_labels(self.choose(words.logits, words.counts), words.counts)
         true_tags = [[self.labels.names[label] for label in row] for row in labels]
         return score_entities(true_tags, tags, self.labels.names)
+
+    def inspect(self, outputs, rows, labels):
+        """list of `WrongAnswer` without texts, one for each wrong word that has a token."""
+        words = self.join(outputs, rows)
+        has_token = words.has_token
+        row_ids = np.repeat(np.arange(len(words.lengths)), words.lengths)
+        places = np.arange(len(row_ids)) - np.searchsorted(row_ids, row_ids)
+        labels = np.concatenate([np.zeros(0, "int64"), *labels])
+        if rows.is_packed:  # A negative label marks a token that does not count.
+            known = labels >= 0
+            names = [None] * len(labels)
+        else:
+            known = has_token
+            names = [word for row in rows.tokenized.words for word in row]
+        kept = np.flatnonzero(known)
+        found = find_wrong_classes(
+            self.find_probabilities(words.logits, words.counts)[known[has_token]],
+            labels[known],
+            self.labels.names,
+            self.choose(words.logits, words.counts)[known[has_token]],
+        )
+        return [
+            dataclasses.replace(w, row=int(row_ids[i]), word=names[i], place=int(places[i]))
+            for w, i in ((w, kept[w.row]) for w in found)
+        ]
 
     def choose(self, logits, lengths):
         """The label of each word that has a token, int (K,), from logits (K, C).

@@ -1,0 +1,255 @@
+"""More rows from few: texts with changed words, whose labels are taken to be the same."""
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import grain
+import numpy as np
+
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.data.row_orders import shuffled_by_length
+from keras_bert_suite.data.rows import holds_texts, name_columns, take_rows
+from keras_bert_suite.tokenizers.joining import join_words
+from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
+
+_CJK = "".join(f"{chr(first)}-{chr(last)}" for first, last in parse_ranges(CJK))
+#: A Chinese character, or a word of letters, digits and the marks inside of it.
+_WORD = re.compile(rf"([{_CJK}]|[^\W{_CJK}]+(?:['’-][^\W{_CJK}]+)*)")
+
+
+def edit_words(
+    texts: Sequence[str],
+    seed: int | np.random.Generator = 0,
+    *,
+    rate: float = 0.1,
+    synonyms: Mapping[str, Sequence[str]] | None = None,
+    word_segmenter: Callable[[str], list[str]] | None = None,
+) -> list[str]:
+    """Makes a new text of each text, by one of the operations of EDA, drawn for each text.
+
+    Words are swapped or deleted. With `synonyms`, words are also replaced, or synonyms of words are
+    put in at random places. Use it where rows are few. To change a text in other ways in each
+    epoch, see `AugmentedRows`.
+
+    >>> edit_words(["a gripping , funny film"], seed=1)
+    ['a funny , gripping film']
+
+    Args:
+        texts: N str. A text without words stays as it is.
+        seed: int, or a generator.
+        rate: float, the share of the words of a text that is changed. It is at least one word.
+        synonyms: dict of a word in lower case -> its synonyms; or None.
+        word_segmenter: function from a str to the list of its words, such as `jieba.lcut`. None
+            takes a Chinese character for a word.
+
+    Returns:
+        list of N str.
+
+    Source: Wei and Zou, 2019 (https://arxiv.org/abs/1901.11196), section 2. Unlike there, words
+    keep their case, punctuation stays, and the words that synonyms replace may be stop words.
+    """
+    rng = np.random.default_rng(seed)
+    operations = [_swap, _delete]
+    if synonyms:
+        operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
+    edited = []
+    for text in texts:
+        parts = _split(text, word_segmenter)
+        if len(parts) > 1:
+            number = max(1, round(rate * (len(parts) // 2)))
+            parts = operations[rng.integers(len(operations))](parts, number, rng, synonyms)
+        edited.append("".join(parts))
+    return edited
+
+
+def replace_words(
+    texts: Sequence[str],
+    seed: int | np.random.Generator = 0,
+    *,
+    masked_lm: Any,
+    rate: float = 0.15,
+    top_k: int = 5,
+    word_segmenter: Callable[[str], list[str]] | None = None,
+) -> list[str]:
+    """Makes a new text of each text: a masked LM guesses other words in the place of some.
+
+    The model sees the text and not its label, so it may put "bad" in the place of "good". Adapt it
+    to your texts first, see `MaskedLM`, and read some of the new texts.
+
+    Args:
+        texts, seed, word_segmenter: as for `edit_words`.
+        masked_lm: `MaskedLM` of single texts.
+        rate: float, the share of the words of a text that is replaced. It is at least one word.
+        top_k: int. A word is drawn from the model's `top_k` guesses by their probabilities, without
+            the word itself. A word of several Chinese characters is guessed character by character.
+
+    Returns:
+        list of N str.
+
+    Source: Kobayashi, 2018 (https://arxiv.org/abs/1805.06201), with BERT as in Wu et al., 2019
+    (https://arxiv.org/abs/1812.06705).
+    """
+    rng = np.random.default_rng(seed)
+    tokenizer = masked_lm.preprocessor.tokenizer
+    rows, places, masked = [_split(text, word_segmenter) for text in texts], {}, []
+    for row, parts in enumerate(rows):
+        words = range(1, len(parts), 2)
+        if not len(words) or tokenizer.mask_token in texts[row]:
+            continue
+        number = max(1, round(rate * len(words)))
+        chosen = sorted(rng.choice(words, number, replace=False).tolist())
+        places[row] = [(i, part) for i in chosen for part in _find_masked_parts(parts[i])]
+        hidden = list(parts)
+        for i in chosen:
+            hidden[i] = tokenizer.mask_token * len(_find_masked_parts(parts[i]))
+        masked.append("".join(hidden))
+    guesses = []
+    if masked:
+        guesses = masked_lm.predict(masked, top_k=top_k + 1, whole_words=True, verbose=0)
+    for (row, slots), found in zip(places.items(), guesses, strict=True):
+        # Masks beyond the row of the model have no guesses.
+        pairs = zip(slots, found, strict=False)
+        drawn = [_draw(part, slot, tokenizer, rng) for (_, part), slot in pairs]
+        drawn += [part for _, part in slots[len(drawn) :]]
+        for i in {i for i, _ in slots}:
+            rows[row][i] = "".join(w for (j, _), w in zip(slots, drawn, strict=True) if i == j)
+    return ["".join(parts) for parts in rows]
+
+
+class AugmentedRows(grain.MapDataset):
+    """Batches of rows for `fit`, in which a share of the texts is changed anew in each epoch.
+
+    Labels stay as they are. Rows come in a fresh order in each epoch, and rows of similar length
+    share a batch. The same seed gives the same batches, also in a training that resumes.
+
+    ```python
+    classifier.fit(kbs.AugmentedRows(texts, labels, kbs.edit_words), epochs=10)
+
+    augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
+    classifier.fit(kbs.AugmentedRows(texts, labels, augment), epochs=10)
+    ```
+
+    Args:
+        x: texts as for `fit`: a column, or a tuple, dict or DataFrame of columns.
+        y: labels as for `fit`.
+        augment: function(texts, rng) -> texts, such as `edit_words`.
+        batch_size: int.
+        share: float, the probability that a row of a batch is changed.
+        seed: int.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        augment: Callable[[list[str], np.random.Generator], list[str]],
+        batch_size: int = 32,
+        *,
+        share: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        check_integer("batch_size", batch_size, at_least=1)
+        self.x, self.y, self.augment = name_columns(x), y, augment
+        self.batch_size, self.share, self.seed = batch_size, share, seed
+        if not all(map(holds_texts, _columns_of(self.x))):
+            raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
+        lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
+        self._order = shuffled_by_length(lengths, batch_size, seed)
+        self._num_batches = -(-len(lengths) // batch_size)
+
+    def __len__(self) -> int:
+        return self._num_batches
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.slice(index)
+        epoch, batch = divmod(index, self._num_batches)
+        entries = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
+        rng = np.random.default_rng([self.seed, epoch, batch])
+        is_changed = rng.random(len(entries)) < self.share
+        x = take_rows(self.x, entries)
+        for column in _columns_of(x):
+            texts = [column[i] for i in np.flatnonzero(is_changed)]
+            for i, text in zip(np.flatnonzero(is_changed), self.augment(texts, rng), strict=True):
+                column[i] = text
+        return x, take_rows(self.y, entries)
+
+
+def _columns_of(x):
+    return list(x.values()) if isinstance(x, dict) else x if isinstance(x, tuple) else [x]
+
+
+def _split(text, word_segmenter):
+    """The parts of a text that join to it: those at odd places are words."""
+    if word_segmenter is None:
+        return _WORD.split(text)
+    parts = [""]
+    for token in word_segmenter(text):
+        if any(map(str.isalnum, token)):
+            parts += [token, ""]
+        else:
+            parts[-1] += token
+    return parts
+
+
+def _draw_words(parts, number, rng):
+    """The places of `number` different words, or of all of them."""
+    words = np.arange(1, len(parts), 2)
+    return rng.choice(words, min(number, len(words)), replace=False).tolist()
+
+
+def _swap(parts, number, rng, synonyms):
+    for _ in range(number):
+        first, *second = _draw_words(parts, 2, rng)
+        for other in second:
+            parts[first], parts[other] = parts[other], parts[first]
+    return parts
+
+
+def _delete(parts, number, rng, synonyms):
+    """Deletes words, but not the last that is left, with the space before them."""
+    number = min(number, len(parts) // 2 - 1)
+    for i in sorted(_draw_words(parts, number, rng), reverse=True):
+        after = parts[i + 1]
+        has_space = not after or after[0].isspace()
+        before = parts[i - 1].rstrip() if has_space and i > 1 else parts[i - 1]
+        parts[i - 1 : i + 2] = [before + (after if i > 1 else after.lstrip())]
+    return parts
+
+
+def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
+    """Puts synonyms in the place of words, or after any words."""
+    known = [i for i in range(1, len(parts), 2) if synonyms.get(parts[i].lower())]
+    for i in rng.permutation(known)[:number]:
+        choices = synonyms[parts[i].lower()]
+        synonym = choices[rng.integers(len(choices))]
+        if insert:
+            i = _draw_words(parts, 1, rng)[0]
+            parts[i] = join_words([parts[i], synonym])
+        else:
+            parts[i] = _keep_case(parts[i], synonym)
+    return parts
+
+
+def _find_masked_parts(word):
+    """What a mask each stands for: the characters of a Chinese word, or the word."""
+    return list(word) if re.fullmatch(f"[{_CJK}]+", word) else [word]
+
+
+def _draw(word, guesses, tokenizer, rng):
+    """A guess for a word, or the word itself if no guess is another word."""
+    found = [(tokenizer.detokenize([tokenizer.token_to_id(t)]).strip(), p) for t, p in guesses]
+    found = [(w, p) for w, p in found if w.lower() != word.lower() and _WORD.fullmatch(w)]
+    if not found:
+        return word
+    words, weights = zip(*found, strict=True)
+    weights = np.array(weights, "float64")
+    drawn = words[rng.choice(len(words), p=weights / weights.sum())]
+    return _keep_case(word, drawn)
+
+
+def _keep_case(word, other):
+    return other.capitalize() if word.istitle() and other.islower() else other
