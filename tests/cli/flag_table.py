@@ -27,6 +27,16 @@ VOCAB = [
     ("--nostrip_accents", {"count_words.strip_accents": False}),
     ("--min_frequency=1", {"learn_pieces.min_frequency": 1}),
     ("--num_unused=7", {"learn_pieces.num_unused": 7}),
+    ("--kind=byte_pair", {"train_byte_pairs.size": 30522, "train_byte_pairs.min_frequency": 2}),
+    (
+        "--kind=unigram --output=spiece.model",
+        {"train_sentence_pieces.size": 30522, "train_sentence_pieces.lowercase": True},
+    ),
+    (
+        "--character_coverage=0.99",
+        {"train_sentence_pieces.character_coverage": 0.99},
+        "--kind=unigram --output=spiece.model",
+    ),
     ("--limit_alphabet=20", {"learn_pieces.limit_alphabet": 20}),
 ]
 
