@@ -5,7 +5,7 @@ other flags that it needs. The key "fit.epochs" is the argument `epochs` of a ca
 "compile.optimizer.decay" is the attribute `decay` of the argument `optimizer`.
 """
 
-from cli.training_flags import FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
+from cli.training_flags import ADAPT, FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
 
 INPUT = [
     ("--input=more.txt", {"find_files.inputs": ["more.txt"]}),
@@ -292,6 +292,7 @@ TABLES = [
         "--corpus=shards --output=run --steps=200 --checkpoint=bert",
         PRETRAIN_FROM_CHECKPOINT,
     ),
+    ("adapt", "--checkpoint=bert --texts=texts.txt --output=adapted", ADAPT),
     ("fill-mask", "--model=masked_lm --text=[MASK]", FILL_MASK),
     ("finetune", "--checkpoint=bert --train=train.tsv --output=a.keras", FINETUNE),
     ("evaluate", "--model=classify --input=train.tsv", EVALUATE),
