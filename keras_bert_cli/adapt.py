@@ -91,16 +91,16 @@ def run(values):
     check_model(values.checkpoint)
     output = Path(values.output)
     stage = prepare(values, output)
-    model = str(output / "run" / "model")
-    if not Path(model).exists():
+    model = Path(stage.output) / "model"
+    if not model.exists():
         show_checkpoint(values, stage)
     if status := pretrain.run(stage):
         return status
     if values.text:
         print(f"guesses of {model}")
-        print_guesses(model, values.text)
+        print_guesses(str(model), values.text)
     if recipe:
-        compare(values, recipe, {"checkpoint": values.checkpoint, "adapted": model}, stage.steps)
+        compare(values, recipe, model.parent)
 
 
 def prepare(values, output):

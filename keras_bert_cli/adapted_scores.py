@@ -13,7 +13,7 @@ from keras_bert_suite.files.atomic_file import write_json
 from . import finetune
 from .command_flags import Flags, UsageError
 from .kinds import choose_kind
-from .run_settings import find_digest
+from .run_settings import FILE_NAME, find_digest
 from .scores import print_table
 
 #: The flags of keras-bert finetune that this command sets itself.
@@ -58,7 +58,7 @@ def read_recipe(values):
     return Recipe(flags, data, *files)
 
 
-def compare(values, recipe, models, steps):
+def compare(values, recipe, run):
     """Fine-tunes each model with each seed, prints the scores, draws them.
 
     The scores are kept in a file. So a run that was stopped goes on, also with more seeds.
@@ -66,13 +66,13 @@ def compare(values, recipe, models, steps):
     Args:
         values: the flags.
         recipe: `Recipe`.
-        models: dict of two names -> path of a checkpoint.
-        steps: int, of the adaptation.
+        run: `pathlib.Path`, the folder of the adaptation.
     """
     from .plots import plot_pairs
 
+    models = {"checkpoint": values.checkpoint, "adapted": str(run / "model")}
     file = Path(values.output) / "scores.json"
-    scores = read_scores(file, describe_recipe(recipe.values, steps), models)
+    scores = read_scores(file, describe_recipe(recipe.values, run), models)
     for seed in range(values.seeds):
         for name, path in models.items():
             if seed == len(scores[name]):
@@ -88,12 +88,12 @@ def compare(values, recipe, models, steps):
     print(f"wrote {file} and {picture}")
 
 
-def describe_recipe(flags, steps):
+def describe_recipe(flags, run):
     """dict of JSON. Scores with equal descriptions can be compared.
 
     Args:
         flags: the flags of keras-bert finetune.
-        steps: int, of the adaptation.
+        run: as for `compare`.
     """
     left_out = (*finetune.MAY_CHANGE, *OWN_FLAGS, "train")
     kept = {name: value for name, value in vars(flags).items() if name not in left_out}
@@ -102,7 +102,7 @@ def describe_recipe(flags, steps):
         for name in ("train", "dev", "test")
         if getattr(flags, name)
     }
-    return {**kept, **files, "adaptation_steps": steps}
+    return {**kept, **files, "adaptation (SHA-256)": find_digest(run / FILE_NAME)}
 
 
 def read_scores(file, recipe, models):

@@ -30,6 +30,8 @@ _INVISIBLE_TAGS = ("ref", "table")
 _MAGIC_WORDS = re.compile(r"__[A-Z]+__")
 #: What removed templates leave of "(pronounced {{IPA|...}}; born ...)" and the like.
 _EMPTY_BRACKETS = re.compile(r" ?[(（][\s,;:，；：、]*[)）]")
+#: Rows of tables and references that the parser finds no end of.
+_LEFT_MARKUP = re.compile(r"^(?:\{\||[|!]).*$|</?ref\b[^>]*>", re.MULTILINE)
 
 
 class UnreadableDumpError(ValueError):
@@ -54,21 +56,31 @@ class Article:
         import mwparserfromhell
 
         code = mwparserfromhell.parse(self.markup)
-        hidden = [
-            *(link for link in code.filter_wikilinks() if self._is_hidden(str(link.title))),
-            *(tag for tag in code.filter_tags() if str(tag.tag).lower() in _INVISIBLE_TAGS),
-            *code.filter_headings(),
-        ]
-        for node in hidden:
-            with contextlib.suppress(ValueError):  # It was within another one.
-                code.remove(node)
-        text = _MAGIC_WORDS.sub("", code.strip_code())
-        return _EMPTY_BRACKETS.sub("", text)
+        self._hide(code)
+        text = code.strip_code()
+        for pattern in (_MAGIC_WORDS, _LEFT_MARKUP, _EMPTY_BRACKETS):
+            text = pattern.sub("", text)
+        return text
 
-    def _is_hidden(self, target):
-        """Whether a link shows no text. [[:File:a.png]] does."""
-        namespace, colon, _ = target.partition(":")
-        return bool(colon) and namespace.strip().lower() in self.namespaces
+    def _hide(self, code):
+        """Removes what is no text. `Wikicode.remove` would search the page for each node."""
+        code.nodes = [node for node in code.nodes if not self._is_hidden(node)]
+        for node in code.nodes:
+            for name in ("contents", "text"):  # of a tag and of a link
+                inner = getattr(node, name, None)
+                if hasattr(inner, "nodes"):
+                    self._hide(inner)
+
+    def _is_hidden(self, node):
+        """Whether a node shows no text. The link [[:File:a.png]] does."""
+        from mwparserfromhell.nodes import Heading, Tag, Wikilink
+
+        if isinstance(node, Wikilink):
+            namespace, colon, _ = str(node.title).partition(":")
+            return bool(colon) and namespace.strip().lower() in self.namespaces
+        if isinstance(node, Tag):
+            return str(node.tag).lower() in _INVISIBLE_TAGS
+        return isinstance(node, Heading)
 
 
 def check_markup_parser():

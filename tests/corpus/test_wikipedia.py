@@ -53,7 +53,10 @@ __NOTOC__
 * Riesengebirge&lt;!-- nicht --&gt;
 &lt;math&gt;a^2&lt;/math&gt;Ende
 [[Kategorie:Fluss in Europa]]
-[[File:b.png|thumb|c]]"""
+[[File:b.png|thumb|c]]
+{| class="ohne Ende"
+|-
+! Kopf"""
 TEXT = [
     "Die Elbe ist ein Strom & fließt nach",
     "Hamburg.",
