@@ -4,8 +4,8 @@
     python benchmarks/adaptation.py --output adaptation --checkpoint DIR --reviews 2000 --seeds 5
 
 The texts are reviews of about 690 words, without their labels. The labelled rows are sentences from
-IMDb: the first --rows of them are learned, and the last 500 are the test. They are in random order
-in their file. All else is `keras-bert adapt`, whose output shows the scores.
+IMDb: the first --rows of them are learned, and the last --test_rows are the test. All else is
+`keras-bert adapt`, whose output shows the scores.
 """
 
 import argparse
@@ -19,15 +19,13 @@ from peer_recipes import find_minilm
 
 from keras_bert_cli import main as run_command
 
-TEST_ROWS = 500
-
 
 def write_rows(path, rows):
     """Writes dicts as JSON lines."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
-def write_files(data, folder, num_reviews, num_rows):
+def write_files(data, folder, num_reviews, num_rows, num_test_rows):
     """Writes the texts, the training rows and the test rows, in the formats of the command."""
     with zipfile.ZipFile(data / "long" / "movie_reviews.zip") as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
@@ -39,7 +37,7 @@ def write_files(data, folder, num_reviews, num_rows):
     rows = [{"text": text.strip(), "label": label} for text, label in pairs]
     write_rows(folder / "reviews.jsonl", ({"text": " ".join(text.split())} for text in reviews))
     write_rows(folder / "train.jsonl", rows[:num_rows])
-    write_rows(folder / "test.jsonl", rows[-TEST_ROWS:])
+    write_rows(folder / "test.jsonl", rows[-num_test_rows:])
 
 
 def main():
@@ -49,6 +47,7 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--reviews", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--test_rows", type=int, default=500)
     parser.add_argument("--epochs", default="1", help="of the adaptation")
     parser.add_argument("--learning_rate", default="1e-4", help="of the adaptation")
     parser.add_argument("--batch_size", default="32", help="of the adaptation, sequences of 128")
@@ -59,7 +58,7 @@ def main():
     options = parser.parse_args()
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    write_files(options.data, folder, options.reviews, options.rows)
+    write_files(options.data, folder, options.reviews, options.rows, options.test_rows)
     begin = time.process_time()
     recipe = f"--train {folder / 'train.jsonl'} --test {folder / 'test.jsonl'} {options.recipe}"
     run_command(

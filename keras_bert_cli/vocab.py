@@ -41,7 +41,7 @@ def define_flags(flags):
     flags.switch("overwrite", False, "Replace the file.")
     flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.")
     flags.switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
-    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase."
+    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase; yes for unigram."
     flags.switch("strip_accents", None, explanation)
     flags.integer("min_frequency", 2, "Minimum number of times that a token occurs.")
     flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", at_least=0)
@@ -152,7 +152,7 @@ def learn_unigrams(values, texts, check_faults):
     """As `learn_word_pieces`."""
     from keras_bert_suite.tokenizers import AlbertTokenizer, train_sentence_pieces
 
-    rules = values.lowercase, values.strip_accents
+    rules = values.lowercase, values.strip_accents is not False
     model = train_sentence_pieces(texts, values.size, *rules, values.character_coverage)
     check_faults()
     size = AlbertTokenizer(model).vocabulary_size()

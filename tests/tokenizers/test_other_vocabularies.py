@@ -40,9 +40,9 @@ def test_byte_pairs(tmp_path):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_unigrams(tmp_path, lowercase):
     transformers = pytest.importorskip("transformers")
-    model = train_sentence_pieces(TEXTS, size=120, lowercase=lowercase)
-    (tmp_path / "spiece.model").write_bytes(model)
     rules = {"lowercase": lowercase, "strip_accents": lowercase}
+    model = train_sentence_pieces(TEXTS, size=120, **rules)
+    (tmp_path / "spiece.model").write_bytes(model)
     ours = open_tokenizer(tmp_path / "spiece.model", **rules)
     assert isinstance(ours, AlbertTokenizer)
     assert ours.get_vocabulary()[:5] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
@@ -55,7 +55,7 @@ def test_unigrams(tmp_path, lowercase):
         assert ids == theirs(text, add_special_tokens=False)["input_ids"]
         assert ours.unknown_token_id not in ids[:-1]
     assert any("É" in piece for piece in ours.get_vocabulary()) is not lowercase
-    assert train_sentence_pieces(TEXTS, size=120, lowercase=lowercase) == model
+    assert train_sentence_pieces(TEXTS, size=120, **rules) == model
 
 
 def test_too_few_tokens_or_texts():

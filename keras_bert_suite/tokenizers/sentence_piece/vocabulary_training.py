@@ -17,7 +17,7 @@ def train_sentence_pieces(
     texts: Iterable[str],
     size: int = 30000,
     lowercase: bool = True,
-    strip_accents: bool | None = None,
+    strip_accents: bool = True,
     character_coverage: float = 0.9995,
 ) -> bytes:
     """Learns the unigrams for an `AlbertTokenizer`, for an ALBERT of your own.
@@ -36,8 +36,7 @@ def train_sentence_pieces(
     Args:
         texts: iterable of str, such as lines or sentences.
         size: int, the maximum number of tokens. There are fewer if the texts do not have so many.
-        lowercase, strip_accents: as for the `AlbertTokenizer`, which must get the same values. None
-            strips accents if letters are lowered.
+        lowercase, strip_accents: as for the `AlbertTokenizer`, which must get the same values.
         character_coverage: float from 0.98 to 1, the share of the texts' characters that have
             tokens of their own. The rarest others are unknown.
 
@@ -50,7 +49,7 @@ def train_sentence_pieces(
     from sentencepiece import SentencePieceTrainer, set_random_generator_seed
 
     check_integer("size", size, at_least=1)
-    characters = AlbertCharacters(lowercase, lowercase if strip_accents is None else strip_accents)
+    characters = AlbertCharacters(lowercase, strip_accents)
     model = io.BytesIO()
     set_random_generator_seed(0)
     try:
