@@ -130,6 +130,8 @@ def finetune_once(recipe, checkpoint, seed):
 def print_differences(before, after):
     """Prints the means and the spreads of the scores of two models, and of their differences.
 
+    The last column says in how many seeds the adapted model was better.
+
     Args:
         before, after: list of dicts, the scores with each seed. Equal seeds make a pair.
     """
@@ -140,14 +142,14 @@ def print_differences(before, after):
         better = sum(difference > 0 for difference in differences)
         columns = (*map(list, zip(*pairs, strict=True)), differences)
         rows.append([name, *map(format_spread, columns), f"{better} of {len(pairs)}"])
-    print_table(["mean ± deviation", "checkpoint", "adapted", "difference", "seeds better"], rows)
+    print_table(["mean±deviation", "checkpoint", "adapted", "difference", "better"], rows)
 
 
 def format_spread(numbers):
     """The mean and the sample standard deviation.
 
     >>> format_spread([0.5, 0.7])
-    '0.6000 ± 0.1414'
+    '0.6000±0.1414'
     """
-    deviation = f" ± {statistics.stdev(numbers):.4f}" if len(numbers) > 1 else ""
+    deviation = f"±{statistics.stdev(numbers):.4f}" if len(numbers) > 1 else ""
     return f"{statistics.mean(numbers):.4f}{deviation}"
