@@ -15,6 +15,7 @@ leave_unopened()
 
 # ruff: noqa: E402
 from . import (
+    adapt,
     convert,
     embed,
     evaluate,
@@ -37,6 +38,7 @@ COMMANDS = {
     "vocab": vocab,
     "prepare": prepare,
     "pretrain": pretrain,
+    "adapt": adapt,
     "fill-mask": fill_mask,
     "finetune": finetune,
     "evaluate": evaluate,

@@ -14,9 +14,10 @@ def define_input_flags(flags):
     explanation = (
         "How files hold documents. sentences: each line is a sentence, and a blank line ends a "
         "document. files: each file is a document. jsonl: each line is a JSON object with a "
-        "document. auto: jsonl for .jsonl files, otherwise sentences."
+        "document. wikipedia: a dump, .xml or .xml.bz2; needs mwparserfromhell. auto: jsonl for "
+        ".jsonl files, wikipedia for dumps, otherwise sentences."
     )
-    formats = ("auto", "sentences", "files", "jsonl")
+    formats = ("auto", "sentences", "files", "jsonl", "wikipedia")
     flags.choice("format", "auto", formats, explanation)
     flags.text("text_key", "text", "Key of the text in a JSON object.")
     explanation = (

@@ -28,16 +28,25 @@ def define_flags(flags):
 def run(values):
     """Loads, guesses, prints."""
     check_model(values.model)
-    path = values.model
-    if not path.endswith(".keras") and find_task(path) not in (*PRETRAINERS, "MaskedLM"):
+    if not has_masked_lm(values.model):
         raise ValueError(
-            f"{path} has no head that guesses masked tokens, and a new one would guess at random. "
-            "Pass a checkpoint with its head, or train one: keras-bert pretrain "
-            f"--checkpoint {path}"
+            f"{values.model} has no head that guesses masked tokens, and a new one would guess at "
+            "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
+            f"--checkpoint {values.model}"
         )
+    print_guesses(values.model, values.text, values.top_k)
+
+
+def has_masked_lm(path):
+    """Whether a model has a head that guesses masked tokens. A `.keras` file is not opened."""
+    return path.endswith(".keras") or find_task(path) in (*PRETRAINERS, "MaskedLM")
+
+
+def print_guesses(path, texts, top_k=5):
+    """Prints the guesses of the model at a path, a line for each mask."""
     model = open_task(path, "MaskedLM")
-    answers = model.predict(values.text, top_k=values.top_k, verbose=0)
-    for text, masks in zip(values.text, answers, strict=True):
+    answers = model.predict(texts, top_k=top_k, verbose=0)
+    for text, masks in zip(texts, answers, strict=True):
         print(text)
         for guesses in masks:
             print("  " + "  ".join(f"{token} {probability:.3f}" for token, probability in guesses))

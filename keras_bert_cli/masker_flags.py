@@ -6,7 +6,7 @@ from .command_flags import UsageError
 
 MASKER_FLAGS = (
     *("masking_rate", "max_predictions", "mask_token_rate", "random_token_rate"),
-    *("unit", "ngram_shares", "word_segmenter", "lexicon", "rarity", "similar_words"),
+    *("unit", "ngram_shares", "word_segmenter", "lexicon", "rarity", "similar_words", "dynamic"),
 )
 
 UNITS = ("token", "word", "span", "ngram")
@@ -15,8 +15,8 @@ UNITS = ("token", "word", "span", "ngram")
 NO_SEGMENTER = "none"
 
 
-def define_masker_flags(flags):
-    """Defines the flags."""
+def define_masker_flags(flags, unit="token"):
+    """Defines the flags. `unit` is the default of --unit."""
     flags.number("masking_rate", 0.15, "Share of tokens to mask.", at_most=1)
     explanation = (
         "Maximum number of masked tokens in a sequence. Default: --masking_rate times "
@@ -27,7 +27,7 @@ def define_masker_flags(flags):
     flags.number("mask_token_rate", 0.8, explanation, at_most=1)
     explanation = "Share of the chosen tokens that become a random token. The rest stays."
     flags.number("random_token_rate", 0.1, explanation, at_most=1)
-    flags.choice("unit", "token", UNITS, "The tokens that are masked together.")
+    flags.choice("unit", unit, UNITS, "The tokens that are masked together.")
     explanation = "Shares of the n-grams of one word, of two words and so on, with --unit=ngram."
     flags.list("ngram_shares", None, explanation, float)
     explanation = (
@@ -47,10 +47,21 @@ def define_masker_flags(flags):
         "of the mask token, as in MacBERT."
     )
     flags.path("similar_words", None, explanation)
+    explanation = "Mask other tokens in each epoch, or --nodynamic, the same tokens."
+    flags.switch("dynamic", True, explanation)
 
 
 def make_masker(values, corpus, tokenizer):
-    """The `TokenMasker` of the flags. --rarity counts the tokens of the corpus."""
+    """The `TokenMasker` of the flags.
+
+    Args:
+        values: the flags of the command.
+        corpus: `TokenCorpus`, in which --rarity counts the tokens.
+        tokenizer: tokenizer of the corpus.
+
+    Raises:
+        UsageError: if flags do not go together, or whole words would be single characters.
+    """
     import keras_bert_suite as kbs
 
     further = {}
@@ -68,7 +79,12 @@ def make_masker(values, corpus, tokenizer):
         counts = corpus.count_tokens(tokenizer.vocabulary_size())
         further["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
     if values.unit == "word" and not (values.lexicon or values.word_segmenter):
-        check_words(corpus, tokenizer)
+        if holds_characters(corpus, tokenizer):
+            raise UsageError(
+                "most tokens at the beginning of the corpus are Chinese characters, and --unit=word"
+                " would mask each character alone. Name --word_segmenter=jieba, or a --lexicon of "
+                "words; --word_segmenter=none masks characters"
+            )
     return kbs.TokenMasker(
         tokenizer,
         rate=values.masking_rate,
@@ -76,30 +92,27 @@ def make_masker(values, corpus, tokenizer):
         mask_token_rate=values.mask_token_rate,
         random_token_rate=values.random_token_rate,
         max_predictions=values.max_predictions,
+        dynamic=values.dynamic,
         seed=values.seed,
         **further,
     )
 
 
-def check_words(corpus, tokenizer):
-    """Refuses --unit=word if most tokens at the beginning of the corpus are Chinese characters.
+def holds_characters(corpus, tokenizer):
+    """Whether most tokens are Chinese characters, which the tokenizer takes for words.
 
-    The tokenizer takes each of them for a word.
+    Args:
+        corpus, tokenizer: as for `make_masker`. The first documents of the corpus are read.
     """
     import numpy as np
 
     from keras_bert_suite.masking.maskable_units import MaskVocabulary
 
     if not tokenizer.has_cjk_pieces:
-        return
+        return False
     documents = [corpus.tokens(number) for number in range(min(corpus.num_documents, 100))]
     is_character = MaskVocabulary(tokenizer, ordinary_only=False).cjk[np.concatenate(documents)]
-    if is_character.mean() > 0.5:
-        raise UsageError(
-            f"{is_character.mean():.0%} of the tokens at the beginning of the corpus are Chinese "
-            "characters, and --unit=word would mask each character alone. Name --word_segmenter="
-            "jieba, or a --lexicon of words; --word_segmenter=none masks characters"
-        )
+    return bool(is_character.mean() > 0.5)
 
 
 def read_lexicon(path):

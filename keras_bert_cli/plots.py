@@ -197,6 +197,29 @@ def plot_numbers(targets, predictions, title, path=None):
     return figure.write(path)
 
 
+def plot_pairs(scores, names, title, path=None):
+    """Draws the scores of two models, with a line between the scores of each seed.
+
+    Args:
+        scores: two lists of N floats; the scores at one place are a pair.
+        names: two str.
+        title: str.
+        path: str or path of the file, or None.
+    """
+    figure = Picture(figsize=(4.5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for pair in zip(*scores, strict=True):
+        axes.plot(names, pair, marker="o", color=TRAIN_COLOR, alpha=0.4)
+    means = [float(np.mean(of_model)) for of_model in scores]
+    label = f"means, {means[0]:.3f} and {means[1]:.3f}"
+    axes.plot(names, means, marker="o", linewidth=3, color=HELD_OUT_COLOR, label=label)
+    axes.set(title=title)
+    axes.margins(x=0.3)
+    tidy(axes)
+    axes.legend(frameon=False)
+    return figure.write(path)
+
+
 def plot_thresholds(labels, probabilities, label_names, thresholds, path=None):
     """Draws the F1 of each label over the threshold of its probability.
 

@@ -1,8 +1,8 @@
 """Tokenize a corpus of plain text once, for pretraining.
 
-There are three formats of input: files with a sentence in each line and blank lines between
-documents, files with one document each, and files with a JSON object in each line. English and
-Chinese texts of the last two formats are split into sentences.
+There are four formats of input: files with a sentence in each line and blank lines between
+documents, files with one document each, files with a JSON object in each line, and dumps of
+Wikipedia. English and Chinese texts of the last three formats are split into sentences.
 
 The output is the same for any number of workers. If a run was stopped, the same command resumes
 it, and repairs damaged shards. Before anything is written, all files are read once, and all
@@ -10,6 +10,10 @@ documents that cannot be read are listed.
 
 Example:
   keras-bert prepare --input 'corpus/*.jsonl' --vocab vocab.txt --output shards --workers 8
+
+  # Each article is a document. Of the dumps, the multistream ones are read by several workers.
+  keras-bert prepare --input enwiki-latest-pages-articles-multistream.xml.bz2 --vocab vocab.txt \\
+      --output wikipedia --workers 8
 """
 
 import os

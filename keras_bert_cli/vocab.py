@@ -1,30 +1,47 @@
-"""Learn the vocabulary of a new BERT from plain-text files.
+"""Learn the vocabulary of a new model from plain-text files.
 
-Reads the same files as keras-bert prepare, once, a document at a time. Only their different words
-are kept in memory. Writes a vocab.txt for WordPieceTokenizer, in the order of Google's
-vocabularies, and prints how well its tokens cover the texts.
+What each --kind is:
+
+  word_piece  the vocab.txt of a BERT, in the order of Google's vocabularies
+  byte_pair   a folder with the vocab.json and the merges.txt of a RoBERTa
+  unigram     the spiece.model of an ALBERT, learned by SentencePiece
+
+keras-bert prepare takes each, and so do the tokenizers of transformers. Reads the same files as
+keras-bert prepare, once. Of word pieces and byte pairs only the different words are kept in memory,
+of unigrams up to ten million sentences. For word pieces, it prints how well they cover the texts.
 
 Example:
   keras-bert vocab --input 'corpus/*.txt' --output vocab.txt
   keras-bert vocab --input wiki.jsonl --output vocab.txt --nolowercase --size 8000
+  keras-bert vocab --kind byte_pair --input wiki.jsonl --output roberta_vocabulary
+  keras-bert vocab --kind unigram --input wiki.jsonl --output spiece.model
 """
 
-from .command_flags import REQUIRED
+from .command_flags import REQUIRED, UsageError
 from .corpus_input import define_input_flags, describe_left_out, make_progress
 from .outputs import check_output, write_output
 
 #: Bytes of input from one update of the progress to the next.
 SLICE_BYTES = 1 << 20
 
+#: The flags that are for some kinds.
+KINDS_OF_FLAGS = {
+    **dict.fromkeys(("num_unused", "limit_alphabet"), ("word_piece",)),
+    **dict.fromkeys(("lowercase", "strip_accents"), ("word_piece", "unigram")),
+    "min_frequency": ("word_piece", "byte_pair"),
+    "character_coverage": ("unigram",),
+}
+
 
 def define_flags(flags):
     """Defines the flags of this command."""
     define_input_flags(flags)
-    flags.path("output", REQUIRED, "File to write.")
+    flags.choice("kind", "word_piece", tuple(LEARNERS), "Kind of the vocabulary.")
+    flags.path("output", REQUIRED, "File to write, or a folder for --kind byte_pair.")
     flags.switch("overwrite", False, "Replace the file.")
     flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.")
     flags.switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
-    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase."
+    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase; yes for unigram."
     flags.switch("strip_accents", None, explanation)
     flags.integer("min_frequency", 2, "Minimum number of times that a token occurs.")
     flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", at_least=0)
@@ -33,14 +50,63 @@ def define_flags(flags):
         "are enough for English from the web, 6000 to 8000 for Chinese."
     )
     flags.integer("limit_alphabet", None, explanation)
+    explanation = "Share of the texts' characters that have tokens, with --kind unigram."
+    flags.number("character_coverage", 0.9995, explanation, at_least=0.98, at_most=1)
 
 
 def run(values):
-    """Counts, learns, writes, measures."""
-    check_output(values.output, values.overwrite)
+    """Reads, learns, writes."""
+    check_kind(values)
+    check_output(values.output, values.overwrite, folder=values.kind == "byte_pair")
 
     from keras_bert_suite.corpus.faults import Faults
     from keras_bert_suite.corpus.input_files import InputOptions, find_files, plan_slices
+
+    folder, names = find_files(values.input)
+    options = InputOptions(
+        values.format, values.text_key, values.encoding, values.errors, values.on_error
+    )
+    slices = plan_slices(folder, names, options.format, SLICE_BYTES, options.encoding)
+    faults = Faults()
+
+    def check_faults():
+        if faults and options.on_error == "stop":
+            raise faults.error(folder)
+
+    texts = read_texts(slices, options, faults)
+    write, summary = LEARNERS[values.kind](values, texts, check_faults)
+    print(f"{len(names):,} files: {summary}")
+    left_out = faults.documents, faults.replaced_texts, faults.describe(folder)
+    for line in describe_left_out(*left_out):
+        print(line)
+    path = write_output(values.output, write, values.overwrite, values.kind == "byte_pair")
+    print(f"wrote {path}")
+
+
+def check_kind(values):
+    """Raises a `UsageError` if a flag is for other kinds, or the output has another name."""
+    for name in sorted(values.given & KINDS_OF_FLAGS.keys()):
+        if values.kind not in KINDS_OF_FLAGS[name]:
+            wanted = " or ".join(KINDS_OF_FLAGS[name])
+            raise UsageError(f"--{name} is for --kind {wanted}, not for --kind {values.kind}")
+    if values.kind == "unigram" and not values.output.endswith(".model"):
+        raise UsageError(
+            f"--output={values.output} must end in .model, as spiece.model, so that the kind of "
+            "the tokenizer is known"
+        )
+
+
+def learn_word_pieces(values, texts, check_faults):
+    """Learns the vocabulary.
+
+    Args:
+        values: the flags.
+        texts: iterable of str.
+        check_faults: function to call when all texts are read.
+
+    Returns:
+        (function that writes it to a path, str that describes it).
+    """
     from keras_bert_suite.tokenizers.word_piece.vocabulary import Vocabulary
     from keras_bert_suite.tokenizers.word_piece.vocabulary_training import learn_pieces
     from keras_bert_suite.tokenizers.word_piece.word_counts import (
@@ -49,24 +115,8 @@ def run(values):
         measure_coverage,
     )
 
-    folder, names = find_files(values.input)
-    options = InputOptions(
-        values.format, values.text_key, values.encoding, values.errors, values.on_error
-    )
-    slices = plan_slices(folder, names, options.format, SLICE_BYTES, options.encoding)
-    faults = Faults()
-    texts = read_texts(slices, options, faults)
     word_counts = count_words(texts, values.lowercase, values.strip_accents)
-    if faults and options.on_error == "stop":
-        raise faults.error(folder)
-    num_characters = len(count_characters(word_counts))
-    print(
-        f"{len(names):,} files: {word_counts.total():,} words, {len(word_counts):,} different ones "
-        f"of {num_characters:,} different characters"
-    )
-    left_out = faults.documents, faults.replaced_texts, faults.describe(folder)
-    for line in describe_left_out(*left_out):
-        print(line)
+    check_faults()
     pieces = learn_pieces(
         word_counts,
         size=values.size,
@@ -74,14 +124,53 @@ def run(values):
         num_unused=values.num_unused,
         limit_alphabet=values.limit_alphabet,
     )
-    path = write_output(values.output, Vocabulary(pieces).write, values.overwrite)
     coverage = measure_coverage(pieces, word_counts)
-    fewer = f" (the texts give no more, of {values.size:,})" if len(pieces) < values.size else ""
-    print(
-        f"{len(pieces):,} pieces{fewer}, {coverage.pieces_per_word:.3f} to a word; "
+    return Vocabulary(pieces).write, (
+        f"{word_counts.total():,} words, {len(word_counts):,} different ones of "
+        f"{len(count_characters(word_counts)):,} different characters\n"
+        f"{describe_size(len(pieces), values)}, {coverage.pieces_per_word:.3f} to a word; "
         f"{coverage.single:.2%} of the words are one piece, {coverage.unknown:.2%} are unknown"
     )
-    print(f"wrote {path}")
+
+
+def learn_byte_pairs(values, texts, check_faults):
+    """As `learn_word_pieces`."""
+    from keras_bert_suite.tokenizers import BytePairTokenizer, train_byte_pairs
+
+    vocabulary, merges = train_byte_pairs(texts, values.size, values.min_frequency)
+    check_faults()
+
+    def write(folder):
+        folder.mkdir()
+        for name, content in BytePairTokenizer(vocabulary, merges).asset_contents().items():
+            (folder / name).write_bytes(content)
+
+    return write, describe_size(len(vocabulary), values)
+
+
+def learn_unigrams(values, texts, check_faults):
+    """As `learn_word_pieces`."""
+    from keras_bert_suite.tokenizers import AlbertTokenizer, train_sentence_pieces
+
+    rules = values.lowercase, values.strip_accents is not False
+    model = train_sentence_pieces(texts, values.size, *rules, values.character_coverage)
+    check_faults()
+    size = AlbertTokenizer(model).vocabulary_size()
+    return lambda path: path.write_bytes(model), describe_size(size, values)
+
+
+#: The values of --kind.
+LEARNERS = {
+    "word_piece": learn_word_pieces,
+    "byte_pair": learn_byte_pairs,
+    "unigram": learn_unigrams,
+}
+
+
+def describe_size(size, values):
+    """How many tokens there are, str."""
+    fewer = f" (the texts give no more, of {values.size:,})" if size < values.size else ""
+    return f"{size:,} pieces{fewer}"
 
 
 def read_texts(slices, options, faults):

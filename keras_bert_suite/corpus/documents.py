@@ -9,28 +9,31 @@ import zlib
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import format_of, is_blank, open_file
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
+from keras_bert_suite.corpus.wikipedia import Article, UnreadableDumpError, read_articles
 from keras_bert_suite.files.messages import list_names
 
 
 def read_documents(corpus_slice, options, faults):
     """Yields the documents of a `CorpusSlice` in order, lists of sentences that are not blank.
 
-    Each line of "sentences" is a sentence. The texts of "files" and "jsonl" are split by
+    Each line of "sentences" is a sentence. The texts of the other formats are split by
     `split_sentences`. A byte order mark is dropped, and so are blank lines of "jsonl".
 
-    A document that cannot be read is left out, and added to `faults`. There are three reasons: it
+    A document that cannot be read is left out, and `faults` says why. There are four reasons: it
     has bytes that are not of the encoding (with `errors` "strict"); it is not a JSON object with a
-    text under `text_key`; or its file cannot be unpacked.
+    text under `text_key`; its file cannot be unpacked; or its Wikipedia dump ends early.
 
     Raises:
         ValueError: if a file is shorter than it was when the corpus was planned.
     """
     for document in _read_slice(corpus_slice, options, faults):
+        if isinstance(document, Article):
+            document = document.read_text()
         yield split_sentences(document) if isinstance(document, str) else document
 
 
 def find_faults(corpus_slice, options):
-    """The `Faults` of a slice. Texts are not split into sentences, so this is fast."""
+    """The `Faults` of a slice. No markup is parsed, and no text is split, so this is fast."""
     faults = Faults()
     for _ in _read_slice(corpus_slice, options, faults):
         pass
@@ -50,7 +53,7 @@ def hash_slice(corpus_slice):
 
 
 def _read_slice(corpus_slice, options, faults):
-    """Yields documents: a list of sentences, or a str that is still to be split."""
+    """Yields documents: a list of sentences, a str that is still to be split, or an `Article`."""
     for part in corpus_slice.parts:
         yield from _PartReader(corpus_slice.folder, part, options, faults).read()
 
@@ -69,12 +72,19 @@ class _PartReader:
             "files": self._read_file,
             "jsonl": self._read_objects,
             "sentences": self._read_sentences,
+            "wikipedia": self._read_articles,
         }[format_of(self._name, self._options.format)]
         try:
             yield from read()
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self._faults.add(self._name, None, f" cannot be unpacked: {error}.")
             self._faults.documents += 1
+        except UnreadableDumpError as error:
+            self._faults.add(self._name, None, f" {error}")
+            self._faults.documents += 1
+
+    def _read_articles(self):
+        return read_articles(self._path, self._start, self._end)
 
     def _read_file(self):
         with open_file(self._path) as file:

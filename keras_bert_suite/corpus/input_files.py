@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 
 from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.corpus.wikipedia import DUMP_NAME, check_markup_parser, find_page
 
-FORMATS = ("auto", "sentences", "files", "jsonl")
+FORMATS = ("auto", "sentences", "files", "jsonl", "wikipedia")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,12 +100,15 @@ def format_of(name, format):
     """The format of a file: `format`, or with "auto" the format that its name says.
 
     In "sentences" each line is a sentence, and a blank line ends a document. In "files" each file
-    is a document. In "jsonl" each line is a document, an object of JSON. The name of a file cannot
-    tell "files" from "sentences". So "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", and every
-    other name for "sentences".
+    is a document. In "jsonl" each line is a document, an object of JSON. In "wikipedia" each
+    article of a dump is a document. The name of a file cannot tell "files" from "sentences". So
+    "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", `.xml` and `.xml.bz2` for "wikipedia", and
+    every other name for "sentences".
     """
     if format != "auto":
         return format
+    if DUMP_NAME.search(name):
+        return "wikipedia"
     return "jsonl" if name.removesuffix(".gz").endswith(".jsonl") else "sentences"
 
 
@@ -112,10 +116,24 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
     """Cuts a corpus into `CorpusSlice`s of about `slice_bytes`, without reading it.
 
     The slices are a pure function of the files and the arguments. No document is cut: a slice
-    grows until a document ends. Small files share a slice. A `.gz` file is not cut. Together they
-    have every byte of the files once, in order. The folder and the names are those of `find_files`.
+    grows until a document ends. Small files share a slice. A `.gz` file is not cut. A `.bz2` file
+    of Wikipedia is cut if it is a multistream dump.
+
+    Args:
+        folder, names: as from `find_files`.
+        format: one of `FORMATS`.
+        slice_bytes: int.
+        encoding: str, as in `InputOptions`.
+
+    Returns:
+        list of `CorpusSlice`. Together they have every byte of the files once, in order.
+
+    Raises:
+        ImportError: if there is a Wikipedia dump, and no parser for its markup is installed.
     """
     check_integer("slice_bytes", slice_bytes, at_least=1)
+    if any(format_of(name, format) == "wikipedia" for name in names):
+        check_markup_parser()
     slices, parts, size = [], [], 0
     for name in names:
         for start, end in _cut_file(os.path.join(folder, name), format, slice_bytes, encoding):
@@ -165,6 +183,8 @@ def _cut_file(path, format, slice_bytes, encoding):
 
 def _find_document_end(file, format, encoding):
     """Reads on from a place in a file to the next end of a document, or to the end of the file."""
+    if format == "wikipedia":
+        return find_page(file, file.name.endswith(".bz2"))
     line = file.readline()
     if format == "jsonl":
         return file.tell()

@@ -55,8 +55,8 @@ def prepare_corpus(
         workers: int, how many processes tokenize. With 1, this process does it.
         slice_bytes: int, about how many bytes of input make a shard.
         format: "sentences" (each line is a sentence, a blank line ends a document), "files" (each
-            file is a document), "jsonl" (each line is a document) or "auto", see
-            `input_files.format_of`.
+            file is a document), "jsonl" (each line is a document), "wikipedia" (each article of a
+            dump is a document) or "auto", see `input_files.format_of`.
         text_key: str, the key that holds the text of a document in "jsonl".
         encoding: str, the encoding of the files; see `input_files.InputOptions`.
         errors: "strict", or "replace" to read U+FFFD for bytes that are not of the encoding. The

@@ -2,11 +2,13 @@
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
+from keras_bert_suite.tokenizers.byte_pair.vocabulary_training import train_byte_pairs
 from keras_bert_suite.tokenizers.open_tokenizer import TOKENIZERS, open_tokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )
+from keras_bert_suite.tokenizers.sentence_piece.vocabulary_training import train_sentence_pieces
 from keras_bert_suite.tokenizers.sentence_piece.xlm_roberta_tokenizer import XLMRobertaTokenizer
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
@@ -20,5 +22,7 @@ __all__ = [
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
     "open_tokenizer",
+    "train_byte_pairs",
+    "train_sentence_pieces",
     "train_vocabulary",
 ]

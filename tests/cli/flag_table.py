@@ -5,7 +5,7 @@ other flags that it needs. The key "fit.epochs" is the argument `epochs` of a ca
 "compile.optimizer.decay" is the attribute `decay` of the argument `optimizer`.
 """
 
-from cli.training_flags import FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
+from cli.training_flags import ADAPT, FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
 
 INPUT = [
     ("--input=more.txt", {"find_files.inputs": ["more.txt"]}),
@@ -27,6 +27,16 @@ VOCAB = [
     ("--nostrip_accents", {"count_words.strip_accents": False}),
     ("--min_frequency=1", {"learn_pieces.min_frequency": 1}),
     ("--num_unused=7", {"learn_pieces.num_unused": 7}),
+    ("--kind=byte_pair", {"train_byte_pairs.size": 30522, "train_byte_pairs.min_frequency": 2}),
+    (
+        "--kind=unigram --output=spiece.model",
+        {"train_sentence_pieces.size": 30522, "train_sentence_pieces.lowercase": True},
+    ),
+    (
+        "--character_coverage=0.99",
+        {"train_sentence_pieces.character_coverage": 0.99},
+        "--kind=unigram --output=spiece.model",
+    ),
     ("--limit_alphabet=20", {"learn_pieces.limit_alphabet": 20}),
 ]
 
@@ -293,6 +303,7 @@ TABLES = [
         "--corpus=shards --output=run --steps=200 --checkpoint=bert",
         PRETRAIN_FROM_CHECKPOINT,
     ),
+    ("adapt", "--checkpoint=bert --texts=texts.txt --output=adapted", ADAPT),
     ("fill-mask", "--model=masked_lm --text=[MASK]", FILL_MASK),
     ("finetune", "--checkpoint=bert --train=train.tsv --output=a.keras", FINETUNE),
     ("evaluate", "--model=classify --input=train.tsv", EVALUATE),

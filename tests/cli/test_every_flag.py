@@ -1,6 +1,7 @@
 """Every flag of every command reaches the library with its value."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -150,8 +151,8 @@ def list_rows():
     return [
         pytest.param(
             command,
-            [*line.split(), *" ".join(needed).split()],
-            flags.split(),
+            [*line.split(), *shlex.split(" ".join(needed))],
+            shlex.split(flags),
             seen,
             id=" ".join([command, flags, *needed]),
         )

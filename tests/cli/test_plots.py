@@ -9,6 +9,7 @@ from keras_bert_cli.plots import (
     plot_heat_map,
     plot_label_scores,
     plot_numbers,
+    plot_pairs,
     plot_pretraining,
     plot_thresholds,
     plot_training_curves,
@@ -102,3 +103,10 @@ def test_predicted_numbers():
     (dots,), (line,) = figure.axes[0].collections, figure.axes[0].lines
     np.testing.assert_allclose(dots.get_offsets(), [[1, 2], [4, 3]])
     assert list(line.get_xdata()) == list(line.get_ydata()) == [1, 4]
+
+
+def test_pairs_of_scores():
+    figure = plot_pairs([[0.5, 0.75], [0.625, 0.875]], ["before", "after"], "accuracy of 2 seeds")
+    lines = [list(line.get_ydata()) for line in figure.axes[0].lines]
+    assert lines == [[0.5, 0.625], [0.75, 0.875], [0.625, 0.75]]  # the last has the means
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "means, 0.625 and 0.750"

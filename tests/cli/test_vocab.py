@@ -94,3 +94,34 @@ def test_bad_input(run, corpus, flags, message):
     assert status == 1
     assert err.startswith("keras-bert: ") and message in err
     assert list_files(corpus) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "cls"),
+    [("byte_pair", "pairs", "BytePairTokenizer"), ("unigram", "spiece.model", "AlbertTokenizer")],
+)
+def test_other_kinds(run, corpus, kind, output, cls):
+    """prepare takes what vocab writes."""
+    arguments = ("vocab", f"--kind={kind}", "--input=corpus/**", f"--output={output}", "--size=300")
+    status, out, err = run(*arguments)
+    assert (status, err) == (0, "") and "(the texts give no more, of 300)" in out
+    tokenizer = kbs.open_tokenizer(corpus / output)
+    assert type(tokenizer).__name__ == cls
+    assert tokenizer.detokenize(tokenizer.tokenize("lowing low")) == "lowing low"
+    assert run("prepare", "--input=corpus/**", f"--vocab={output}", "--output=shards")[0] == 0
+    assert f"{output} exists already" in run(*arguments)[2]
+    assert run(*arguments, "--overwrite")[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--kind=byte_pair", "--nolowercase"], "--lowercase is for --kind word_piece or unigram"),
+        (["--kind=unigram", "--num_unused=1"], "--num_unused is for --kind word_piece, not"),
+        (["--character_coverage=1"], "is for --kind unigram, not for --kind word_piece"),
+        (["--kind=unigram"], "--output=vocab.txt must end in .model"),
+    ],
+)
+def test_flags_of_other_kinds(run, corpus, flags, message):
+    status, out, err = run("vocab", "--input=corpus/**", "--output=vocab.txt", *flags)
+    assert (status, out) == (2, "") and message in err

@@ -105,6 +105,7 @@ PRETRAIN = [
         {"TokenMasker.similar_words": {"good": "great"}},
         "--unit=word",
     ),
+    ("--nodynamic", {"PretrainingBatches.masker.dynamic": False}),
     (
         "--mode=sop",
         {"PretrainingBatches.mode": "sop", "Pretrainer.sentence_relations": 2},
@@ -155,6 +156,35 @@ PRETRAIN_FROM_CHECKPOINT = [
     ("--dtype=mixed_bfloat16", {"from_preset.dtype": "mixed_bfloat16"}),
     ("--mode=full_sentences", {"from_preset.next_sentence": False}),
     ("--generator_width=0.5", {"from_preset.generator_width": 0.5}, "--objective=replaced_tokens"),
+]
+
+#: The flags that `adapt` has in common with `pretrain`.
+SHARED = ("batch_size", "learning_rate", "checkpoint_every", "seed", "masking_rate", "rarity")
+SHARED += ("max_predictions", "mask_token_rate", "random_token_rate", "ngram_shares", "nodynamic")
+SHARED += ("word_segmenter", "lexicon", "similar_words")
+COMPARED = "--finetune='--train=train.tsv --test=test.tsv'"
+
+ADAPT = [
+    *(row for row in PRETRAIN if row[0][2:].partition("=")[0] in SHARED),
+    ("--checkpoint=other_bert", {"from_preset.preset": "other_bert"}),
+    ("--texts=texts.txt,more.txt", {"read_lines.path": ["texts.txt", "more.txt"]}),
+    ("--text_column=sentence", {"read_columns.columns": ["sentence"]}, "--texts=train.tsv"),
+    (
+        "--noheader --text_column=2",
+        {"read_columns.header": False, "read_columns.columns": ["2"]},
+        "--texts=train.tsv",
+    ),
+    ("--delimiter=; --texts=semicolons.txt", {"read_columns.delimiter": ";"}),
+    ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
+    ("--output=other", {"put_in_place.path": "other/run/model"}),
+    ("--epochs=7", {SCHEDULE + "total_steps": 170, SCHEDULE + "warmup_steps": 17}),
+    ("--sequence_length=64", {"from_preset.sequence_length": 64}),
+    ("--unit=span", {"PretrainingBatches.masker.unit": "span"}),
+    ("--held_out=0.3", {"hold_out.share": 0.3}),
+    ("--dtype=mixed_bfloat16", {"from_preset.dtype": "mixed_bfloat16"}),
+    ("--text=good", "--text 'good' has no [MASK] to guess"),
+    (COMPARED, {"predict.cls": "TextClassifier"}),
+    ("--seeds=2", {"set_random_seed.seed": [0, 1]}, COMPARED),
 ]
 
 WORDS = "--task=ner --train=words.txt"
