@@ -118,7 +118,7 @@ def finetune_once(recipe, checkpoint, seed):
     """dict of the scores of a checkpoint that is fine-tuned with a seed."""
     data, train, dev = recipe.data, recipe.train, recipe.dev
     values = argparse.Namespace(**{**vars(recipe.values), "checkpoint": checkpoint, "seed": seed})
-    task = finetune.make_task(values, data, data.find_arguments(train))
+    task = finetune.make_task(values, data, data.find_arguments(train), train)
     data.check(task, recipe.test)
     finetune.train_task(values, data, task, train, dev, None)
     if dev:

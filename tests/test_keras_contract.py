@@ -187,6 +187,8 @@ DOCUMENTED = {"_exit", "_replace"}
 WITHOUT_KERAS = {"model_types", "released_models.py"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
+#: The classes of a functional model.
+FUNCTIONAL = inspect.getmro(type(keras.Sequential([keras.Input((1,))])._functional))
 
 
 def list_names():
@@ -226,8 +228,9 @@ def list_overrides():
                 if not inspect.isclass(cls):
                     continue
                 ours = [base for base in cls.__mro__ if is_ours(base)]
-                theirs = [base for base in cls.__mro__ if base.__module__.startswith("keras.")]
-                theirs += [base for base in cls.__mro__ if base.__module__.startswith("keras_hub.")]
+                # Keras puts it among the bases when the first model of a class is made.
+                bases = {*cls.__mro__, *(FUNCTIONAL if issubclass(cls, keras.Model) else ())}
+                theirs = [b for b in bases if b.__module__.startswith(("keras.", "keras_hub."))]
                 for name in {name for base in ours for name in vars(base)}:
                     if PRIVATE.fullmatch(name) and any(name in vars(base) for base in theirs):
                         yield name
