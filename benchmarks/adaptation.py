@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--batch_size", default="32", help="of the adaptation, sequences of 128")
     parser.add_argument("--seeds", default="5")
     parser.add_argument(
-        "--recipe", default="--epochs 5 --batch_size 16 --bias_correction --learning_rate 5e-5"
+        "--recipe", default="--epochs 10 --batch_size 16 --bias_correction --learning_rate 1e-4"
     )
     options = parser.parse_args()
     folder = Path(options.output)

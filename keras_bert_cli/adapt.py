@@ -192,4 +192,5 @@ def show_checkpoint(values, stage):
     pretrainer.compile()
     _, held_out = pretrain.make_batches(stage, objective, [corpus], tokenizer)
     scores = pretrainer.evaluate(held_out, return_dict=True, verbose=0)
-    print(f"step 0/{stage.steps}  val_perplexity {scores['perplexity']:.4f}")
+    figures = (f"val_{name} {scores[name]:.4f}" for name in ("mlm_accuracy", "mlm_loss"))
+    print(f"step 0/{stage.steps}  {'  '.join(figures)}")

@@ -59,7 +59,11 @@ def test_texts_to_scores(run, workshop, texts, tmp_path):
     second = flags_of(output / "run" / "none", texts, tmp_path / "second")
     second = ("--checkpoint", output / "run" / "model", *second[2:], f"--text={mask}")
     status, out, err = run("adapt", *second)
-    assert (status, err) == (0, "") and out.count(mask) == 2 and "step 0/" in out
+    assert (
+        (status, err) == (0, "")
+        and out.count(mask) == 2
+        and "  val_mlm_loss " in out.split("step 0/")[1].split("\n")[0]
+    )
     assert kbs.TextClassifier.from_preset(str(tmp_path / "second/run/model"), num_classes=2)
 
 
