@@ -188,7 +188,7 @@ WITHOUT_KERAS = {"model_types", "released_models.py"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
 #: The classes of a functional model.
-FUNCTIONAL = inspect.getmro(type(keras.Sequential([keras.Input((1,))])._functional))
+FUNCTIONAL = inspect.getmro(type(keras.Model(*[keras.Input((1,))] * 2)))
 
 
 def list_names():

@@ -74,6 +74,12 @@ SECTIONS = {
         "dev_labels": [["joy"], ["surprise"], ["anger"]],
         "test_labels": [["joy"], ["surprise"], ["anger"]],
     },
+    "Several attributes at once": {
+        "texts": TEXTS,
+        "sizes": ["small", None, "large", "small"],
+        "seasons": ["summer", "winter", "winter", ""],
+        "dev_labels": {"size": ["small", "large", None], "season": ["summer", "winter", "winter"]},
+    },
     "Long documents": {"labels": ["negative", "positive"]},
     "Search by meaning": {
         "candidates": [TEXTS[:2]] * 4,
@@ -126,6 +132,7 @@ def write_checkpoints(folder):
     (folder / "path/to").mkdir(parents=True)
     for name in ("path/to/checkpoint", "path/to/bert", "bert"):
         save_hugging_face(pretrainer, folder / name, tokenizer)
+    kbs.MaskedLM(backbone, preprocessor=packer).save_to_preset(folder / "path/to/preset")
     save_google_tf1(pretrainer, folder / "path/to/google_checkpoint", tokenizer)
     save_keras_hub(backbone, folder / "path/to/keras_hub_preset", tokenizer)
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", "utf-8")
@@ -146,6 +153,10 @@ def write_tables(folder):
         json.dumps({"sentence": text, "label": str(i % 2)}) for i, text in enumerate(TEXTS)
     ]
     table = "sentence\tlabel\nthe good film\tpositive\nthe bad plot\tnegative\n"
+    relations = (
+        '1\t"The <e1>film</e1> has a <e2>plot</e2>."\nHas(e1,e2)\nComment:\n\n'
+        '2\t"The <e1>film</e1> was <e2>bad</e2>."\nOther\nComment:\n\n'
+    )
     clicks = (
         "query\ttitle\tclicked\nfilm\ta good film\t1\nfilm\tbad\t0\nplot\tfilm\t0\nplot\tplot\t1\n"
     )
@@ -157,6 +168,7 @@ def write_tables(folder):
         **dict.fromkeys(["sentiment.train.data", "sentiment.test.data"], reviews),
         **dict.fromkeys(["lcqmc.train.data", "lcqmc.test.data"], pairs),
         **dict.fromkeys(["clicks.tsv", "dev_clicks.tsv"], clicks),
+        **dict.fromkeys(["TRAIN_FILE.TXT", "TEST_FILE_FULL.TXT"], relations),
         "csl.tsv": "film\tthe good film\nplot\tthe bad plot\n",
         "iflytek.jsonl": "\n".join(sentences),
         "pku_training.utf8": "the good film\nthe bad plot\n",
@@ -192,7 +204,7 @@ def test_blocks_run(page, folder, monkeypatch):
 def prepare(page, names):
     """Makes what a page takes from another page."""
     if page == "extending":
-        names["checkpoint"] = "path/to/checkpoint"
+        names["checkpoint"] = "path/to/preset"
     if page == "techniques":
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
     if page in ("pretraining", "google_bert"):
