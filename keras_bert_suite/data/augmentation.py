@@ -138,6 +138,9 @@ class AugmentedRows(grain.MapDataset):
         batch_size: int.
         share: float, the probability that a row of a batch is changed.
         seed: int.
+
+    Raises:
+        ValueError: if `x` has no texts, or the columns of `x` and `y` differ in their rows.
     """
 
     def __init__(
@@ -156,6 +159,7 @@ class AugmentedRows(grain.MapDataset):
         self.batch_size, self.share, self.seed = batch_size, share, seed
         if not all(map(holds_texts, _columns_of(self.x))):
             raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
+        _check_rows(self.x, name_columns(y))
         lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
         self._order = shuffled_by_length(lengths, batch_size, seed)
         self._num_batches = -(-len(lengths) // batch_size)
@@ -180,6 +184,17 @@ class AugmentedRows(grain.MapDataset):
 
 def _columns_of(x):
     return list(x.values()) if isinstance(x, dict) else x if isinstance(x, tuple) else [x]
+
+
+def _check_rows(x, y):
+    is_one_column = isinstance(y, tuple) and all(map(np.isscalar, y))
+    labels = [y] if is_one_column else _columns_of(y)
+    counts = [len(column) for column in (*_columns_of(x), *labels)]
+    if len({*counts}) > 1:
+        raise ValueError(
+            f"Wanted a label for each row, got columns of {', '.join(map(str, counts))} texts and "
+            "labels."
+        )
 
 
 def _split(text, word_segmenter):
