@@ -7,9 +7,9 @@ def halve_onnx(file):
     """Replaces an ONNX file by its float16 form. Its inputs and outputs keep their types.
 
     The matrices are stored in float16, and products with them are computed in it. All else stays in
-    float32, also a matrix with a number beyond the range of float16. Norms and softmax lose little time and much exactness in float16, the numbers that hide
-    tokens are beyond its range, and so are differences of places above 2,048, which some models
-    compare.
+    float32, also a matrix with a number beyond the range of float16. Norms and softmax lose little
+    time and much exactness in float16, the numbers that hide tokens are beyond its range, and so
+    are differences of places above 2,048, which some models compare.
 
     Args:
         file: `pathlib.Path`.
