@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.row_orders import shuffled_by_length
-from keras_bert_suite.data.rows import holds_texts, name_columns, take_rows
+from keras_bert_suite.data.rows import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
 
@@ -159,7 +159,7 @@ class AugmentedRows(grain.MapDataset):
         self.batch_size, self.share, self.seed = batch_size, share, seed
         if not all(map(holds_texts, _columns_of(self.x))):
             raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
-        _check_rows(self.x, name_columns(y))
+        check_same_rows(self.x, y)
         lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
         self._order = shuffled_by_length(lengths, batch_size, seed)
         self._num_batches = -(-len(lengths) // batch_size)
@@ -184,17 +184,6 @@ class AugmentedRows(grain.MapDataset):
 
 def _columns_of(x):
     return list(x.values()) if isinstance(x, dict) else x if isinstance(x, tuple) else [x]
-
-
-def _check_rows(x, y):
-    is_one_column = isinstance(y, tuple) and all(map(np.isscalar, y))
-    labels = [y] if is_one_column else _columns_of(y)
-    counts = [len(column) for column in (*_columns_of(x), *labels)]
-    if len({*counts}) > 1:
-        raise ValueError(
-            f"Wanted a label for each row, got columns of {', '.join(map(str, counts))} texts and "
-            "labels."
-        )
 
 
 def _split(text, word_segmenter):

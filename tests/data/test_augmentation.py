@@ -156,10 +156,11 @@ def test_packed_arrays_are_refused():
 )
 def test_columns_of_other_lengths_are_refused(x, y):
     """Rows that were left out of the texts alone would shift the labels."""
-    with pytest.raises(ValueError, match="Wanted a label for each row, got columns of 2, "):
+    with pytest.raises(ValueError, match="the same number of rows, got 2 and "):
         kbs.AugmentedRows(x, y, kbs.edit_words)
 
 
 def test_a_tuple_of_labels_is_one_column():
     rows = kbs.AugmentedRows(["a b", "c d"], ("no", "yes"), kbs.edit_words, share=0.0)
     assert sorted(zip(*rows[0], strict=True)) == [("a b", "no"), ("c d", "yes")]
+    assert kbs.AugmentedRows(["a b"], None, kbs.edit_words, share=0.0)[0] == (["a b"], None)
