@@ -12,12 +12,16 @@ from keras_bert_suite.files.atomic_file import write_json
 
 from . import finetune
 from .command_flags import Flags, UsageError
+from .cut_texts import check_length_flag
 from .kinds import choose_kind
 from .run_settings import FILE_NAME, find_digest
 from .scores import print_table
 
-#: The flags of keras-bert finetune that this command sets itself.
-OWN_FLAGS = ("checkpoint", "output", "seed", "export", "devices", "checkpoint_dir")
+#: The flags of keras-bert finetune that this command sets itself, or has no use for.
+OWN_FLAGS = (
+    *("checkpoint", "output", "seed", "export", "devices", "checkpoint_dir"),
+    *("errors", "folds"),
+)
 
 
 @dataclasses.dataclass
@@ -48,12 +52,13 @@ def read_recipe(values):
     given = shlex.split(values.finetune)
     for name in OWN_FLAGS:
         if any(flag.partition("=")[0] == f"--{name}" for flag in given):
-            raise UsageError(f"--finetune has --{name}, which keras-bert adapt sets. Leave it out")
+            raise UsageError(f"--finetune has --{name}, which is not for keras-bert adapt")
     own = ["--checkpoint", values.checkpoint, "--output", values.output]
     flags = Flags("finetune", finetune).parse([*given, *own])
     if not flags.test:
         raise UsageError("--finetune needs --test, the file whose scores are compared")
     data = choose_kind(flags)
+    check_length_flag(flags.sequence_length, data)
     files = (path and data.read(path) for path in (flags.train, flags.dev, flags.test))
     return Recipe(flags, data, *files)
 

@@ -173,9 +173,12 @@ def run(values):
         before, settings = read_settings(state), settings_of(values)
         check_run(state, before, settings)
         claimed = claim_folder(state, before, settings)
+    if values.errors and is_leader(values) and not resumes:
+        # A run that resumes takes a file that is there for its own.
+        Path(values.errors).unlink(missing_ok=True)
     make = functools.partial(make_task, values, data, arguments, train)
     with claimed, use_devices(values):
-        if values.errors and not (resumes and os.path.exists(values.errors)):
+        if values.errors and not os.path.exists(values.errors):
             check_labels(values, data, make, train, writes=is_leader(values))
         task = make()
         for examples in filter(None, (dev, test)):

@@ -153,8 +153,10 @@ def learn_unigrams(values, texts, check_faults):
     from keras_bert_suite.tokenizers import AlbertTokenizer, train_sentence_pieces
 
     rules = values.lowercase, values.strip_accents is not False
-    model = train_sentence_pieces(texts, values.size, *rules, values.character_coverage)
-    check_faults()
+    try:
+        model = train_sentence_pieces(texts, values.size, *rules, values.character_coverage)
+    finally:
+        check_faults()  # Without the texts that cannot be read, there may be too few.
     size = AlbertTokenizer(model).vocabulary_size()
     return lambda path: path.write_bytes(model), describe_size(size, values)
 

@@ -1,5 +1,7 @@
 """The common steps of writing a model in the format of another library."""
 
+import warnings
+
 import keras
 import numpy as np
 
@@ -15,6 +17,13 @@ def find_tokenizer(model, tokenizer, classes, owner):
     It is None if none was given, and the preprocessor has none of this package. Another class than
     `classes`, or a vocabulary of another size than the model's, is a ValueError.
     """
+    segment_ids = getattr(getattr(model, "preprocessor", None), "segment_ids", None)
+    if segment_ids is not None:
+        warnings.warn(
+            f"The files of {owner} do not keep segment_ids={segment_ids} of the SegmentPacker. Set "
+            "them again when you open the files, or texts are packed otherwise.",
+            stacklevel=4,
+        )
     if tokenizer is None:
         own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
         if not hasattr(own, "hugging_face_config"):

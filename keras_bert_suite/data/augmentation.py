@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.row_orders import shuffled_by_length
-from keras_bert_suite.data.rows import holds_texts, name_columns, take_rows
+from keras_bert_suite.data.rows import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
 
@@ -138,6 +138,9 @@ class AugmentedRows(grain.MapDataset):
         batch_size: int.
         share: float, the probability that a row of a batch is changed.
         seed: int.
+
+    Raises:
+        ValueError: if `x` has no texts, or the columns of `x` and `y` differ in their rows.
     """
 
     def __init__(
@@ -156,6 +159,7 @@ class AugmentedRows(grain.MapDataset):
         self.batch_size, self.share, self.seed = batch_size, share, seed
         if not all(map(holds_texts, _columns_of(self.x))):
             raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
+        check_same_rows(self.x, y)
         lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
         self._order = shuffled_by_length(lengths, batch_size, seed)
         self._num_batches = -(-len(lengths) // batch_size)

@@ -181,6 +181,26 @@ def take_rows(columns, entries):
     return [columns[i] for i in entries]
 
 
+def check_same_rows(x, y):
+    """Raises a ValueError if columns of `x` and `y`, see `take_rows`, differ in their rows."""
+    counts = [*_count_rows(x), *_count_rows(y)]
+    if len({*counts}) > 1:
+        raise ValueError(
+            f"Texts and labels must have the same number of rows, got {' and '.join(counts)} rows."
+        )
+
+
+def _count_rows(part):
+    """Yields the number of rows of each column, str."""
+    part = name_columns(part)
+    is_column = isinstance(part, tuple) and all(map(np.isscalar, part))
+    if isinstance(part, (tuple, dict)) and not is_column:
+        for column in part.values() if isinstance(part, dict) else part:
+            yield from _count_rows(column)
+    elif part is not None:
+        yield str(len(part))
+
+
 def read_labels(y):
     """Reads labels or weights as arrays. A tuple of numbers or names is one column."""
     if isinstance(y, str):

@@ -7,9 +7,9 @@ def halve_onnx(file):
     """Replaces an ONNX file by its float16 form. Its inputs and outputs keep their types.
 
     The matrices are stored in float16, and products with them are computed in it. All else stays in
-    float32: norms and softmax lose little time and much exactness in float16, the numbers that hide
-    tokens are beyond its range, and so are differences of places above 2,048, which some models
-    compare.
+    float32, also a matrix with a number beyond the range of float16. Norms and softmax lose little
+    time and much exactness in float16, the numbers that hide tokens are beyond its range, and so
+    are differences of places above 2,048, which some models compare.
 
     Args:
         file: `pathlib.Path`.
@@ -71,4 +71,5 @@ def _find_matrices(graph):
         and len(tensor.dims) > 1
         and np.prod(tensor.dims) > max(tensor.dims)
         and tensor.name not in within
+        and np.abs(onnx.numpy_helper.to_array(tensor)).max(initial=0) <= np.finfo("float16").max
     }

@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.ranking_rows import list_pairs, read_lists
 from keras_bert_suite.data.retrieval_scores import score_rankings
 from keras_bert_suite.tasks.answers.rows import RelevanceAnswers
@@ -154,7 +155,11 @@ class TextRanker(Task, keras_hub.models.Task):
         """
         if isinstance(query, str):
             return self.rank([query], [texts], top_k, batch_size)[0]
+        if top_k is not None:
+            check_integer("top_k", top_k, at_least=1)
         queries, lists = read_lists(query, texts, self.input_names)
+        if not lists.size:
+            return []
         scores = self.predict(list_pairs(queries, lists), batch_size, verbose=0)
         ends = np.cumsum([len(row) for row in lists])[:-1]
         return [

@@ -13,6 +13,12 @@ def is_tf_tensor(inputs):
     )
 
 
+def check_several(texts):
+    """Raises a ValueError if a single text stands in the place of several."""
+    if isinstance(texts, str | bytes):
+        raise ValueError(f"`texts` must hold texts. Received a single one: {texts[:40]!r}.")
+
+
 def canonicalize_texts(inputs):
     """Python text as `(list of str, whether it was a batch)`. Bytes that are not UTF-8 are dropped.
 

@@ -27,7 +27,7 @@ class RankingLoss(TokenMeanLoss):
     A list without a relevant candidate, or with equal ones in "pairwise", does not count.
 
     `y_true` float (B, K), the relevance, at least 0; negative after the last candidate of a list.
-    `y_pred` float (B, K), scores. `sample_weight` float (B,), or None.
+    `y_pred` float (B, K), scores. `sample_weight` float (B,) or (B, 1), or None.
 
     Args:
         kind: "listwise", "pairwise" or "pointwise".
@@ -57,7 +57,7 @@ class RankingLoss(TokenMeanLoss):
         _, weights = self._compare(y_true, y_pred)
         counts = ops.cast(ops.any(weights > 0, axis=-1), "float32")
         if sample_weight is not None:
-            counts = counts * ops.cast(sample_weight, "float32")
+            counts = counts * ops.reshape(ops.cast(sample_weight, "float32"), (-1,))
         return super().__call__(y_true, y_pred, counts)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class NDCG(keras.metrics.Mean):
         best = self._discount(-ops.sort(-gains, axis=-1))
         weights = ops.cast(best > 0, self.dtype)
         if sample_weight is not None:
-            weights *= ops.cast(sample_weight, self.dtype)
+            weights *= ops.reshape(ops.cast(sample_weight, self.dtype), (-1,))
         super().update_state(_divide(found, best), weights)
 
     def _discount(self, gains: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from keras_bert_suite.models import (
     DistilBertBackbone,
     RobertaBackbone,
 )
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
@@ -92,3 +93,13 @@ def test_full_disk_leaves_nothing(tmp_path, save, largest_file):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("save", SAVERS)
+def test_segments_of_a_packer_are_not_lost_in_silence(tmp_path, save):
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    packer = SegmentPacker(tokenizer, 12, segment_ids=(0, 0))
+    backbone = BertBackbone(**{**SIZES, "vocabulary_size": 5})
+    classifier = TextClassifier(backbone, num_classes=2, preprocessor=packer)
+    with pytest.warns(UserWarning, match=r"do not keep segment_ids=\(0, 0\)"):
+        save(classifier, tmp_path / "saved")

@@ -72,7 +72,9 @@ def test_texts_to_scores(run, workshop, texts, tmp_path):
     [
         ("--train a.tsv", "--finetune needs --test"),
         ("--train a.tsv --test b.tsv --seed 3", "--finetune has --seed"),
+        ("--train a.tsv --test b.tsv --errors c.csv", "--finetune has --errors"),
         ("--train a.tsv --test b.tsv --epoch 3", "--epoch"),
+        ("--train a.json --test b.json --task qa --sequence_length auto", "auto is not for"),
     ],
 )
 def test_a_wrong_recipe(run, workshop, texts, tmp_path, finetune, message):

@@ -47,3 +47,11 @@ def test_auto_is_for_tasks_that_cut_texts():
     with pytest.raises(UsageError, match="auto is not for --task ner"):
         check_length_flag("auto", KINDS["ner"])
     check_length_flag(None, KINDS["ner"])
+
+
+def test_auto_reads_all_parts_of_a_sorted_file(monkeypatch):
+    monkeypatch.setattr("keras_bert_cli.cut_texts.SAMPLE", 10)
+    task = make_packer_task()
+    train = Examples("train.tsv", ["a"] * 20 + ["a " * 30] * 20)
+    set_sequence_length(task, "auto", train, KINDS["classify"])
+    assert task.preprocessor.sequence_length == 32

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import os
 
 import keras
 import pytest
 from cli.small_files import list_files
 
+from keras_bert_cli import finetune
 from keras_bert_cli.error_files import make_page
 
 
@@ -90,6 +92,15 @@ def test_training_rows_are_checked_before_a_training(run, workshop, tmp_path, mo
         lines = [int(row["line"]) for row in csv.DictReader(file)]
     assert len({*lines}) == len(lines) > 0 and {*lines} <= {*range(2, 34)}
     assert list_files(tmp_path) == ["model.keras", "suspects.csv"]
+
+    def kill(values, *others, **further):
+        assert not os.path.exists(values.errors)
+        raise KeyboardInterrupt
+
+    # A run that was killed in its check would take an older file for its own when it resumes.
+    monkeypatch.setattr(finetune, "check_labels", kill)
+    run(*arguments, "--errors=suspects.csv", "--overwrite")
+    assert not os.path.exists("suspects.csv")
 
 
 def test_a_task_without_labels_is_refused(run, workshop, tmp_path, monkeypatch):

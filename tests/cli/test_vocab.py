@@ -58,6 +58,10 @@ def test_what_cannot_be_read(run, corpus):
     ]
     assert err.startswith("\n".join(["keras-bert: 2 places of the input cannot be read:", *faults]))
 
+    # A library that learns from the texts before the fault would find too few.
+    status, _, other = run(*arguments[:2], "--kind=unigram", "--output=spiece.model")
+    assert (status, other) == (1, err)
+
     status, out, err = run(*arguments, "--on_error=skip")
     assert (status, err) == (0, "")
     assert "\n".join(["\n2 documents were left out:", *faults]) in out

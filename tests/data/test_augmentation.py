@@ -144,3 +144,23 @@ def test_all_rows_or_none():
 def test_packed_arrays_are_refused():
     with pytest.raises(ValueError, match="x must be columns of strings"):
         kbs.AugmentedRows({"token_ids": np.zeros((2, 3), "int32")}, [0, 1], kbs.edit_words)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (["a b", "c d"], [0, 1, 1]),
+        (["a b", "c d"], {"first": [0, 1], "second": [0]}),
+        ((["a b", "c d"], ["e"]), (0, 1)),
+    ],
+)
+def test_columns_of_other_lengths_are_refused(x, y):
+    """Rows that were left out of the texts alone would shift the labels."""
+    with pytest.raises(ValueError, match="the same number of rows, got 2 and "):
+        kbs.AugmentedRows(x, y, kbs.edit_words)
+
+
+def test_a_tuple_of_labels_is_one_column():
+    rows = kbs.AugmentedRows(["a b", "c d"], ("no", "yes"), kbs.edit_words, share=0.0)
+    assert sorted(zip(*rows[0], strict=True)) == [("a b", "no"), ("c d", "yes")]
+    assert kbs.AugmentedRows(["a b"], None, kbs.edit_words, share=0.0)[0] == (["a b"], None)

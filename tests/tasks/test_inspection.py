@@ -152,3 +152,10 @@ def test_each_row_is_answered_by_a_task_that_has_not_seen_it():
     assert np.bincount(folds).tolist() == [5, 5, 4, 4, 4]
     with pytest.raises(ValueError, match="folds=5 needs at least as many rows, got 4"):
         kbs.inspect_by_folds(Echo, numbers[:4], labels[:4])
+
+
+@pytest.mark.parametrize("x", [TEXTS[:9], (TEXTS, TEXTS[:9])])
+def test_folds_of_other_rows_than_labels_are_refused(x):
+    """Rows that were left out of the texts alone would shift the labels."""
+    with pytest.raises(ValueError, match="the same number of rows, got .*9 and 20 rows"):
+        deal_into_folds(x, LABELS, 2, seed=0)

@@ -347,3 +347,12 @@ def test_it_writes_with_the_weights_of_quantize():
         if weight.dtype == "int8":
             weight.assign(ops.zeros_like(weight))
     assert len(set(writer.predict(SOURCES))) == 1
+
+
+def test_other_segments_are_refused():
+    """The target would not be in segment 1, so that no token of it would be learned."""
+    writer = make_writer()
+    writer.compile()
+    writer.preprocessor.segment_ids = (0, 0)
+    with pytest.raises(ValueError, match=r"segment_ids=\(0, 0\). Set them to None"):
+        writer.fit(["a b"], ["a"], verbose=0)

@@ -205,3 +205,9 @@ def test_checkpoints_with_another_head(tmp_path):
         with pytest.warns(UserWarning, match="layer with one output.* Train them before"):
             ranker = TextRanker.from_preset(tmp_path / name)
         assert ranker.classifier.kernel.shape[-1] == 1
+
+
+def test_no_queries_and_no_hits(ranker):
+    assert ranker.rank([], []) == []
+    with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got -1"):
+        ranker.rank("good", ["a", "b"], top_k=-1)

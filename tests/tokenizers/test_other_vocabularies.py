@@ -63,3 +63,9 @@ def test_too_few_tokens_or_texts():
         train_sentence_pieces(TEXTS, size=14)
     with pytest.raises(ValueError, match="Pass more texts"):
         train_sentence_pieces([])
+
+
+@pytest.mark.parametrize("train", [train_byte_pairs, train_sentence_pieces])
+def test_a_single_text_is_not_taken_for_its_characters(train):
+    with pytest.raises(ValueError, match="Received a single one: 'low low'"):
+        train("low low", 300)

@@ -95,3 +95,11 @@ def test_gradients_of_places_without_a_candidate():
         gradient = to_numpy(scores.grad)
         assert np.isfinite(gradient).all() and (gradient[RELEVANCE < 0] == 0).all()
         assert np.abs(gradient[0]).max() > 1e-3
+
+
+def test_weights_may_be_a_column():
+    """As Keras takes them; products of all rows with all weights would hide them."""
+    weights = np.array([1, 3, 2], "float32")
+    for make in (RankingLoss, NDCG):
+        found = (make()(RELEVANCE, SCORES, w) for w in (weights, weights[:, None]))
+        np.testing.assert_allclose(*map(to_numpy, found))

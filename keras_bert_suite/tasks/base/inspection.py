@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.rows import name_columns, take_rows
+from keras_bert_suite.data.rows import check_same_rows, name_columns, take_rows
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.tasks.answers.wrong_answers import WrongAnswer
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
@@ -93,7 +93,7 @@ def inspect_by_folds(
         `label_looks_wrong` are those of each fold.
 
     Raises:
-        ValueError: as `fit`; or if there are fewer rows than folds.
+        ValueError: as `fit`; or if there are fewer rows than folds, or other labels than rows.
 
     Source: Northcutt et al., 2021 (https://arxiv.org/abs/1911.00068), section 3.
     """
@@ -112,6 +112,7 @@ def inspect_by_folds(
 
 def deal_into_folds(x: Inputs, y: Labels, folds: int, seed: int) -> np.ndarray:
     """int (N,), the fold of each row. Rows with the same label are dealt out one by one."""
+    check_same_rows(x, y)
     column = x
     while isinstance(column := name_columns(column), (dict, tuple)):
         column = next(iter(column.values() if isinstance(column, dict) else column))

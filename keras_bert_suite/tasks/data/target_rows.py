@@ -102,7 +102,18 @@ class TargetRows(ABC):
 
 
 class JoinedRows(TargetRows):
-    """A row is a pair, [CLS] source [SEP] target [SEP]. The first [SEP] predicts a token, too."""
+    """A row is a pair, [CLS] source [SEP] target [SEP]. The first [SEP] predicts a token, too.
+
+    A packer with `segment_ids` is a ValueError: segment 1 says which tokens are learned.
+    """
+
+    def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
+        super().__init__(packer, backbone)
+        if packer.segment_ids is not None:
+            raise ValueError(
+                "A Seq2Seq has the source in segment 0 and the target in segment 1, got a "
+                f"SegmentPacker with segment_ids={packer.segment_ids}. Set them to None."
+            )
 
     @property
     def first_token_id(self) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import byte_characters
+from keras_bert_suite.tokenizers.text_inputs import check_several
 
 #: In the order of RoBERTa's vocabulary, with the mask token beside them instead of at the end.
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -35,6 +36,7 @@ def train_byte_pairs(
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
+    check_several(texts)
     check_integer("size", size, at_least=len(SPECIAL_TOKENS) + 256)
     check_integer("min_frequency", min_frequency, at_least=1)
     tokenizer = Tokenizer(models.BPE())

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import QUOTES, AlbertCharacters
+from keras_bert_suite.tokenizers.text_inputs import check_several
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 #: Always tokens of their own, as in ALBERT's models.
@@ -48,6 +49,7 @@ def train_sentence_pieces(
     """
     from sentencepiece import SentencePieceTrainer, set_random_generator_seed
 
+    check_several(texts)
     check_integer("size", size, at_least=1)
     characters = AlbertCharacters(lowercase, strip_accents)
     model = io.BytesIO()

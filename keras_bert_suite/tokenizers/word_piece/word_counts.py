@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 
-from keras_bert_suite.tokenizers.text_inputs import decode_text
+from keras_bert_suite.tokenizers.text_inputs import check_several, decode_text
 from keras_bert_suite.tokenizers.word_piece.word_splitting import (
     MAX_CHARACTERS_PER_WORD,
     WordSplitter,
@@ -16,8 +16,7 @@ def count_words(texts, lowercase=True, strip_accents=None):
     >>> count_words(["Où? ou", b"OU!"])
     Counter({'ou': 3, '?': 1, '!': 1})
     """
-    if isinstance(texts, str | bytes):
-        raise ValueError(f"`texts` must hold texts. Received a single one: {texts[:40]!r}.")
+    check_several(texts)
     splitter = WordSplitter(lowercase, lowercase if strip_accents is None else strip_accents)
     segment_counts = collections.Counter()
     for text in texts:
