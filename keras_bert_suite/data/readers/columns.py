@@ -141,9 +141,13 @@ def _find_splitter(path, delimiter, text):
             return splitter
         if suffix in _TEXT_FILES and "\t" in text.partition("\n")[0]:
             return _split_tsv
+        remedy = "Name its delimiter."
+        if suffix == ".json":
+            remedy = "If it has a JSON object in each line, rename it to .jsonl; for other JSON, "
+            remedy += "pass json.load's rows to read_rows."
         raise ValueError(
             f"{path} is neither a .tsv nor a .csv file, nor a .txt file with a tab in its first "
-            "line. Name its delimiter."
+            f"line. {remedy}"
         )
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(f"The delimiter must be one character, no quote, got {delimiter!r}.")
