@@ -153,6 +153,7 @@ def test_loaded_weights_do_not_depend_on_the_file(edit, values_of):
         np.testing.assert_array_equal(value, before[path], err_msg=path)
 
 
+@pytest.mark.backend("torch")  # JAX has no float64 unless it is told so.
 def test_weights_are_cast_as_numpy_casts(edit):
     """A file of float64 keeps its precision in a model of float64."""
     name = "embeddings.word_embeddings.weight"

@@ -28,7 +28,7 @@ def described(workshop, tmp_path_factory):
     write_table(folder / "dev.tsv", 3)
     arguments = [
         *("finetune", "--task=attributes", f"--checkpoint={workshop / 'checkpoint'}"),
-        *(f"--train={folder / 'train.tsv'}", f"--dev={folder / 'dev.tsv'}", "--epochs=8"),
+        *(f"--train={folder / 'train.tsv'}", f"--dev={folder / 'dev.tsv'}", "--epochs=16"),
         *("--attribute_columns=tone,what", "--attribute_weights=tone=2", "--learning_rate=1e-2"),
         *("--batch_size=16", f"--output={folder / 'model.keras'}"),
     ]

@@ -157,6 +157,7 @@ def test_packing_says_how_texts_are_joined(classifier, tmp_path):
         sequence_length=12,
         truncation="only_second",
         head_length=5,
+        segment_ids=(1, 0),
     )
     task = kbs.TextClassifier(
         classifier.backbone,
@@ -170,6 +171,7 @@ def test_packing_says_how_texts_are_joined(classifier, tmp_path):
         "sequence_length": 12,
         "truncation": "only_second",
         "head_length": 5,
+        "segment_ids": [1, 0],
     }
     assert (tmp_path / "label_names.txt").read_text().splitlines() == ["no", "yes"]
 

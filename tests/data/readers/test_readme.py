@@ -45,6 +45,7 @@ def folder(tmp_path_factory):
         "TRAIN_FILE.TXT": '1\t"the <e1>film</e1> <e2>plot</e2>"\nA(e1,e2)\n\n'
         '2\t"a <e1>plot</e1> <e2>film</e2>"\nOther\n',
         "swag.csv": f"sent1,sent2,{endings},label\nthe film,the,a,good,bad,plot,1\n",
+        "clicks.tsv": "query\ttitle\tclicked\nfilm\ta good film\t1\nfilm\tthe plot\t0\n",
         "glue_data/SST-2/train.tsv": "sentence\tlabel\nthe good film \t1\nthe bad plot \t0\n",
     }
     (folder / "glue_data" / "SST-2").mkdir(parents=True)
