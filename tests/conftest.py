@@ -4,6 +4,7 @@ import ctypes
 import gc
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -47,6 +48,16 @@ def pytest_addoption(parser):
         action="store_true",
         help="run the short tests without a mark, which need PyTorch only, on another backend too",
     )
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files that name no backend have tests for PyTorch only, so others need not import them."""
+    if os.environ["KERAS_BACKEND"] == "torch" or collection_path.suffix != ".py":
+        return None
+    if config.getoption("--long") or config.getoption("--every-test"):
+        return None
+    text = collection_path.read_text("utf-8")
+    return not re.search(r"every_backend|everywhere_for|mark\.backend\(", text) or None
 
 
 def pytest_collection_modifyitems(config, items):

@@ -176,7 +176,6 @@ SHORT = {
 #: the graph of a packer.
 GRAPHS = {
     Combination("pairs", OURS, kind="tf.data"),
-    Combination("pairs", OURS, kind="tf.data of named columns"),
     Combination("rankings", OURS, kind="tf.data"),
 }
 

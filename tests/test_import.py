@@ -1,4 +1,4 @@
-"""The package imports quickly on each backend, and works without TensorFlow."""
+"""The package imports little on each backend, and works without TensorFlow."""
 
 import os
 import subprocess
@@ -7,22 +7,17 @@ from pathlib import Path
 
 import pytest
 
-#: CPU seconds that importing the package may take on top of keras and keras_hub.
-IMPORT_SECONDS = 0.5
-
-#: Prints what importing the package adds to importing keras_hub.
-MEASURE_IMPORT = """
-import sys, time
+#: Imports the package, and nothing that keras_hub has not imported.
+IMPORT = """
+import sys
 import keras_hub
 
 before = set(sys.modules)
-start = time.process_time()
 import keras_bert_suite
 
-seconds = time.process_time() - start
 added = {name.partition(".")[0] for name in set(sys.modules) - before}
-third_party = sorted(added - {"keras_bert_suite"} - set(sys.stdlib_module_names))
-print(f"{seconds:.3f}", *third_party)
+added -= {"keras_bert_suite", *sys.stdlib_module_names}
+assert not added, f"{sorted(added)}: import them where they are used"
 """
 
 #: Makes TensorFlow as absent as if it had never been installed: nothing can import it,
@@ -60,18 +55,14 @@ def run_python(code, backend, folder):
     return process.stdout
 
 
-LONG = pytest.mark.long("combinations")
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_import_costs_little(backend, tmp_path):
+    run_python(IMPORT, backend, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "backend", ["torch", *(pytest.param(name, marks=LONG) for name in ("tensorflow", "jax"))]
+    "backend", ["torch", pytest.param("jax", marks=pytest.mark.long("combinations"))]
 )
-def test_import_costs_little(backend, tmp_path):
-    seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()
-    assert not third_party, "not loaded by keras_hub; import them where they are used"
-    assert float(seconds) < IMPORT_SECONDS
-
-
-@pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=LONG)])
 def test_works_without_tensorflow(backend, tmp_path):
-    run_python(HIDE_TENSORFLOW + USE_THE_PACKAGE + NOT_IMPORTED, backend, tmp_path)
+    run_python(HIDE_TENSORFLOW + IMPORT + USE_THE_PACKAGE + NOT_IMPORTED, backend, tmp_path)

@@ -232,25 +232,13 @@ def test_what_the_format_cannot_hold(tmp_path):
 
 @pytest.mark.backend("tensorflow")
 def test_served_from_texts(save_peer, tmp_path):
-    """A SavedModel takes strings."""
-    import tensorflow as tf
-
-    _, path = save_peer()
-    write_directory(path, *DIRECTORIES["two layers"])
-    embedder = kbs.TextEmbedder.from_preset(path)
-    version = kbs.export_saved_model(embedder, tmp_path / "served")
-    signature = tf.saved_model.load(str(version)).signatures["serving_default"]
-    (got,) = signature(tf.constant(TEXTS)).values()
-    np.testing.assert_allclose(got, encode(path, TEXTS), atol=1e-5)
-
-
-@pytest.mark.backend("tensorflow")
-def test_a_served_prompt_is_not_pooled(save_peer, tmp_path):
+    """A SavedModel takes strings, and does not pool the tokens of a prompt."""
     import tensorflow as tf
 
     _, path = save_peer()
     prompts = {"query": "r s ", "passage": "s "}
-    write_directory(path, {MEAN: True, "include_prompt": False}, prompts=prompts)
+    flags, *dense = DIRECTORIES["two layers"]
+    write_directory(path, {**flags, MEAN: True, "include_prompt": False}, *dense, prompts=prompts)
     version = kbs.export_saved_model(kbs.TextEmbedder.from_preset(path), tmp_path / "served")
     served = tf.saved_model.load(str(version))
     for name in (None, *prompts):

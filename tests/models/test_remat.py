@@ -68,10 +68,7 @@ def check(task, monkeypatch, tolerance=1e-5, **kwargs):
 
 @pytest.mark.parametrize(
     ("dtype", "dropout"),
-    everywhere_for(
-        itertools.product(["float32", "mixed_bfloat16"], [0.0, 0.1]),
-        ("float32", 0.1),
-    ),
+    [*itertools.product(["float32", "mixed_bfloat16"], [0.0, 0.1])],
 )
 def test_same_step(dtype, dropout, monkeypatch):
     check(make_task(dtype, dropout), monkeypatch, 1e-5 if dtype == "float32" else 2e-2)
@@ -86,7 +83,7 @@ def test_same_step(dtype, dropout, monkeypatch):
 )
 def test_same_step_on_packed_rows(backbone, monkeypatch):
     """Also if a block is called twice, and if positions of packed rows go through the block."""
-    check(make_task(dropout=0.0, backbone=backbone), monkeypatch, sequence_packing=True)
+    check(make_task(backbone=backbone), monkeypatch, sequence_packing=True)
 
 
 @pytest.mark.parametrize("kind", ["frozen", "lora"])

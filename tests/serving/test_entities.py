@@ -62,7 +62,7 @@ def saved_tagger(tagger, tmp_path_factory):
 
 
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
-    check_entities(tagger, load(saved_tagger)["serving_default"])
+    check_entities(tagger, tf.saved_model.load(str(saved_tagger)).signatures["serving_default"])
 
 
 @pytest.mark.long("serving")
@@ -76,11 +76,10 @@ def test_other_tokenizers(kind):
     cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
     backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     tagger = make_tagger(backbone, tokenizer)
-    served = serve(tagger)  # traced as in an export, and not written
-    check_entities(tagger, tf.function(lambda text: served.answer_texts((text,))))
+    check_entities(tagger, trace(serve(tagger)))
 
 
-def test_the_best_paths_of_a_crf(tmp_path):
+def test_the_best_paths_of_a_crf():
     """Texts of many windows have one path each."""
     keras.utils.set_random_seed(2)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
@@ -90,11 +89,10 @@ def test_the_best_paths_of_a_crf(tmp_path):
         weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
     tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
     assert tagger.scheme == "BIOES"
-    signatures = load(export_saved_model(tagger, tmp_path / "tagger"))
-    check_entities(tagger, signatures["serving_default"])
+    served = serve(tagger)
+    check_entities(tagger, trace(served))
     packed = packer.pack(TEXTS[:4])
-    serve = signatures["serve_ids"]
-    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    answer = served.answer_ids(packed)
     assert set(answer) == {"emissions"}
     np.testing.assert_allclose(answer["emissions"], tagger.predict(packed, verbose=0), atol=1e-5)
 
@@ -103,7 +101,7 @@ def test_the_best_paths_of_a_crf(tmp_path):
     "tokenizer",
     ["word pieces", pytest.param("byte pairs", marks=pytest.mark.long("serving"))],
 )
-def test_spans(tokenizer, tmp_path):
+def test_spans(tokenizer):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
     keras.utils.set_random_seed(2)
     backbone, tokenizer_of_texts = BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY)
@@ -119,21 +117,17 @@ def test_spans(tokenizer, tmp_path):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    signatures = load(export_saved_model(finder, tmp_path / "finder"))
-    check_entities(finder, signatures["serving_default"])
-    if tokenizer == "byte pairs":
-        return
+    served = serve(finder)
+    check_entities(finder, trace(served))
     packed = finder.preprocessor.pack(TEXTS[:4])
-    serve = signatures["serve_ids"]
-    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
     np.testing.assert_allclose(
-        answer["scores"], finder.predict(packed, verbose=0), rtol=1e-4, atol=1e-4
+        served.answer_ids(packed)["scores"], finder.predict(packed, verbose=0), rtol=1e-4, atol=1e-4
     )
 
 
-def load(saved_tagger):
-    """The signatures of a SavedModel."""
-    return tf.saved_model.load(str(saved_tagger)).signatures
+def trace(served):
+    """The graph for texts, as an export has it, without writing it."""
+    return tf.function(lambda text: served.answer_texts((text,)))
 
 
 def check_entities(tagger, serve):

@@ -66,6 +66,7 @@ def run_torch_lstm(layer, states):
         return peer(torch.tensor(states))[0].numpy()
 
 
+@pytest.mark.every_backend
 def test_an_lstm_reads_each_row_by_itself():
     """Both directions, on rows of several lengths in one batch, beside the LSTM of PyTorch."""
     layer = make_lstm()
@@ -82,9 +83,7 @@ def test_an_lstm_reads_each_row_by_itself():
 @pytest.mark.parametrize(
     "make_layers",
     [
-        pytest.param(
-            lambda: [kbs.ScalarMix(pooling=None), make_lstm()], marks=pytest.mark.every_backend
-        ),
+        lambda: [kbs.ScalarMix(pooling=None), make_lstm()],
         lambda: [
             keras.layers.Conv1D(6, 3, padding="same", activation="relu"),
             keras.layers.Conv1D(6, 3, padding="same", dilation_rate=2),

@@ -7,6 +7,7 @@ import torch
 from peer_weights import randomize, to_numpy
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -50,8 +51,7 @@ def make_classifier(length=16, tokenizer=None, **kwargs):
     return RelationClassifier(backbone, label_names=NAMES, preprocessor=packer, **kwargs)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("entity_states", ["markers", "averages"])
+@pytest.mark.parametrize("entity_states", everywhere_for(["markers", "averages"], "averages"))
 def test_it_learns(entity_states):
     keras.utils.set_random_seed(0)
     classifier = make_classifier(entity_states=entity_states, dropout=0.0)

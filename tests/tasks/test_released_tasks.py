@@ -17,12 +17,11 @@ KINDS = {"list": None, **DATASETS}
     "kind",
     [
         pytest.param("list", marks=pytest.mark.every_backend),
-        pytest.param("tf.data", marks=pytest.mark.backend("tensorflow")),
         "generator",
         *(
             pytest.param(kind, marks=pytest.mark.long("combinations"))
             for kind in DATASETS
-            if kind not in ("tf.data", "generator")
+            if kind != "generator"
         ),
     ],
 )

@@ -121,7 +121,7 @@ def test_one_plain_pass_is_the_step_of_keras(kind):
         np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("kind", everywhere_for(KINDS, "pretraining"))
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_task_moves_its_embeddings(kind):
     """The first logs are those of embeddings that are not moved."""
     plain, columns = make(kind)
