@@ -64,6 +64,8 @@ help:
 	@echo 'make docs      the documentation site, in build/docs'
 	@echo 'make clean     remove .venv, caches and build results'
 
+# TensorFlow leaves oneDNN off on processors without AVX512_VNNI.
+demo: export TF_ENABLE_ONEDNN_OPTS ?= 1
 demo: install-demo
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/python examples/demo.py
 

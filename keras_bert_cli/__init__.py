@@ -29,7 +29,7 @@ from . import (
     show,
     vocab,
 )
-from .backend import choose_backend, keep_freed_memory
+from .backend import choose_backend, keep_freed_memory, use_onednn
 from .command_flags import Flags, UsageError, format_overview
 from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
@@ -103,6 +103,7 @@ def _run(command, values, arguments):
         if needs_processes(values):
             return run_processes(values.devices, arguments)
         choose_backend(values.backend)
+        use_onednn()
         keep_freed_memory()
         with hide_log_noise(enabled=not values.traceback):
             status = command.run(values)

@@ -1,4 +1,4 @@
-"""Where JAX keeps what it compiles, and what happens to freed memory."""
+"""Where JAX keeps what it compiles, what TensorFlow computes by, and what happens to freed memory."""
 
 import os
 import platform
@@ -68,6 +68,22 @@ def test_the_folder_of_compiled_steps(tmp_path, own, home, wanted):
     wanted = wanted and str(tmp_path / wanted)
     assert process.stdout.strip() == str(wanted)
     assert not [*tmp_path.rglob("keras_bert_suite")], "JAX makes the folder when it compiles"
+
+
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize(("own", "wanted"), [(None, True), ("0", False)])
+def test_tensorflow_computes_by_onednn(own, wanted):
+    code = (
+        "from keras_bert_cli.backend import use_onednn; use_onednn(); import tensorflow; "
+        "from tensorflow.python.util import _pywrap_util_port as port; print(port.IsMklEnabled())"
+    )
+    environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": own or ""}
+    if own is None:
+        del environment["TF_ENABLE_ONEDNN_OPTS"]
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == [str(wanted)]
 
 
 #: Frees an array, and prints the share of its memory that the process still has.
