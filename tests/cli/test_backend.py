@@ -1,4 +1,4 @@
-"""Where JAX keeps what it compiles, what TensorFlow computes by, and what happens to freed memory."""
+"""Compiled steps that JAX keeps, oneDNN under TensorFlow, and freed memory."""
 
 import os
 import platform
