@@ -1,6 +1,9 @@
 """Frameworks as tests want them, which make hundreds of models and run each a few times."""
 
 import functools
+import inspect
+import types
+import weakref
 
 import keras
 
@@ -24,16 +27,25 @@ def run_plain_graphs():
 def find_classes_once():
     """Keras and KerasHub find out once what they find out for each object.
 
-    - For each model, Keras assigns the bases of all its classes, also those that stay.
+    - For each model, Keras assigns the bases of all its classes, also those that stay. KerasHub
+      first undoes it, for models without inputs and outputs, which must not have them.
+    - For each layer, Keras looks for the arguments of its methods.
     - For each object that is saved or loaded, it makes a layer for the names of its attributes.
       Its own cache looks for another name than it stores.
     - For the same object KerasHub looks for subclasses among all classes that are registered.
     """
+    from keras.src.layers import layer
     from keras.src.models import model
+    from keras.src.ops import operation
     from keras.src.saving import saving_lib
-    from keras_hub.src.utils import preset_utils
+    from keras_hub.src.utils import pipeline_model, preset_utils
 
     model.inject_functional_model_class = _make_functional
+    pipeline_model.PipelineModel.__init__ = _make_pipeline(pipeline_model.PipelineModel)
+    layer.inspect = operation.inspect = types.SimpleNamespace(
+        **{**vars(inspect), "signature": _once(inspect.signature)}
+    )
+    operation.inspect.getfullargspec = _once(inspect.getfullargspec)
     saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
     list_subclasses = preset_utils.list_subclasses
     find = functools.cache(lambda cls, registered: list_subclasses(cls))
@@ -53,3 +65,32 @@ def _make_functional(cls):
         if bases != cls.__bases__:
             cls.__bases__ = bases
     return cls
+
+
+def _make_pipeline(cls):
+    make_plain = cls.__init__
+
+    def make(self, *args, **kwargs):
+        if "inputs" in kwargs:
+            super(cls, self).__init__(*args, **kwargs)
+        else:
+            make_plain(self, *args, **kwargs)
+
+    return make
+
+
+def _once(find):
+    """`find` of a function or method, which remembers what it found of each function."""
+    known = weakref.WeakKeyDictionary()
+
+    def find_once(method):
+        function = getattr(method, "__func__", method)
+        if not isinstance(function, types.FunctionType):
+            return find(method)
+        found = known.setdefault(function, {})
+        is_bound = method is not function
+        if is_bound not in found:
+            found[is_bound] = find(method)
+        return found[is_bound]
+
+    return find_once
