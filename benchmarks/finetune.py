@@ -12,7 +12,8 @@ KerasHub can only pad every batch to 128 tokens. transformers pads to the longes
 its attention is PyTorch's fused kernel ("transformers", SDPA) or plain products ("eager"). More
 sides group rows by their number of tokens ("grouped"), and put the model through `torch.compile`
 ("compiled"), which must be asked for: on a CPU it compiles for minutes. Two more sides of ours take
-rows in random order and pack their sequences ("packed"), and compute in mixed_bfloat16.
+rows in random order and pack their sequences ("packed"), and compute in mixed_bfloat16. TensorFlow
+computes by oneDNN on every side, as `keras-bert` has it.
 
 The share is that of the speed of a product of two large matrices in the same process. Only tokens
 that are no padding count as work.
@@ -29,6 +30,8 @@ from harness.result_tables import describe_run, format_columns, format_compariso
 from harness.side_flags import BACKENDS, list_pairs, parse_flags
 from harness.side_runs import report, run_in_turn
 from peer_recipes import find_minilm
+
+from keras_bert_cli.backend import use_onednn
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
@@ -213,6 +216,7 @@ def count_mean_operations(texts):
 
 
 def main():
+    use_onednn()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sides = [side for side in SIDES if side != "transformers compiled"]
     parser.add_argument("--backends", nargs="+", default=BACKENDS)
