@@ -91,6 +91,10 @@ ATTRIBUTES = {
     "_user_weighted_metrics": "The same for weighted metrics.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
+    "_nodes_by_depth": "Under PyTorch a model with no packed rows cannot run.",
+    "_call_has_context_arg": "The same.",
+    "_remat_mode": "A layer made in a `keras.RematScope` keeps its activations under PyTorch.",
+    "_keras_mask": "A mask of a layer of a guest, which Keras hands on, is lost under PyTorch.",
     "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
     "_forward_pre_hooks": "The same.",
     "_backward_hooks": "The same.",
@@ -173,6 +177,14 @@ INTERNAL = {
     "keras.src.distribution.distribution_lib": (
         {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},
         "Under JAX, several devices must divide the rows of every batch, also of the last.",
+    ),
+    "keras.src.backend.common.global_state": (
+        {"get_global_attribute": ["name"]},
+        "Under PyTorch the encoder of a task does not see the layout of packed rows.",
+    ),
+    "keras.src.models.functional": (
+        {"Functional": None},
+        "A model within a task is slow for a single text under PyTorch.",
     ),
     "keras.src.utils.naming": (
         {"to_snake_case": ["name"]},

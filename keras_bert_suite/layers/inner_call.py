@@ -1,6 +1,8 @@
-"""Computes the layers within a layer, without what Keras does for a layer of a model."""
+"""Computes the layers within a layer or a model, without what Keras does for a single layer."""
 
 import functools
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -24,40 +26,63 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
 
     Args:
         layer: the inner layer.
-        x: float, its first input.
+        x: its first input. A float array is of the dtype in which the layer around it computes.
         **arguments: others of its `call`. A layer that has `training` must get it.
     """
-    if keras.config.backend() != "torch" or not _is_plain(layer, x):
-        return layer(x, **arguments)
-    if layer.quantization_mode is not None:
-        return layer.quantized_call(x, **arguments)
-    return layer.call(x, **arguments)
+    return choose_call(layer, x)(x, **arguments)
 
 
-def _is_plain(layer: Any, x: Tensor) -> bool:
-    return (
+def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
+    """The function by which a layer computes inputs: arrays, dicts of arrays, or None.
+
+    It is the layer itself, or under PyTorch, by the rule of `call_inner`, its `call`.
+    """
+    if keras.config.backend() != "torch":
+        return layer
+    # Keras looks for the policy of a layer at each reading of a dtype.
+    policy = layer.dtype_policy
+    if type(policy) is keras.dtype_policies.DTypePolicyMap:
+        policy = policy[layer.path]
+    is_plain = (
         layer.built
-        and _torch_dtypes().get(getattr(x, "dtype", None)) == layer.compute_dtype
-        and _rounds_weights(layer)
+        and all(map(_needs_no_cast, inputs, itertools.repeat(policy.compute_dtype)))
+        and _rounds_weights(layer, policy)
         and not layer._forward_hooks
         and not layer._forward_pre_hooks
         and not layer._backward_hooks
         and not layer._backward_pre_hooks
         and layer.activity_regularizer is None
     )
+    if not is_plain:
+        return layer
+    return layer.call if policy.quantization_mode is None else layer.quantized_call
 
 
-def _rounds_weights(layer: Any) -> bool:
-    """Whether weights are read in the dtype that a layer computes in."""
-    if layer.variable_dtype == layer.compute_dtype:
+def _needs_no_cast(x: Any, dtype: str) -> bool:
+    """Whether a layer that computes in `dtype` takes an input as it is."""
+    if x is None:
         return True
+    if isinstance(x, dict):
+        return all(map(_needs_no_cast, x.values(), itertools.repeat(dtype)))
+    # Symbolic tensors have names of dtypes, which are not among PyTorch's.
+    return _torch_dtypes().get(getattr(x, "dtype", None)) in (dtype, "")
+
+
+def _rounds_weights(layer: Any, policy: Any) -> bool:
+    """Whether weights are read as in the whole call: in the dtype that a layer computes in.
+
+    A layer without `autocast`, such as a table of embeddings, reads them as they are.
+    """
     scope = get_autocast_scope()
-    return scope is not None and scope.dtype == layer.compute_dtype
+    read_in = policy.compute_dtype if layer.autocast else policy.variable_dtype
+    return read_in == (scope and scope.dtype or policy.variable_dtype)
 
 
 @functools.cache
 def _torch_dtypes() -> dict[Any, str]:
-    """PyTorch's floating dtypes -> Keras' names. Symbolic tensors have names."""
+    """PyTorch's dtypes -> Keras' names of floats, "" for others. Symbolic tensors have names."""
     import torch
 
-    return {getattr(torch, name): name for name in ("float32", "bfloat16", "float16", "float64")}
+    floats = ("float32", "bfloat16", "float16", "float64")
+    others = dict.fromkeys((torch.int32, torch.int64, torch.bool, torch.int8, torch.uint8), "")
+    return {**others, **{getattr(torch, name): name for name in floats}}

@@ -133,7 +133,9 @@ def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
     if not len(windows):
         _check_shared(model, None, 0)
         return decode(_no_outputs(model), windows)
-    batches, visited = batch_rows(windows, batch_size, data.lengths(windows))
+    # A single row needs no order, and to count its tokens takes as long as to pack it.
+    lengths = data.lengths(windows) if len(windows) > 1 else None
+    batches, visited = batch_rows(windows, batch_size, lengths)
     source = Batches(batches, pack_rows(data), is_joint=has_joint_variables())
     _check_shared(model, source, source.num_batches)
     order = np.argsort(visited)

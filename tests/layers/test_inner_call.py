@@ -1,6 +1,6 @@
-"""Layers within a layer give the same under PyTorch without the whole call of Keras.
+"""Layers within a layer or a model give the same under PyTorch without the whole call of Keras.
 
-The oracle is `Layer.__call__` of Keras, for every kind of block.
+The oracle is `Layer.__call__` of Keras and its run of a graph, for every kind of block.
 """
 
 import keras
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 
-from keras_bert_suite import BertBackbone, ModernBertBackbone, RoFormerBackbone
-from keras_bert_suite.layers import inner_call
+from keras_bert_suite import BertBackbone, ModernBertBackbone, RoFormerBackbone, TextClassifier
+from keras_bert_suite.layers import TransformerBlock, graph_calls, inner_call
+from keras_bert_suite.layers.attention import sequence_layout
 
 pytestmark = pytest.mark.backend("torch")
 
@@ -23,17 +24,32 @@ SIZES = {
 
 
 @pytest.fixture
+def call_whole(monkeypatch):
+    """A function after which Keras calls every layer and runs every graph."""
+
+    def patch():
+        monkeypatch.setattr(inner_call, "choose_call", lambda layer, *inputs: layer)
+        monkeypatch.setattr(sequence_layout, "find_plain_inputs", lambda *arguments: None)
+
+    return patch
+
+
+@pytest.fixture
 def counts(monkeypatch):
-    """How many inner layers were called with and without the whole call."""
-    counts = {True: 0, False: 0}
-    is_plain = inner_call._is_plain
+    """How many layers, within layers and in graphs, were called without the whole call."""
+    counts = {"inner": 0, "graph": 0}
+    choose_call = inner_call.choose_call
 
-    def count(layer, x):
-        plain = is_plain(layer, x)
-        counts[plain] += 1
-        return plain
+    def count(place):
+        def choose(layer, *inputs):
+            call = choose_call(layer, *inputs)
+            counts[place] += call is not layer
+            return call
 
-    monkeypatch.setattr(inner_call, "_is_plain", count)
+        return choose
+
+    monkeypatch.setattr(inner_call, "choose_call", count("inner"))
+    monkeypatch.setattr(graph_calls, "choose_call", count("graph"))
     return counts
 
 
@@ -66,47 +82,122 @@ CASES = {
 KINDS = {"bert": BertBackbone, "rotary": RoFormerBackbone, "modern": ModernBertBackbone}
 
 
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_setting_has_its_effect(kind, case, training, counts, monkeypatch):
-    dtype, change = CASES[case]
-    backbone = KINDS[kind](**SIZES, dtype=dtype)
-    randomize(backbone)
-    if change is not None:
-        change(backbone)
+def make_arrays(backbone):
     arrays = {
         name: np.ones((2, 7), "int32") if name == "padding_mask" else np.arange(14).reshape(2, 7)
         for name in backbone.input
     }
     if "segment_ids" in arrays:
         arrays["segment_ids"] = arrays["segment_ids"] % 2
-    counts.update({True: 0, False: 0})
+    return arrays
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_setting_has_its_effect(kind, case, training, counts, call_whole):
+    dtype, change = CASES[case]
+    backbone = KINDS[kind](**SIZES, dtype=dtype)
+    randomize(backbone)
+    if change is not None:
+        change(backbone)
+    arrays = make_arrays(backbone)
+    counts.update(inner=0, graph=0)
     keras.utils.set_random_seed(0)
     found = to_numpy(backbone(arrays, training=training)["sequence_output"])
-    assert counts[True] > 4, "the short way is not taken"
-    monkeypatch.setattr(inner_call, "_is_plain", lambda layer, x: False)
+    assert counts["inner"] > 4 and counts["graph"] > 1, "the short way is not taken"
+    call_whole()
     keras.utils.set_random_seed(0)
     expected = to_numpy(backbone(arrays, training=training)["sequence_output"])
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "bfloat16"])
+def test_gradients_are_the_same(dtype, counts, call_whole):
+    # Keras sums the gradients of a table in float32 under each policy of mixed dtypes.
+    task = TextClassifier(BertBackbone(**SIZES, dtype=dtype), num_classes=2)
+    arrays = make_arrays(task.backbone)
+
+    def find_gradients():
+        keras.utils.set_random_seed(0)
+        for variable in task.trainable_variables:
+            variable.value.grad = None
+        keras.ops.sum(task(arrays, training=True) ** 2).backward()
+        return {v.path: to_numpy(v.value.grad) for v in task.trainable_variables}
+
+    counts.update(inner=0, graph=0)
+    found = find_gradients()
+    assert counts["inner"] > 4 and counts["graph"] > 2
+    call_whole()
+    expected = find_gradients()
+    for path, gradient in expected.items():
+        np.testing.assert_array_equal(found[path], gradient, err_msg=path)
+
+
+@keras.saving.register_keras_serializable(package="guests")
+class NoisyPooling(keras.layers.Layer):
+    """Takes the first token, and drops some of it by a layer that Keras must tell of training."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.drop = keras.layers.Dropout(0.5)
+        self.calls = []
+
+    def __call__(self, *args, **kwargs):
+        self.calls.append("whole")
+        return super().__call__(*args, **kwargs)
+
+    def call(self, x, padding_mask):
+        return self.drop(x[:, 0])
+
+
+def test_a_layer_of_a_guest_is_called_whole():
+    pooling = NoisyPooling()
+    task = TextClassifier(BertBackbone(**SIZES, dropout=0.0), num_classes=2, pooling=pooling)
+    arrays = make_arrays(task.backbone)
+    pooling.calls.clear()
+    plain, other = (to_numpy(task(arrays, training=False)) for _ in range(2))
+    np.testing.assert_array_equal(plain, other)
+    assert np.abs(to_numpy(task(arrays, training=True)) - plain).max() > 0
+    assert len(pooling.calls) == 3
+
+
 def test_hooks_of_pytorch_are_called():
     backbone = BertBackbone(**SIZES)
     called = []
-    backbone.transformer_layers[0].intermediate.register_forward_hook(
-        lambda *arguments: called.append("after")
-    )
-    backbone.transformer_layers[1].self_attention.query.register_forward_pre_hook(
-        lambda *arguments: called.append("before")
-    )
-    backbone({name: np.ones((1, 3), "int32") for name in backbone.input})
-    assert called == ["after", "before"]
+    first, second = backbone.transformer_layers
+    first.intermediate.register_forward_hook(lambda *arguments: called.append("after"))
+    second.self_attention.query.register_forward_pre_hook(lambda *arguments: called.append("inner"))
+    second.register_forward_pre_hook(lambda *arguments: called.append("before"))
+    backbone({name: np.ones((1, 3), "int32") for name in backbone.input}, training=False)
+    assert called == ["after", "before", "inner"]
 
 
 def test_a_regularizer_of_outputs_is_added():
     backbone = BertBackbone(**SIZES)
-    backbone.transformer_layers[0].intermediate.activity_regularizer = keras.regularizers.L2(0.5)
-    backbone({name: np.ones((1, 3), "int32") for name in backbone.input})
-    assert len(backbone.losses) == 1 and float(backbone.losses[0]) > 0
+    first, second = backbone.transformer_layers
+    first.intermediate.activity_regularizer = keras.regularizers.L2(0.5)
+    second.activity_regularizer = keras.regularizers.L2(0.5)
+    backbone({name: np.ones((1, 3), "int32") for name in backbone.input}, training=False)
+    assert len(backbone.losses) == 2 and all(float(loss.detach()) > 0 for loss in backbone.losses)
+
+
+def test_a_layer_that_keras_recomputes_is_called_whole():
+    with keras.RematScope("full"):
+        block = TransformerBlock(num_heads=2, intermediate_dim=24)
+    block.build((2, 3, 16))
+    x = keras.ops.ones((2, 3, 16))
+    assert graph_calls._choose_call(block, [x]) is block
+    block._remat_mode = None
+    assert graph_calls._choose_call(block, [x]) == block.call
+
+
+def test_keras_refuses_wrong_inputs():
+    backbone = BertBackbone(**SIZES)
+    arrays = make_arrays(backbone)
+    wrong = {**arrays, "token_ids": arrays["token_ids"][0]}
+    with pytest.raises(ValueError, match="token_ids"):
+        backbone(wrong, training=False)
+    with pytest.raises(ValueError, match="Missing data|expects 3"):
+        backbone({"token_ids": arrays["token_ids"]}, training=False)

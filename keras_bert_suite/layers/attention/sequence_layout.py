@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import keras
 from keras import ops
+from keras.src.backend.common.global_state import get_global_attribute
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.attention_patterns import (
@@ -19,6 +20,7 @@ from keras_bert_suite.layers.attention.bucketed_layout import (
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
+from keras_bert_suite.layers.graph_calls import find_plain_inputs, run_graph
 
 #: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
 #: the inputs of a model, and need not be there.
@@ -254,6 +256,10 @@ class PackedSequences:
         would take them for others of the same shape.
         """
         inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
+        if not (companions or kwargs or _hands_companions_on()):
+            tensors = find_plain_inputs(self, inputs, training, mask)
+            if tensors is not None:
+                return run_graph(self, tensors, bool(training))
         layout = companions.pop(LAYOUT_ARGUMENT, None)
         kwargs.update(companions)
         if layout is not None:
@@ -264,6 +270,12 @@ class PackedSequences:
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
         inputs, _ = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
         return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
+
+
+def _hands_companions_on() -> bool:
+    """Whether Keras hands a layout, or another of `COMPANIONS`, on to the models in a model."""
+    context = get_global_attribute("current_call_ctx")
+    return context is not None and any(context.get_value(name) is not None for name in COMPANIONS)
 
 
 def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str, Any]]:

@@ -160,7 +160,7 @@ class BertEmbeddings(ConfiguredLayer):
         x = self.embed_tokens(
             token_ids, segment_ids, positions, training, sequence_layout, embedding_shift
         )
-        return x if self.projection is None else self.projection(x)
+        return x if self.projection is None else call_inner(self.projection, x)
 
     def embed_tokens(
         self,
@@ -214,11 +214,11 @@ class BertEmbeddings(ConfiguredLayer):
             segment_ids: int32 (B, L) or (1, 1).
             positions: int32 (B, L) or (L,).
         """
-        x = self.token_embedding(token_ids)
+        x = call_inner(self.token_embedding, token_ids)
         if self.segment_embedding is not None:
-            x = x + self.segment_embedding(segment_ids)
+            x = x + call_inner(self.segment_embedding, segment_ids)
         if self.position_embedding is not None:
-            x = x + self.position_embedding(positions)
+            x = x + call_inner(self.position_embedding, positions)
         return x
 
     def compute_output_shape(self, token_ids_shape: Shape, *_: Shape | None) -> Shape:
