@@ -210,9 +210,8 @@ class FiniteMean(keras.metrics.Mean):
         if keras.config.backend() == "tensorflow" and count_replicas() > 1:
             values = values / count_replicas()  # Keras has multiplied the share by it.
         finite = ops.isfinite(values)
-        weights = ops.cast(finite, self.dtype)
-        if sample_weight is not None:
-            weights = weights * ops.cast(sample_weight, self.dtype)
+        weights = 1.0 if sample_weight is None else ops.cast(sample_weight, self.dtype)
+        weights = ops.where(finite, weights, 0.0)  # A weight may be the reason for the NaN.
         super().update_state(ops.where(finite, values, 0.0), weights)
 
     def result(self) -> Tensor:
