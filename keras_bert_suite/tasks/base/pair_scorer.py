@@ -57,7 +57,7 @@ class PairScorer(Task):
         # === Data and Answers ===
         self.data = self.data_cls(preprocessor, encoder, input_names or self.column_names)
         self.preprocessor = preprocessor
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)  # type: ignore[call-arg]
 
         # === Config ===
         self.dropout = dropout
