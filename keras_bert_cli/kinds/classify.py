@@ -28,8 +28,6 @@ class ClassifyKind(Kind):
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
-    #: Arguments of `score` of the answers of the task.
-    score_arguments: dict[str, str] = {}
 
     @property
     def task(self):
@@ -114,13 +112,22 @@ class ClassifyKind(Kind):
     def score(self, task, examples):
         self.check(task, examples)
         names = task.label_names
+        outputs = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)
+        predicted_ids = outputs.argmax(axis=-1)
+        id_of = {name: i for i, name in enumerate(names)}
+        label_ids = [id_of[label] for label in examples.y]
+        confusions = count_confusions(label_ids, predicted_ids, len(names))
+        return {
+            **self.score_labels(label_ids, predicted_ids, names),
+            "label_names": names,
+            "confusion_matrix": confusions.tolist(),
+        }
 
-        def score(outputs, rows, labels):
-            confusions = count_confusions(labels, outputs.argmax(axis=-1), len(names))
-            scores = task.answers.score(outputs, rows, labels, **self.score_arguments)
-            return {**scores, "label_names": names, "confusion_matrix": confusions.tolist()}
+    def score_labels(self, label_ids, predicted_ids, names):
+        """dict of the scores of predicted labels."""
+        from keras_bert_suite.data.label_scores import score_classes
 
-        return task.score_with(score, examples.x, examples.y, self.values.batch_size)
+        return score_classes(label_ids, predicted_ids, names)
 
     def draw(self, scores, path):
         from ..plots import plot_confusions

@@ -60,9 +60,10 @@ class RelationKind(ClassifyKind):
     def find_arguments(self, train):
         return {"label_names": train.label_names, "entity_states": self.values.entity_states}
 
-    @property
-    def score_arguments(self):
-        return {"other": self.values.other_label}
+    def score_labels(self, label_ids, predicted_ids, names):
+        from keras_bert_suite.data.relation_scores import score_relations
+
+        return score_relations(label_ids, predicted_ids, names, self.values.other_label)
 
     def read_texts(self):
         """As in `Kind`. A file that is not a table may have the sentences of SemEval."""
