@@ -211,7 +211,8 @@ class FiniteMean(keras.metrics.Mean):
             values = values / count_replicas()  # Keras has multiplied the share by it.
         finite = ops.isfinite(values)
         weights = 1.0 if sample_weight is None else ops.cast(sample_weight, self.dtype)
-        weights = ops.where(finite, weights, 0.0)  # A weight may be the reason for the NaN.
+        # A weight may be the reason for a NaN. If no row counts at all, the loss is 0.
+        weights = ops.where(finite, weights + 1e-7, 0.0)
         super().update_state(ops.where(finite, values, 0.0), weights)
 
     def result(self) -> Tensor:
