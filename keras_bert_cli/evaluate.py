@@ -78,6 +78,7 @@ def run(values):
     kind = open_kind(values)
     if values.errors:
         check_inspects(kind.model, type(kind.model).__name__)
+        predict_once(kind.model)
     examples = kind.read(values.input)
     scores = {"rows": len(examples), **kind.score(kind.model, examples)}
     print_scores(scores)
@@ -91,6 +92,18 @@ def run(values):
         title = f"Wrong answers of {Path(values.model).name} in {Path(values.input).name}"
         names = kind.model.input_names or kind.input_names
         save_errors(values.errors, wrong, examples, names, title, values.overwrite)
+
+
+def predict_once(task):
+    """Lets a task compute its outputs once, for the scores and for the wrong answers."""
+    predict_with, kept = task.predict_with, []
+
+    def decode_kept(decode, *arguments, **kwargs):
+        if not kept:
+            predict_with(lambda *outputs: kept.append(outputs), *arguments, **kwargs)
+        return decode(*kept[0])
+
+    task.predict_with = decode_kept
 
 
 def write(values, path, write):

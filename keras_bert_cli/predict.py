@@ -18,12 +18,17 @@ Example:
 
   # A model that writes texts: a title for each article.
   keras-bert predict --model titles.keras --input articles.tsv --text_column article
+
+  # A pretrained model with a head for pairs: whether the second text of a row follows the first.
+  keras-bert predict --model bert-base-uncased --input pairs.tsv \\
+      --text_column first --text_pair_column second
 """
 
 import sys
 
 from .command_flags import REQUIRED
 from .kinds import open_kind
+from .kinds.text_pairs import open_text_pairs
 from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags
@@ -61,7 +66,7 @@ def run(values):
         check_output(values.output, values.overwrite)
     check_model(values.model)
     check_input(values.input)
-    kind = open_kind(values)
+    kind = open_text_pairs(values) or open_kind(values)
     lines = [
         line.encode("utf-8", "backslashreplace").decode()
         for line in kind.predict(kind.read_texts())

@@ -17,11 +17,12 @@ TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}
 
 
 def open_task(path, wanted=None):
-    """Loads a task, one of `TASKS`, or only the class that is `wanted`.
+    """Loads a task, one of `TASKS`.
 
     `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, or
-    `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`, and so is the generator of an
-    `ElectraPretrainer` if a "MaskedLM" is wanted.
+    `hf://owner/name`. `wanted` is the name of the only class that is taken; None takes all. A
+    `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of an
+    `ElectraPretrainer` is opened.
     """
     import keras
 

@@ -17,9 +17,10 @@ PRETRAINING_HEADS = frozenset(
 def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
     """Sorts the tensors of a file that a model does not take.
 
-    `shapes` are those of `spelled_shapes`. `rows` is a dict of path -> (their name, transform) or
-    None, for all weights of the model, and `wanted` the part of it that is loaded. `skip` are the
-    patterns of the user, who knows of these weights, and `new` those of weights that a task makes.
+    `shapes` is the result of `spelled_shapes`. `rows` has an entry for each weight of the model:
+    path -> (the name in the file, transform), or None. `wanted` has the entries of the weights that
+    are loaded. `skip` and `new` are lists of patterns of paths. The user has named the weights of
+    `skip`, and the task makes those of `new`.
 
     Returns:
         (problems, heads): list of messages about tensors in parts that the model has; dict of the

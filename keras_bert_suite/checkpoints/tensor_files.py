@@ -192,3 +192,16 @@ class JoinedFiles:
         """The tensor called `name`."""
         file, inner = self._places[name]
         return file.tensor(inner)
+
+
+class RenamedTensors:
+    """Tensors of a file under other names, dict of name -> the name in the file."""
+
+    def __init__(self, tensors, names):
+        self._tensors = tensors
+        self._names = names
+        self.shapes = {name: tensors.shapes[old] for name, old in names.items()}
+
+    def tensor(self, name):
+        """The tensor called `name`."""
+        return self._tensors.tensor(self._names[name])

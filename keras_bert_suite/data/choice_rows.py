@@ -50,9 +50,10 @@ def find_columns(x, input_names, forms, ranks=(3,)):
     if isinstance(columns, dict):
         if not set(input_names) <= set(columns):
             if not all(np.ndim(column) in ranks for column in columns.values()):
+                found = ", ".join(f"{n} of the shape {np.shape(c)}" for n, c in columns.items())
                 raise ValueError(
-                    f"The columns are {', '.join(map(str, columns))}, wanted "
-                    f"{' and '.join(input_names)}, or packed arrays (N, K, L)."
+                    f"Wanted the columns {' and '.join(input_names)}, or packed arrays (N, K, L); "
+                    f"got {found}."
                 )
             return None
         return tuple(columns[name] for name in input_names)

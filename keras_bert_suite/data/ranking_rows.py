@@ -29,7 +29,7 @@ def read_ranking_rows(x, y=None, sample_weight=None, input_names=("query", "text
         ValueError: if `x` has another form, or a list is empty or lacks relevances, naming the row.
     """
     x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
-    columns = find_columns(x, input_names, _FORMS, ranks=(2, 3))
+    columns = find_columns(x, input_names, _FORMS, ranks=(2, 3) if y is None else (3,))
     if columns is None:
         rows = Rows.read(x, None, sample_weight)
         lists = next(iter(rows.inputs.values()))

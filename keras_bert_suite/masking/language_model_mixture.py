@@ -69,6 +69,11 @@ up to itself |
         self, masker: TokenMasker, shares: Mapping[str, float] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(masker, **kwargs)
+        if masker.rate == 0:
+            raise ValueError(
+                "The language models of a mixture learn masked tokens, and TokenMasker(rate=0) "
+                "masks none. Set a `rate` above 0."
+            )
         shares = dict(UNILM_SHARES if shares is None else shares)
         known = shares.keys() <= MIXTURE_SEGMENTS.keys() and min(shares.values()) >= 0
         if not known or abs(sum(shares.values()) - 1) > 1e-6:

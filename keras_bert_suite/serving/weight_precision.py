@@ -22,10 +22,11 @@ def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -
 
 
 def bring_to_precision(task: keras_hub.models.Task, precision: str | None) -> keras_hub.models.Task:
-    """A task with weights in another precision, one of `PRECISIONS`, which also computes in it.
+    """A task whose weights have another precision, one of `PRECISIONS`, and which computes in it.
 
-    The weights of layers that a user has built and handed to the task, such as a pooling, and the
-    transitions of a CRF keep their precision. It is the task itself if it has this precision.
+    If the task has this precision already, it is returned as it is. Two kinds of weights keep their
+    own precision: those of layers that a user has built, such as a pooling, and the transitions of
+    a CRF.
     """
     backbone = task.backbone
     if precision in (None, backbone.dtype_policy.name):

@@ -1,6 +1,5 @@
 """Chooses the right ending of a prompt among several."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -10,17 +9,11 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.tasks.answers.rows import ChoiceAnswers
-from keras_bert_suite.tasks.base.labelled_task import make_head
-from keras_bert_suite.tasks.base.part_checks import check_summary_place
-from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.data.choices import ChoiceData
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.hidden_states import find_summary_place
-from keras_bert_suite.tasks.read_states import encode_summary
+from keras_bert_suite.tasks.base.pair_scorer import PairScorer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MultipleChoice(Task, keras_hub.models.Task):
+class MultipleChoice(PairScorer, keras_hub.models.Task):
     """A text encoder with a layer that scores each of K endings of a prompt.
 
     A row is a prompt and K endings. The model sees each ending as a pair of texts, the prompt and
@@ -49,51 +42,19 @@ class MultipleChoice(Task, keras_hub.models.Task):
     """
 
     global_tokens = "later_texts"  # The ending.
-    default_rate = 2e-5
+    scorer_name = "choice_scorer"
+    column_names = ("prompt", "endings")
+    answers = ChoiceAnswers()
 
-    def __init__(
-        self,
-        backbone: keras_hub.models.Backbone,
-        *,
-        preprocessor: keras.layers.Layer | None = None,
-        dropout: float = 0.1,
-        input_names: Sequence[str] = ("prompt", "endings"),
-        **kwargs: Any,
-    ) -> None:
-        self.check_further_arguments(kwargs)
-        summary_place = find_summary_place(backbone)
-        check_summary_place(backbone, summary_place)
-        encoder = EncoderInputs.of(backbone, summary_place)
-        encoder.check_pairs()
-
-        # === Layers ===
-        self.backbone = backbone
-        self.classifier_dropout, self.choice_scorer = make_head(
-            backbone, 1, dropout, "choice_scorer"
-        )
-        # The loss is computed in float32 under every policy.
-        self.output_activation = keras.layers.Activation(None, dtype="float32", name="scores")
-
-        # === Functional Model ===
+    def make_outputs(self) -> tuple[dict[str, Tensor], Tensor]:
         inputs = {
             name: keras.Input((None, None), dtype=tensor.dtype, name=name)
-            for name, tensor in backbone.input.items()
+            for name, tensor in self.backbone.input.items()
         }
         merge = _MergeChoices(name="merge_choices")
-        merged = {name: merge(tensor) for name, tensor in inputs.items()}
-        pooled = self.classifier_dropout(encode_summary(backbone, merged))
-        scores = self.output_activation(self.choice_scorer(pooled))
+        scores = self.score_pairs({name: merge(tensor) for name, tensor in inputs.items()})
         split = _SplitChoices(dtype="float32", name="split_choices")
-        outputs = split(scores, inputs["padding_mask"])
-
-        # === Data and Answers ===
-        self.data = ChoiceData(preprocessor, encoder, input_names)
-        self.answers = ChoiceAnswers()
-        self.preprocessor = preprocessor
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-
-        # === Config ===
-        self.dropout = dropout
+        return inputs, split(scores, inputs["padding_mask"])
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
@@ -105,13 +66,6 @@ class MultipleChoice(Task, keras_hub.models.Task):
 
     def make_metrics(self) -> dict[str, Any]:
         return {"metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]}
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "dropout": self.dropout,
-            "input_names": self.input_names and list(self.input_names),
-        }
 
 
 class _MergeChoices(keras.layers.Layer):

@@ -9,24 +9,20 @@ import keras_hub
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.ranking_rows import list_pairs, read_lists
 from keras_bert_suite.data.retrieval_scores import score_rankings
 from keras_bert_suite.tasks.answers.rows import RelevanceAnswers
-from keras_bert_suite.tasks.base.labelled_task import make_head
-from keras_bert_suite.tasks.base.part_checks import check_summary_place
-from keras_bert_suite.tasks.base.task import Task
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
+from keras_bert_suite.tasks.base.pair_scorer import PairScorer
+from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.data.rankings import RankingData
-from keras_bert_suite.tasks.hidden_states import find_summary_place
-from keras_bert_suite.tasks.read_states import encode_summary
 from keras_bert_suite.tasks.vector_search import SearchHit
 from keras_bert_suite.training import NDCG, RankingLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextRanker(Task, keras_hub.models.Task):
+class TextRanker(PairScorer, keras_hub.models.Task):
     """A text encoder with a layer that scores a query and a text: a cross-encoder, or reranker.
 
     It reads both texts together, so it is slower and more accurate than a comparison of vectors.
@@ -59,42 +55,13 @@ class TextRanker(Task, keras_hub.models.Task):
     Source: Nogueira and Cho, 2019 (https://arxiv.org/abs/1901.04085).
     """
 
-    default_rate = 2e-5
+    scorer_name = "classifier"  # Cross-encoders of transformers are classifiers with one output.
+    column_names = ("query", "text")
+    data_cls = RankingData
+    answers = RelevanceAnswers()
 
-    def __init__(
-        self,
-        backbone: keras_hub.models.Backbone,
-        *,
-        preprocessor: keras.layers.Layer | None = None,
-        dropout: float = 0.1,
-        input_names: Sequence[str] = ("query", "text"),
-        **kwargs: Any,
-    ) -> None:
-        self.check_further_arguments(kwargs)
-        summary_place = find_summary_place(backbone)
-        check_summary_place(backbone, summary_place)
-        encoder = EncoderInputs.of(backbone, summary_place)
-        encoder.check_pairs()
-
-        # === Layers ===
-        self.backbone = backbone
-        # Cross-encoders of transformers are classifiers with one output.
-        self.classifier_dropout, self.classifier = make_head(backbone, 1, dropout, "classifier")
-        # The loss is computed in float32 under every policy.
-        self.output_activation = keras.layers.Activation(None, dtype="float32", name="scores")
-
-        # === Functional Model ===
-        pooled = self.classifier_dropout(encode_summary(backbone, backbone.input))
-        outputs = self.output_activation(self.classifier(pooled))[:, 0]
-
-        # === Data and Answers ===
-        self.data = RankingData(preprocessor, encoder, input_names)
-        self.answers = RelevanceAnswers()
-        self.preprocessor = preprocessor
-        super().__init__(inputs=backbone.input, outputs=outputs, **kwargs)
-
-        # === Config ===
-        self.dropout = dropout
+    def make_outputs(self) -> tuple[dict[str, Tensor], Tensor]:
+        return self.backbone.input, self.score_pairs(self.backbone.input)[:, 0]
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
@@ -196,10 +163,3 @@ class TextRanker(Task, keras_hub.models.Task):
         rankings = self.rank(queries, lists, batch_size=batch_size)
         relevant = [dict(enumerate(labels.tolist())) for labels in rows.labels]
         return score_rankings([[hit.id for hit in row] for row in rankings], relevant, top_k)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "dropout": self.dropout,
-            "input_names": list(self.input_names),
-        }

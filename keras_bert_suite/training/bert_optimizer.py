@@ -317,9 +317,9 @@ def is_found(pattern: str, text: str) -> bool:
 def _find_all(
     argument: str, patterns: Sequence[str], texts: Sequence[str], kind: str
 ) -> list[bool]:
-    """For each text, whether any of the regular expressions is found in it.
+    """Says of each text whether one of the regular expressions is found in it.
 
-    If an expression is found in no text and is not one of `NO_DECAY`, that is a ValueError.
+    An expression that is found in no text is a ValueError, except for those of `NO_DECAY`.
     """
     for pattern in patterns:
         if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):

@@ -37,7 +37,7 @@ def share_loss(loss: keras.losses.Loss) -> Callable[..., Tensor]:
             return value
         if keras.config.backend() == "tensorflow":
             value = value * num_replicas  # Keras has divided by it.
-        own = _measure(y_pred, sample_weight, loss.reduction)
+        own = measure_loss(loss, y_true, sample_weight)
         return value * ops.cast(ops.divide_no_nan(own, sum_over_replicas(own)), value.dtype)
 
     return compute_share
@@ -51,9 +51,15 @@ def mean_over_rows(losses: Tensor) -> Tensor:
     return ops.sum(losses) / sum_over_replicas(ops.convert_to_tensor(rows))
 
 
-def _measure(y_pred: Any, sample_weight: Any, reduction: str) -> Tensor:
-    """float32 scalar, what the mean of a replica counts with in the mean of the batch."""
-    if reduction == "mean_with_sample_weight" and sample_weight is not None:
+def measure_loss(loss: Any, y_true: Any, sample_weight: Any = None) -> Tensor:
+    """float32 scalar, what the loss of some rows counts with in a mean over several batches.
+
+    It is the number of the rows; or the sum of their weights, if the loss is divided by that. A
+    loss may have a method `measure` of its own.
+    """
+    if hasattr(loss, "measure"):
+        return loss.measure(y_true, sample_weight)
+    if getattr(loss, "reduction", None) == "mean_with_sample_weight" and sample_weight is not None:
         return ops.sum(ops.cast(sample_weight, "float32"))
-    rows = ops.shape(keras.tree.flatten(y_pred)[0])[0]
+    rows = ops.shape(keras.tree.flatten(y_true)[0])[0]
     return ops.cast(ops.convert_to_tensor(rows), "float32")

@@ -54,6 +54,11 @@ class TokenMeanLoss(keras.losses.Loss):
             weights = ops.cast(sample_weight, losses.dtype)
         return ops.sum(weights * losses) / (sum_over_replicas(ops.sum(weights)) + 1e-5)
 
+    def measure(self, y_true: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        """float32 scalar, sum(w); see `measure_loss`."""
+        weights = ops.ones_like(y_true) if sample_weight is None else sample_weight
+        return ops.sum(ops.cast(weights, "float32"))
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMLoss(TokenMeanLoss):

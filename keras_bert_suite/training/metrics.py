@@ -1,13 +1,15 @@
 """Metrics of pretraining and of sets of labels."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.replicas import count_replicas, sum_over_replicas
-from keras_bert_suite.training.loss_shares import share_loss
+from keras_bert_suite.training.loss_shares import measure_loss, share_loss
 from keras_bert_suite.training.losses import is_one_hot, split_attributes
 
 
@@ -190,17 +192,27 @@ class FiniteMean(keras.metrics.Mean):
     would make the loss of the whole epoch NaN.
 
     If replicas share a batch, `values` is the share of this replica in the loss of the batch. All
-    replicas count the loss of the batch, each with the number of its own rows.
+    replicas count the loss of the batch, each with the number of its own rows, or with what
+    `weigh_next` got.
     """
 
+    def __init__(self, name: str = "mean", dtype: Dtype | None = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self._next = threading.local()  # TensorFlow traces each replica in a thread of its own.
+
+    def weigh_next(self, weight: Tensor) -> None:
+        """Sets the weight of the next value. Keras itself weighs a batch by the rows of `x`."""
+        self._next.weight = weight
+
     def update_state(self, values: Tensor, sample_weight: Tensor | None = None) -> None:
+        sample_weight = vars(self._next).pop("weight", sample_weight)
         values = sum_over_replicas(ops.convert_to_tensor(values, self.dtype))
         if keras.config.backend() == "tensorflow" and count_replicas() > 1:
             values = values / count_replicas()  # Keras has multiplied the share by it.
         finite = ops.isfinite(values)
-        weights = ops.cast(finite, self.dtype)
-        if sample_weight is not None:
-            weights = weights * ops.cast(sample_weight, self.dtype)
+        weights = 1.0 if sample_weight is None else ops.cast(sample_weight, self.dtype)
+        # A weight may be the reason for a NaN. If no row counts at all, the loss is 0.
+        weights = ops.where(finite, weights + 1e-7, 0.0)
         super().update_state(ops.where(finite, values, 0.0), weights)
 
     def result(self) -> Tensor:
@@ -215,25 +227,38 @@ def forget_metrics(model: keras.Model) -> None:
 def track_finite_losses(model: keras.Model) -> None:
     """Makes each logged loss of a model the mean over the batches with a finite loss.
 
-    It also makes each loss the share of a replica in the loss of a batch, see `share_loss`.
+    A batch counts as `measure_loss` says. So the mean does not depend on the size of the batches.
+    Each loss becomes the share of a replica in the loss of a batch, see `share_loss`.
 
     Args:
         model: `keras.Model`, just compiled.
     """
     # `setattr` would make Keras list the metric among the user's metrics.
-    vars(model)["_loss_tracker"] = FiniteMean(name="loss")
+    tracker = vars(model)["_loss_tracker"] = FiniteMean(name="loss")
     losses = model._compile_loss
     build = losses.build
 
     def build_with_finite_means(y_true: Tensor, y_pred: Tensor) -> None:
         build(y_true, y_pred)
-        losses._flat_losses = [
-            entry._replace(loss=share_loss(entry.loss)) for entry in losses._flat_losses
-        ]
         # A model of several outputs has a metric for each output.
         losses.metrics[:] = [FiniteMean(name=metric.name) for metric in losses.metrics]
+        losses._flat_losses = [
+            entry._replace(loss=_track(entry.loss, metric))
+            for entry, metric in zip(losses._flat_losses, losses.metrics or [tracker], strict=True)
+        ]
 
     losses.build = build_with_finite_means
+
+
+def _track(loss: Any, metric: FiniteMean) -> Callable[..., Tensor]:
+    """The share of a replica in a loss. It tells the metric what the next value counts with."""
+    share = share_loss(loss)
+
+    def compute(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        metric.weigh_next(measure_loss(loss, y_true, sample_weight))
+        return share(y_true, y_pred, sample_weight)
+
+    return compute
 
 
 def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:

@@ -54,11 +54,18 @@ class RankingLoss(TokenMeanLoss):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        _, weights = self._compare(y_true, y_pred)
+        return super().__call__(y_true, y_pred, self._count(y_true, sample_weight))
+
+    def measure(self, y_true: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        return super().measure(y_true, self._count(y_true, sample_weight))
+
+    def _count(self, y_true: Tensor, sample_weight: Tensor | None) -> Tensor:
+        """float32 (B,), the weight of each list."""
+        _, weights = self._compare(y_true, y_true)
         counts = ops.cast(ops.any(weights > 0, axis=-1), "float32")
-        if sample_weight is not None:
-            counts = counts * ops.reshape(ops.cast(sample_weight, "float32"), (-1,))
-        return super().__call__(y_true, y_pred, counts)
+        if sample_weight is None:
+            return counts
+        return counts * ops.reshape(ops.cast(sample_weight, "float32"), (-1,))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the loss of each list."""

@@ -8,6 +8,7 @@ import keras
 import pytest
 from cli.small_files import list_files
 
+import keras_bert_suite as kbs
 from keras_bert_cli import finetune
 from keras_bert_cli.error_files import make_page
 
@@ -48,9 +49,17 @@ def test_tables(evaluate, finetuned, workshop):
     assert records[0]["loss"] == wrong[0].loss and records[0]["text"] == wrong[0].texts[0]
 
 
-def test_a_page(evaluate):
+def test_a_page(evaluate, monkeypatch):
+    calls, predict_with = [], kbs.TextClassifier.predict_with
+
+    def count(*args, **kwargs):
+        calls.append(args)
+        return predict_with(*args, **kwargs)
+
+    monkeypatch.setattr(kbs.TextClassifier, "predict_with", count)
     (status, _, err), page = evaluate("errors.html")
     assert (status, err) == (0, "")
+    assert len(calls) == 1, "the scores and the page are of the same outputs"
     text = page.read_text()
     assert text.startswith("<!doctype html>") and "model.keras in dev.tsv</h1>" in text
     assert "http" not in text.replace("http-equiv", ""), "the page loads nothing"

@@ -7,8 +7,14 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import transformers
 from cli.small_files import list_files
+from peer_weights import randomize
 from safetensors.numpy import load_file, save_file
+from small_texts import TINY, VOCABULARY
+
+import keras_bert_suite as kbs
+from keras_bert_suite.checkpoints import save_hugging_face
 
 TEXTS = ["a good film", "it was awful , not good", "", "a [bold]dull[/bold] plot"]
 
@@ -201,3 +207,32 @@ def test_bad_input(run, finetuned, workshop, tmp_path, monkeypatch, flags, messa
     assert (status, out) == (1, "")
     assert err.startswith("keras-bert: ") and message in err
     assert list_files(tmp_path) == before
+
+
+def test_whether_a_text_follows(run, tmp_path):
+    """The head for pairs of a checkpoint, against transformers."""
+    tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
+    backbone = kbs.BertBackbone(**{**TINY, "num_layers": 1})
+    pretrainer = kbs.Pretrainer(backbone, preprocessor=kbs.SegmentPacker(tokenizer, 32))
+    randomize(pretrainer)
+    save_hugging_face(pretrainer, tmp_path / "checkpoint", tokenizer=tokenizer)
+    peer = transformers.BertForNextSentencePrediction.from_pretrained(tmp_path / "checkpoint")
+    rows = [("a good film", "it was awful"), ("it was awful", "a good film"), ("a", "not good")]
+    packed = transformers.BertTokenizerFast.from_pretrained(tmp_path / "checkpoint")(
+        *zip(*rows, strict=True), padding=True, return_tensors="pt"
+    )
+    wanted = peer.eval()(**packed).logits.softmax(dim=-1).tolist()
+    assert np.ptp([row[0] for row in wanted]) > 1e-3
+    table = tmp_path / "pairs.tsv"
+    table.write_text("first\tsecond\n" + "".join("\t".join(row) + "\n" for row in rows))
+    arguments = ["predict", "--model", tmp_path / "checkpoint", "--input", table]
+    arguments += ["--text_column=first", "--text_pair_column=second"]
+    status, out, _ = run(*arguments, "--format=jsonl")
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert status == 0 and [(answer["first"], answer["second"]) for answer in answers] == rows
+    got = [[answer["probabilities"][name] for name in ("next", "other")] for answer in answers]
+    np.testing.assert_allclose(got, wanted, atol=2e-5)
+    lines = run(*arguments)[1].splitlines()[1:]
+    assert [line.split("\t")[0] for line in lines] == [
+        "next" if follows > other else "other" for follows, other in wanted
+    ]

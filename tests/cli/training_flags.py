@@ -351,6 +351,7 @@ FINETUNE = [
             "AugmentedRows.augment.func.__name__": "replace_words",
             "AugmentedRows.augment.keywords.masked_lm.cls.__name__": "MaskedLM",
         },
+        "--checkpoint=masked_lm",
     ),
     ("--seed=7", {"AugmentedRows.seed": 7}, "--augment=words"),
     ("--batch_size=7", {"AugmentedRows.batch_size": 7}, "--augment=words"),

@@ -43,7 +43,7 @@ def test_packed_arrays():
     assert read_choice_rows(packed, [2, 0]).labels.tolist() == [2, 0]
     with pytest.raises(ValueError, match="an integer from 0 to 2, got"):
         read_choice_rows(packed, [2, 3])
-    with pytest.raises(ValueError, match="columns are token_ids, wanted prompt and endings"):
+    with pytest.raises(ValueError, match="columns prompt and endings, .* got token_ids of the"):
         read_choice_rows({"token_ids": np.ones((2, 4))}, [0, 0])
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.small_files import list_files
+from cli.small_files import list_files, write_reviews
 from small_texts import make_reviews
 
 pytestmark = [
@@ -78,6 +78,17 @@ def test_date_speeches(run, examples):
 def test_guess_words(run):
     _, lines = run("guess_words.py")
     assert "God [MASK] America." in lines
+
+
+def test_adapt_domain(run, examples):
+    names = ("negative", "positive")
+    write_reviews(examples / "data/sentences_train.tsv", 300, seed=0, names=names)
+    names, lines = run("adapt_domain.py")
+    found = [line.split()[1] for line in lines if line.startswith("perplexity ")]
+    before, after = (float(number.replace(",", "")) for number in found)
+    assert before > after
+    assert [len(of_preset) for of_preset in names["scores"]] == [3, 3]
+    assert (examples / "adapted.png").stat().st_size > 5000
 
 
 def test_write_titles(run):

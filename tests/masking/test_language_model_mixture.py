@@ -97,6 +97,8 @@ def test_errors():
         LanguageModelMixture(masker, {"causal": 1.0})
     with pytest.raises(ValueError, match="sum to 1, got .'seq2seq': 0.4"):
         LanguageModelMixture(masker, {"seq2seq": 0.4})
+    with pytest.raises(ValueError, match=r"TokenMasker\(rate=0\) masks none"):
+        LanguageModelMixture(TokenMasker(TOKENIZER, rate=0))
     batch = SegmentPacker(TOKENIZER, 24)(make_reviews(3)[0])
     with pytest.raises(ValueError, match="Row 7 is to be a source and its target"):
         LanguageModelMixture(masker, {"seq2seq": 1.0})(batch, [7, 8, 9])

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import functools
 import operator
+import re
 import shutil
 from pathlib import Path
 
@@ -198,3 +199,24 @@ def test_a_dataset_has_no_score(task):
     if callback is not None:
         with pytest.raises(ValueError, match="Wanted rows in memory"):
             model.fit(*columns, callbacks=[callback(iter([columns]), columns[1])], verbose=0)
+
+
+#: How many axes packed arrays have; two for all other tasks.
+NUM_AXES = {
+    **dict.fromkeys(("documents", "sampled documents", "choices"), (3,)),
+    **dict.fromkeys(("rankings", "vectors"), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_packed_arrays_with_other_axes_are_refused(task):
+    data = MAKERS[task]()[0].data
+    for num_axes in (1, 2, 3, 4):
+        shape = (2,) * num_axes
+        packed = {name: np.ones(shape, "int32") for name in data.encoder.names}
+        for read in (data.read, data.read_batch):
+            if num_axes in NUM_AXES.get(task, (2,)):
+                assert read(packed).inputs["token_ids"].shape == shape
+                continue
+            with pytest.raises(ValueError, match=re.escape(f"token_ids of the shape {shape}")):
+                read(packed)

@@ -191,7 +191,7 @@ def test_any_kerashub_encoder():
         ((["a"], [["c", None]]), [0], "at row 0 of 'endings'"),
         ((["a", "b"], [["c", "d"]]), [0, 1], "got 1 lists for 2 prompts"),
         (["a"], [0], "Wanted a tuple of two columns"),
-        ({"prompt": ["a"], "choices": [["b"]]}, [0], "columns are prompt, choices, wanted"),
+        ({"prompt": ["a"], "choices": [["b"]]}, [0], "got prompt of the shape"),
         ((["a"], [["c", "d"]]), None, "a label for each row"),
         (([], []), [], "at least one row"),
     ],

@@ -309,6 +309,12 @@ def test_misspelt_arguments_of_constructors(cls, arguments, error):
         cls(BertBackbone(**ONE_LAYER), **arguments)
 
 
+def test_arguments_of_the_packer_are_named_as_such():
+    """They are no misspelt arguments of the task."""
+    with pytest.raises(TypeError, match=r"'truncation'.* Set `task\.preprocessor\.truncation`"):
+        TextClassifier.from_preset("nowhere", num_classes=2, truncation="head_tail")
+
+
 @pytest.mark.parametrize("cls", [BertBackbone, RobertaBackbone])
 def test_misspelt_arguments_of_backbones(cls):
     with pytest.raises(TypeError, match=f"{cls.__name__} has no argument 'dropuot'.*'dropout'"):

@@ -14,6 +14,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import PYTORCH, part_of
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, find_type
 from keras_bert_suite.checkpoints.tensor_files import (
     JoinedFiles,
+    RenamedTensors,
     SafetensorsFile,
     ShardedFiles,
     TorchFile,
@@ -193,7 +194,7 @@ def _unwrap_names(tensors, table):
         return tensors
     # Of names that are known alike the shorter ones are plain: readers of heads compare them.
     best = max(reversed(candidates), key=lambda candidate: _count_known(candidate, table))
-    return _RenamedTensors(tensors, dict(zip(best, names, strict=True)))
+    return RenamedTensors(tensors, dict(zip(best, names, strict=True)))
 
 
 def _shorten(names):
@@ -205,16 +206,3 @@ def _shorten(names):
 
 def _count_known(names, table):
     return sum(table.our_path(table.spell(name)) is not None for name in names)
-
-
-class _RenamedTensors:
-    """Tensors of a file under other names, dict of name -> the name in the file."""
-
-    def __init__(self, tensors, names):
-        self._tensors = tensors
-        self._names = names
-        self.shapes = {name: tensors.shapes[old] for name, old in names.items()}
-
-    def tensor(self, name):
-        """The tensor called `name`."""
-        return self._tensors.tensor(self._names[name])

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.tensor_files import HDF5File
+from keras_bert_suite.checkpoints.tensor_files import HDF5File, RenamedTensors
 
 #: The last part of a name in TensorFlow -> that in PyTorch. Other parts are alike.
 _ENDINGS = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 
 
-class TensorFlowFile:
+class TensorFlowFile(RenamedTensors):
     """The tensors of one `tf_model.h5`, under PyTorch's names and in PyTorch's shapes.
 
     Versions of transformers before 5 saved it, from a class such as `TFBertModel`.
@@ -26,19 +26,18 @@ class TensorFlowFile:
     """
 
     def __init__(self, path):
-        self._file = HDF5File(path)
-        self._names = {pytorch_name(name): name for name in self._file.shapes}
-        self.shapes = {
-            name: shape[::-1] if _is_kernel(place) else shape
-            for name, place in self._names.items()
-            for shape in [self._file.shapes[place]]
-        }
+        file = HDF5File(path)
+        super().__init__(file, {pytorch_name(name): name for name in file.shapes})
+        for name in filter(self._is_kernel, self.shapes):
+            self.shapes[name] = self.shapes[name][::-1]
 
     def tensor(self, name):
         """The tensor called `name` as a NumPy array."""
-        place = self._names[name]
-        tensor = self._file.tensor(place)
-        return np.transpose(tensor) if _is_kernel(place) else tensor
+        tensor = super().tensor(name)
+        return np.transpose(tensor) if self._is_kernel(name) else tensor
+
+    def _is_kernel(self, name):
+        return self._names[name].endswith("/kernel:0")
 
 
 def pytorch_name(name):
@@ -52,7 +51,3 @@ def pytorch_name(name):
     # "layer_._0" is an entry of a list, and "mlm___cls" is called "cls" in PyTorch.
     parts = [re.sub(r".*___", "", part).replace("_._", ".") for part in parts]
     return ".".join([*parts[:-1], *(_ENDINGS.get(part, part) for part in parts[-1:])])
-
-
-def _is_kernel(name):
-    return name.endswith("/kernel:0")

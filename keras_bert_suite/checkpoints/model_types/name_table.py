@@ -195,10 +195,11 @@ def hugging_face_aliases(model, *layers):
 
 
 def hugging_face_heads(**names):
-    """The rows of the heads that transformers fine-tunes. Heads may have one name.
+    """The rows of the heads that transformers fine-tunes.
 
-    A checkpoint has one of them. `names` are those of a kind of model for our layers, if they are
-    not those of the `HeadType`; None if it has no such layer.
+    A checkpoint has one of these heads, so several heads may have the same name. `names` says which
+    name a kind of model has for a layer of ours, if it is another name than that of the `HeadType`;
+    None if the model has no such layer.
     """
     usual = {layer: head.hugging_face for layer, head in HEADS_BY_LAYER.items()}
     return PYTORCH.rows(*((layer, name) for layer, name in {**usual, **names}.items() if name))

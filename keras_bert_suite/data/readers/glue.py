@@ -28,7 +28,7 @@ class GlueTask:
         label_names: the labels as the GLUE server spells them, in the order of their ids; for
             numbers the name of the target.
         metrics: names of the metrics of the leaderboard. Their mean is the score of the task.
-        test: dict of the name of a file for the GLUE server -> the file of its texts.
+        own_tests: `test`, if it is not "test.tsv" for a file with the name of the folder.
         dev: dict of the name of a split -> the file of its rows.
         problem_type: `CLASSES` or `NUMBERS`.
         unnamed_columns: numbers of the columns of texts and of the labels, for a training file and
@@ -43,11 +43,16 @@ class GlueTask:
     label_column: str
     label_names: tuple
     metrics: tuple
-    test: dict
+    own_tests: dict | None = None
     dev: dict = dataclasses.field(default_factory=lambda: DEV)
     problem_type: str = CLASSES
     unnamed_columns: tuple | None = None
     leaves_out_broken: bool = False
+
+    @property
+    def test(self):
+        """dict of the name of a file for the GLUE server -> the file of its texts."""
+        return self.own_tests or {f"{self.folder}.tsv": "test.tsv"}
 
 
 _PAIR = ("sentence1", "sentence2")
@@ -60,51 +65,35 @@ GLUE_TASKS = {
     for task in (
         GlueTask(
             *("cola", "CoLA", ("sentence",), "label", _BINARY, ("matthews",)),
-            test={"CoLA.tsv": "test.tsv"},
             unnamed_columns=("4", "2"),
         ),
+        GlueTask("sst2", "SST-2", ("sentence",), "label", _BINARY, ("accuracy",)),
         GlueTask(
-            *("sst2", "SST-2", ("sentence",), "label", _BINARY, ("accuracy",)),
-            test={"SST-2.tsv": "test.tsv"},
-        ),
-        GlueTask(
-            *("mrpc", "MRPC", ("#1 String", "#2 String"), "Quality", _BINARY, ("f1", "accuracy")),
-            test={"MRPC.tsv": "test.tsv"},
+            *("mrpc", "MRPC", ("#1 String", "#2 String"), "Quality", _BINARY, ("f1", "accuracy"))
         ),
         GlueTask(
             *("stsb", "STS-B", _PAIR, "score", ("score",), ("pearson", "spearman")),
-            test={"STS-B.tsv": "test.tsv"},
             problem_type=NUMBERS,
         ),
         GlueTask(
             *("qqp", "QQP", ("question1", "question2"), "is_duplicate", _BINARY),
             metrics=("f1", "accuracy"),
-            test={"QQP.tsv": "test.tsv"},
             # Some questions hold a line feed.
             leaves_out_broken=True,
         ),
         GlueTask(
             *("mnli", "MNLI", _PAIR, "gold_label", ("entailment", "neutral", "contradiction")),
             metrics=("accuracy",),
-            test={
+            own_tests={
                 "MNLI-m.tsv": "test_matched.tsv",
                 "MNLI-mm.tsv": "test_mismatched.tsv",
                 "AX.tsv": "../diagnostic/diagnostic.tsv",
             },
             dev={"matched": "dev_matched.tsv", "mismatched": "dev_mismatched.tsv"},
         ),
-        GlueTask(
-            *("qnli", "QNLI", ("question", "sentence"), "label", _ENTAILMENT, ("accuracy",)),
-            test={"QNLI.tsv": "test.tsv"},
-        ),
-        GlueTask(
-            *("rte", "RTE", _PAIR, "label", _ENTAILMENT, ("accuracy",)),
-            test={"RTE.tsv": "test.tsv"},
-        ),
-        GlueTask(
-            *("wnli", "WNLI", _PAIR, "label", _BINARY, ("accuracy",)),
-            test={"WNLI.tsv": "test.tsv"},
-        ),
+        GlueTask("qnli", "QNLI", ("question", "sentence"), "label", _ENTAILMENT, ("accuracy",)),
+        GlueTask("rte", "RTE", _PAIR, "label", _ENTAILMENT, ("accuracy",)),
+        GlueTask("wnli", "WNLI", _PAIR, "label", _BINARY, ("accuracy",)),
     )
 }
 

@@ -18,7 +18,8 @@ def read_rankings(
 ) -> Examples:
     """Reads rows of a query, a candidate and its relevance, such as those of a log of clicks.
 
-    The rows of a query, anywhere in the table, become one list of candidates.
+    The rows of a query, anywhere in the table, become one list of candidates. Spaces around a query
+    do not count.
 
     >>> rows = [("a", "b", 1), ("c", "d", 0), ("a", "e", 0)]
     >>> read = read_rankings([dict(zip(("query", "text", "label"), row)) for row in rows])
@@ -50,7 +51,7 @@ def read_rankings(
             raise ValueError(
                 f"{read.locate(row)}: the label is {label:g}, wanted a relevance of at least 0."
             )
-        rows.setdefault(query, []).append(row)
+        rows.setdefault(query.strip(), []).append(row)
     return dataclasses.replace(
         read,
         x=(list(rows), [[texts[row] for row in group] for group in rows.values()]),

@@ -22,6 +22,9 @@ from keras_bert_suite.data.readers.squad_answers import (
     read_answers,
 )
 
+#: The names of the first form of CMRC 2018 -> those of SQuAD.
+_NAMES = {"context_text": "context", "query_text": "question", "query_id": "id"}
+
 _FORM = (
     "The form is data > paragraphs > context and qas > id, question and answers > text and "
     "answer_start; or rows of id, context, question and answers. A file without answers is read "
@@ -41,7 +44,8 @@ def read_squad(
 
     A row has a question, its context, its id and its answers, as the `datasets` library of Hugging
     Face writes them: one row in each line, or all rows in a list or in `data`. A line, or a part of
-    the list, may also be an article or a paragraph of SQuAD.
+    the list, may also be an article or a paragraph of SQuAD, or of the first form of CMRC 2018, in
+    which an answer is a text alone: it is taken where its context has it first.
 
     Args:
         path: str or path.
@@ -92,7 +96,7 @@ def _read_questions(path, labelled):
             if not all(isinstance(text, str) for text in (id, question, context)):
                 raise TypeError("question and context must be strings, and id a string or a number")
             if labelled:
-                read = read_answers(entry)
+                read = read_answers(entry, context)
                 answers.append((read, contradicts(entry, read)))
             contexts.append(context)
             ids.append(id)
@@ -138,9 +142,13 @@ def _read_line(number, line):
 def _list_entries(parts):
     """Yields the context and the entry of each question."""
     for part in parts:
-        for paragraph in part["paragraphs"] if "paragraphs" in part else [part]:
-            for entry in paragraph["qas"] if "qas" in paragraph else [paragraph]:
+        for paragraph in map(_rename, part["paragraphs"] if "paragraphs" in part else [part]):
+            for entry in map(_rename, paragraph["qas"] if "qas" in paragraph else [paragraph]):
                 yield paragraph["context"], entry
+
+
+def _rename(record):
+    return {_NAMES.get(name, name): value for name, value in record.items()}
 
 
 def _place_answers(examples, answers, errors):

@@ -10,11 +10,12 @@ UNANSWERED = "a question without an answer that is in its context"
 CONTRADICTION = "answers, or none, against is_impossible"
 
 
-def read_answers(entry):
+def read_answers(entry, context):
     """The accepted answers to a question, list of `(text, start)`.
 
     They are a list of dicts, as in SQuAD; a dict of two lists, as in the `datasets` of Hugging
-    Face; or a dict of a text and a number. An empty text before the context is no answer.
+    Face; a dict of a text and a number; or a list of texts, each taken where `context` has it
+    first. An empty text before the context is no answer.
 
     Raises:
         LookupError, TypeError, ValueError: if they have another form.
@@ -26,7 +27,12 @@ def read_answers(entry):
             texts, starts = [texts], [starts]
         answers = list(zip(texts, starts, strict=True))
     else:
-        answers = [(answer["text"], answer["answer_start"]) for answer in answers]
+        answers = [
+            (answer, context.find(answer))
+            if isinstance(answer, str)
+            else (answer["text"], answer["answer_start"])
+            for answer in answers
+        ]
     for text, start in answers:
         if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
             raise TypeError(f"an answer is {text!r:.40} at {start!r}")

@@ -18,11 +18,12 @@ FEWEST_KEYS = 256
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor | None:
-    """Attention by cuDNN, or None if it does not take the case or would be slower.
+    """Attention by cuDNN; None if cuDNN does not take these arguments, or would be slower.
 
-    cuDNN takes the number of keys of a row, and the padding may stand anywhere. The sum over the
-    keys has no order, so keys and values of padding are moved behind the others. A row without
-    keys sees one of them. The mask is one of padding, bool (B, 1, 1, L), or None.
+    cuDNN reads the first keys of a row, and takes their number. Padding may stand anywhere in a
+    row, so its keys and values are moved behind the others. This changes no result, because the
+    order of the keys does not matter. A row of padding alone sees one key. `mask` says which keys
+    are no padding, bool (B, 1, 1, L), or None for all.
     """
     import jax
     import jax.numpy as jnp

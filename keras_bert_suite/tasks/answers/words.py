@@ -75,7 +75,7 @@ class WordAnswers(ClassAnswers):
         return split_words(probabilities, words.lengths)
 
     def fill(self, labels, words):
-        """The labels of all words, int (W,), from those of words that have a token, int (K,)."""
+        """The labels of all words, int (W,). `labels` int (K,) are of the words with a token."""
         has_token, border = words.has_token, len(self.labels.names)
         if has_token.all():
             return labels

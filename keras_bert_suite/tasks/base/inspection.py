@@ -1,7 +1,6 @@
 """Finds the rows that a task answers wrongly, and labels that look wrong."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.rows import check_same_rows, name_columns, take_rows
-from keras_bert_suite.runs.batches import read
 from keras_bert_suite.tasks.answers.wrong_answers import WrongAnswer
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tokenizers.joining import join_words
@@ -45,10 +43,8 @@ def inspect_rows(
     Raises:
         ValueError: as `score`.
     """
-    check_in_memory(x)
-    rows = read(task, x, y, labelled=True)
-    decode = functools.partial(task.answers.inspect, labels=rows.labels)
-    wrong = task.predict_with(decode, x, batch_size, condense=task.answers.condense, verbose=0)
+    wrong = task.score_with(task.answers.inspect, x, y, batch_size)
+    rows = task.data.read(x)
     if not rows.is_packed:
         wrong = [
             dataclasses.replace(w, texts=tuple(_read_text(column[w.row]) for column in rows.inputs))

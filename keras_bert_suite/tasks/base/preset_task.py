@@ -116,6 +116,11 @@ class PresetTask(SavedTask):
         if num_classes is not None:
             kwargs.update(num_classes=num_classes, label_names=label_names)
         known = [name for name in list_arguments(cls) if name != "backbone"]
+        for name in {*kwargs} & {*list_arguments(SegmentPacker)} - {*known}:
+            raise TypeError(
+                f"{cls.__name__}.from_preset has no argument {name!r}, which is one of its "
+                f"SegmentPacker. Set `task.preprocessor.{name}` after it."
+            )
         check_arguments(
             f"{cls.__name__}.from_preset",
             kwargs,

@@ -125,8 +125,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     ) -> None:
         """Configures training, by default as the source of the task trains it.
 
-        Logged losses are means over the batches whose loss is finite. A loss of Keras that is given
-        by its name, class or function takes logits if the outputs of the task are logits.
+        Logged losses are means over the rows, or over the predictions that count, of all batches
+        whose loss is finite. With several heads `loss` is a mean over the batches. A loss of Keras
+        that is given by its name, class or function takes logits if the outputs of the task are
+        logits.
 
         Args:
             optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share

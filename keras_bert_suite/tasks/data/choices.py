@@ -16,6 +16,7 @@ class ChoiceData(TextData):
 
     takes_graphs = False  # Endings are listed in Python.
     text_ranks: tuple[int, ...] | None = (1, 2)  # Prompts (B,) and endings (B, K).
+    packed_axes: tuple[tuple[str, ...], ...] = (("rows", "endings", "tokens"),)
 
     def __init__(self, packer, encoder, input_names):
         super().__init__(packer, encoder, Labels(), input_names)

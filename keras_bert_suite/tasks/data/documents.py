@@ -14,6 +14,7 @@ class DocumentData(TextData):
     """
 
     needs_segment_packer = True
+    packed_axes = (("rows", "windows", "tokens"),)
 
     def __init__(
         self,

@@ -82,11 +82,22 @@ def check_num_texts(num_segments, encoder, input_names, packer=None):
         encoder.check_pairs()
 
 
-def check_packed(arrays, encoder):
+def check_packed(arrays, encoder, kinds_of_axes):
     """Checks that packed arrays have one shape, and ids with a row in the backbone's embeddings.
 
-    Tensors of TensorFlow are not checked, because they may be in a graph.
+    Of tensors of TensorFlow, which may be in a graph, only the number of axes is checked.
+    `kinds_of_axes` is `TextData.packed_axes`.
     """
+    for name in (*encoder.names, "mask_positions"):
+        shape = getattr(arrays.get(name), "shape", None)
+        if shape is None or getattr(shape, "rank", 0) is None:
+            continue
+        if len(shape) not in map(len, kinds_of_axes):
+            wanted = " or ".join(f"({', '.join(axes)})" for axes in kinds_of_axes)
+            raise ValueError(
+                f"Packed arrays of this task have the axes {wanted}, got {name} of the shape "
+                f"{tuple(shape)}. Pass the texts, or pack them by `task.preprocess_samples(x)`."
+            )
     token_ids = arrays.get("token_ids")
     for name in ("segment_ids", "padding_mask"):
         array = arrays.get(name)

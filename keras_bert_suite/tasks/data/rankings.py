@@ -21,6 +21,7 @@ class RankingData(ChoiceData):
     """
 
     text_ranks = None
+    packed_axes = (("lists", "candidates", "tokens"), ("pairs", "tokens"))
     compares = True
 
     def read_columns(self, x, y, sample_weight):

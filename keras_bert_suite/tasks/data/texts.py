@@ -44,6 +44,9 @@ class TextData:
     #: The ranks of the text columns of a batch, if they are not all 1.
     text_ranks: tuple[int, ...] | None = None
 
+    #: The names of the axes of packed arrays. A task may take several kinds.
+    packed_axes: tuple[tuple[str, ...], ...] = (("rows", "tokens"),)
+
     #: Whether texts are packed by the tokens that a `SegmentPacker` finds.
     needs_segment_packer = False
 
@@ -257,7 +260,7 @@ class TextData:
 
     def _complete(self, rows, labelled):
         if rows.is_packed:
-            check_packed(rows.inputs, self.encoder)
+            check_packed(rows.inputs, self.encoder, self.packed_axes)
             inputs = rows.inputs
         else:
             inputs = self.order(rows.inputs, rows.input_names)

@@ -95,12 +95,13 @@ class GraphMerges:
         return pieces, *(tf.boolean_mask(values, kept) for values in (first, part, join))
 
     def _find_certain(self, ids, rank, join):
-        """bool (K - 1,), whether no other merge can come before the merge of each pair.
+        """bool (K - 1,), whether each pair of neighbours is certain to be merged.
 
-        If the list is in order, merges are made by ascending rank. So a merge is certain if both of
-        its tokens stay as they are until its rank: no merge of a lower or the same rank may join
-        one of them with its other neighbour, whatever that neighbour becomes. Such a merge has a
-        left part that ends with the left token, and a right part that begins with the right token.
+        If the list of merges is in order, merges are made by ascending rank. So a pair is merged if
+        both of its tokens are still there at its rank. A token is there if no merge of a lower or
+        the same rank can join it with its other neighbour. This neighbour may have grown by then:
+        it ends with the token that is to the left now, or begins with the token that is to the
+        right.
         """
         import tensorflow as tf
 

@@ -16,7 +16,7 @@ def test_the_rows_of_a_query_are_one_list(tmp_path):
 
 
 def test_json_lines_and_rows_in_memory(tmp_path):
-    rows = [("a", "b", 0), ("c", "d", 1), ("a", "e", 2.5)]
+    rows = [("a", "b", 0), ("c", "d", 1), (" a\u3000", "e", 2.5)]
     rows = [dict(zip(("query", "text", "label"), row, strict=True)) for row in rows]
     lines = "\n".join(str(row).replace("'", '"') for row in rows)
     (tmp_path / "clicks.jsonl").write_text(lines)

@@ -109,7 +109,7 @@ QAS = ("data", 0, "paragraphs", 0, "qas")
         ((*QAS, 0, "question"), None, "form at or after question 1: .*must be strings"),
         (("data", 0, "paragraphs", 0, "context"), 7, "must be strings"),
         (("data", 0, "paragraphs"), None, "train.json is not JSON of SQuAD's form: TypeError"),
-        (("data", 0), "x", "SQuAD's form: TypeError"),
+        (("data", 0), "x", "SQuAD's form: AttributeError"),
         ((*QAS, 0, "id"), True, "form at or after question True: .*and id a string or a number"),
         ((*QAS, 0, "answers", 1, "answer_start"), 1.0, "form at or after question 1: TypeError"),
         ((*QAS, 0, "answers"), {"text": ["Ada Lovelace", "Ada"], "answer_start": [0]},
@@ -175,6 +175,26 @@ def test_other_forms_of_the_same_data(tmp_path):
     (tmp_path / "bad.jsonl").write_text(json.dumps(rows[0]) + "\n{")
     with pytest.raises(ValueError, match="SQuAD's form: ValueError: line 2: Expecting property"):
         read_squad(tmp_path / "bad.jsonl")
+
+
+def test_the_first_form_of_cmrc(tmp_path):
+    """As ymcui/cmrc2018 first published it: answers are texts, without their places."""
+    document = {
+        "context_id": "DEV_0",
+        "context_text": "海在南，海在北。",
+        "qas": [
+            {"query_id": "DEV_0_QUERY_0", "query_text": "在哪？", "answers": ["北", "海在"]},
+            {"query_id": "DEV_0_QUERY_1", "query_text": "谁？", "answers": ["海"]},
+        ],
+        "title": "海",
+    }
+    read = read_squad(write(tmp_path / "cmrc.json", [document]))
+    assert read.x == (["在哪？", "谁？"], [document["context_text"]] * 2)
+    assert read.ids == ["DEV_0_QUERY_0", "DEV_0_QUERY_1"]
+    assert read.y[0] == {"text": ["北", "海在"], "answer_start": [6, 0]}
+    wrong = write(tmp_path / "wrong.json", [change(document, ("qas", 1, "answers"), ["湖"])])
+    with pytest.raises(ValueError, match="question DEV_0_QUERY_1: the answer '湖' is not"):
+        read_squad(wrong)
 
 
 TWICE = "the sea and the sea"

@@ -1,0 +1,40 @@
+"""Whether a second text follows a first, by the head for pairs of a pretrained model."""
+
+from ..model_paths import is_runtime_folder, is_saved_model
+from ..saved_tasks import find_task
+from .classify import ClassifyKind
+
+#: The number of relations that a head for pairs knows -> their names.
+RELATIONS = {2: ("next", "other"), 3: ("next", "random", "previous")}
+
+
+class TextPairKind(ClassifyKind):
+    """Pairs of texts with the relation of each pair, for `predict` of a `Pretrainer`."""
+
+    input_names = ("text_a", "text_b")
+
+    @property
+    def label_names(self):
+        """tuple of R str."""
+        return RELATIONS[self.model.sentence_relations]
+
+    def answer(self, columns, *outputs):
+        from keras_bert_suite.tasks.answers.probabilities import softmax
+
+        probabilities = softmax(self.predict_rows(columns))
+        return {"label_ids": probabilities.argmax(axis=-1), "probabilities": probabilities}
+
+
+def open_text_pairs(values):
+    """The `TextPairKind` of --model, or None if it is no `Pretrainer` with a head for pairs."""
+    path = values.model
+    is_other = path.endswith(".keras") or is_saved_model(path) or is_runtime_folder(path)
+    if is_other or find_task(path) != "Pretrainer":
+        return None
+    import keras_bert_suite as kbs
+
+    model = kbs.Pretrainer.from_preset(path)
+    if model.sentence_relations not in RELATIONS or not model.next_sentence:
+        return None
+    model.input_names = TextPairKind.input_names  # The columns of a table, unless flags name them.
+    return TextPairKind(values, model)
