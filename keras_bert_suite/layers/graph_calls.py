@@ -78,8 +78,8 @@ def _call_operation(operation: Any, args: list[Any], kwargs: dict[str, Any], tra
     # Keras, too, puts that of the model in the place of one in the graph.
     kwargs.pop("training", None)
     call = _choose_call(operation, [*args, *kwargs.values()])
-    if call is not operation and type(operation) is Functional and not kwargs:
-        inputs = find_plain_inputs(operation, args[0], training)
+    if call is not operation and type(operation) is Functional and kwargs.keys() <= {"mask"}:
+        inputs = find_plain_inputs(operation, args[0], training, kwargs.get("mask"))
         if inputs is not None:
             return run_graph(operation, inputs, training)
     if call is operation or operation._call_has_context_arg["training"]:
