@@ -14,7 +14,7 @@ from small_texts import ONE_LAYER, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.onnx_ops import register_floors
-from keras_bert_suite.serving.portable_formats import _make_served_model, write_companions
+from keras_bert_suite.serving.portable_formats import write_companions
 
 pytest.importorskip("tensorflow")
 
@@ -152,18 +152,6 @@ def test_other_numbers_of_texts_than_in_training_are_refused(inputs):
     with pytest.raises(ValueError, match="trained with rows of 2 texts, first, second, and inputs"):
         choose_input_names(task, inputs)
     assert choose_input_names(task, ("premise", "hypothesis")) == ("premise", "hypothesis")
-
-
-@pytest.mark.backend("torch")
-@pytest.mark.parametrize("name", ["token_ids", "segment_ids"])
-def test_negative_ids_are_not_counted_from_the_end(classifier, name):
-    """As NumPy and ONNX count them. The model makes ids of them that no table has."""
-    model = _make_served_model(classifier)
-    packed = classifier.preprocessor(TEXTS[:1])
-    model(packed)
-    packed[name][0, 1] = -1
-    with pytest.raises(IndexError):
-        model(packed)
 
 
 @pytest.mark.backend("torch")
