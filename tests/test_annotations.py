@@ -1,13 +1,20 @@
-"""Every argument of the public names has an annotation, and a type checker sees them."""
+"""Every argument of the public names has an annotation, which a type checker sees, and is read."""
 
+import ast
 import importlib
 import inspect
+import re
 from importlib import resources
+from pathlib import Path
 
+import keras_bert_cli
 import keras_bert_suite
 
 #: Rooms whose `__all__` the README uses.
 ROOMS = ("keras_bert_suite", "keras_bert_suite.corpus", "keras_bert_suite.pretraining")
+
+#: Private functions, and methods whose arguments Keras or the data of a task fix.
+FIXED = re.compile(r"_(?!_init__)|on_|(build|call|pack|quantize|get_layout_map|compute_\w+)$")
 
 
 def list_functions():
@@ -48,3 +55,26 @@ def test_arguments_and_results_are_annotated():
 
 def test_the_package_says_that_it_is_typed():
     assert resources.files(keras_bert_suite).joinpath("py.typed").is_file()
+
+
+def list_unread(path):
+    """Yields (function, argument): the arguments with a default that a function never reads."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, ast.FunctionDef) or FIXED.match(function.name):
+            continue
+        loads = (x for x in ast.walk(function) if isinstance(x, ast.Name))
+        names = {name.id for name in loads if isinstance(name.ctx, ast.Load)}
+        arguments = function.args
+        places = zip(arguments.args[::-1], arguments.defaults[::-1], strict=False)
+        optional = [*places, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+        for argument, default in optional:
+            if default is not None and argument.arg not in names:
+                yield function.name, argument.arg
+
+
+def test_every_option_is_read():
+    """An option that its function forgets has no effect, and no error says so."""
+    folders = [Path(package.__file__).parent for package in (keras_bert_suite, keras_bert_cli)]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    assert len(paths) > 200
+    assert [(path.name, *found) for path in paths for found in list_unread(path)] == []

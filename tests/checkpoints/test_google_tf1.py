@@ -165,6 +165,10 @@ def test_configuration_under_another_name(toy_copy):
     shutil.copy(toy_copy / "bert_config_rbt3.json", toy_copy / "bert_config_rbt4.json")
     with pytest.raises(ValueError, match="rbt3.json, bert_config_rbt4.json. Rename the file"):
         open_checkpoint(toy_copy)
+    # The usual name goes before the others, which may be older.
+    (toy_copy / "bert_config_rbt3.json").rename(toy_copy / "bert_config.json")
+    (toy_copy / "bert_config_rbt4.json").write_text("{}")
+    assert open_checkpoint(toy_copy).backbone_config == expected
 
 
 def test_missing_vocabulary_matters_to_the_tokenizer_only(toy_copy):

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+import tokenizers
 import transformers
 from small_byte_pairs import MERGES, make_vocabulary
 
 from keras_bert_suite.checkpoints import check_vocabulary
 from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_hugging_face_byte_pairs
+from keras_bert_suite.checkpoints.tokenizer_files.fast_word_piece import write_fast_tokenizer
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     read_google_tokenizer,
     read_hugging_face_tokenizer,
@@ -265,3 +267,25 @@ def test_more_rows_than_tokens(tokens, rows):
 def test_vocabulary_that_does_not_fit_names_both_sizes(tokens, rows):
     with pytest.raises(ValueError, match=f"{tokens} tokens.* for {rows}"):
         check_vocabulary(tokens, rows)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_word_length": 3},
+        {"lowercase": False},
+        {"strip_accents": False},
+        {"lowercase": False, "strip_accents": True},
+        {"unknown_token": "<S>"},
+    ],
+)
+def test_a_written_fast_tokenizer_has_every_setting(settings, tmp_path):
+    """The library tokenizers reads it as it was, also words that are longer than its default."""
+    tokenizer = WordPieceTokenizer(CASED, **settings)
+    write_fast_tokenizer(tokenizer, 160, tmp_path)
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for text in (*TEXTS[:2], "a" + "c" * 120):
+        ids = [*tokenizer.tokenize(text)]
+        assert theirs.encode(text).ids == [2, *ids, 3], text
+    assert len(theirs.encode("a " * 200).ids) == 160

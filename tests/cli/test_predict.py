@@ -78,6 +78,16 @@ def test_json_lines_of_a_table(run, finetuned, expected, tmp_path):
     assert list_files(tmp_path) == ["answers.jsonl", "texts.csv"]
 
 
+def test_half_a_character_is_no_reason_to_stop(run, finetuned, tmp_path):
+    """JSON can hold one half of a pair of surrogates, UTF-8 cannot."""
+    (tmp_path / "texts.jsonl").write_text('{"text": "a good \\ud83d film"}\n')
+    arguments = ["--model", finetuned / "model.keras", "--input", tmp_path / "texts.jsonl"]
+    output = tmp_path / "answers.jsonl"
+    arguments += ["--text_column=text", "--format=jsonl", "--output", output]
+    assert run("predict", *arguments) == (0, "", "")
+    assert json.loads(output.read_text())["text"] == "a good \ud83d film"
+
+
 @pytest.fixture
 def check_pairs(run, pairs, tmp_path):
     """function(model, *flags): checks the answer to a table of two columns in some order."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
+from keras_bert_cli.adapted_scores import print_differences
 from keras_bert_cli.scores import count_confusions, print_scores
 
 
@@ -37,3 +38,10 @@ def test_each_class_and_each_part_is_a_row_of_a_table(capsys, name):
         ["A", "1", "2"],
         ["B", "0", "1"],
     ]
+
+
+def test_differences_are_gains_of_the_adapted_model(capsys):
+    before = [{"f1": 0.5}, {"f1": 0.25}, {"f1": 0.75}]
+    print_differences(before, [{"f1": 0.75}, {"f1": 0.625}, {"f1": 0.625}])
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "f1" in line)
+    assert re.findall(r"([-\d.]+)±", line) == ["0.5000", "0.6667", "0.1667"] and "2 of 3" in line

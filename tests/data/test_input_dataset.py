@@ -1,5 +1,7 @@
 """Datasets of every kind, batch by batch, without a model."""
 
+from types import SimpleNamespace
+
 import grain
 import input_kinds
 import keras
@@ -114,6 +116,9 @@ def test_sources_and_lengths():
         num_batches = None
 
     assert num_batches(Endless()) is None
+    # `tf.data.INFINITE_CARDINALITY`, `UNKNOWN_CARDINALITY`, and a number that is known.
+    for cardinality, number in ((-1, None), (-2, None), (3, 3)):
+        assert num_batches(SimpleNamespace(cardinality=lambda n=cardinality: n)) == number
 
 
 class NumberedRows:

@@ -16,8 +16,9 @@ TEXTS = ["the good film", "bad"]
 
 @pytest.mark.parametrize("kind", [dict, UserDict, MappingProxyType])
 def test_any_mapping_has_columns(kind):
-    rows = Rows.read(kind({"first": TEXTS, "second": TEXTS[::-1]}), [0, 1])
-    assert rows.input_names == ("first", "second") and not rows.is_packed
+    # Their order is not that of the alphabet.
+    rows = Rows.read(kind({"question": TEXTS, "context": TEXTS[::-1]}), [0, 1])
+    assert rows.input_names == ("question", "context") and not rows.is_packed
     assert [column.tolist() for column in rows.inputs] == [TEXTS, TEXTS[::-1]]
     assert Rows.read_batch(kind({"first": TEXTS})).input_names == ("first",)
     packed = Rows.read(kind({"token_ids": np.zeros((2, 3))}))

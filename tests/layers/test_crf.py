@@ -21,8 +21,8 @@ ALLOWED[0][2] = ALLOWED[3][2] = ALLOWED[2][3] = False
 def make_crf(**arguments):
     crf = ConditionalRandomField(C, **arguments)
     crf.build((None, None, C))
-    for weight in crf.weights:
-        weight.assign(np.random.default_rng(len(weight.shape)).normal(size=weight.shape))
+    for seed, weight in enumerate(crf.weights):
+        weight.assign(np.random.default_rng(seed).normal(size=weight.shape))
     return crf
 
 
@@ -116,6 +116,9 @@ def test_the_best_path_and_the_marginals(allowed):
         assert not best[row, length:].any()
     one = to_numpy(crf.decode(emissions[:, :1], np.array([1, 1, 0, 1])))
     assert one.shape == (B, 1) and one[2, 0] == 0
+    for row in (0, 1, 3):
+        scores = score_paths(crf, emissions[row], 1, allowed)
+        assert (one[row, 0],) == max(scores, key=scores.get)
 
 
 def flatten(rows, lengths):

@@ -137,6 +137,9 @@ def test_positions_of_a_task(tmp_path):
     assert np.isfinite(task.predict(texts, verbose=0)).all()
     short = kbs.TextClassifier.from_preset(tmp_path / "peer", max_sequence_length=8)
     assert short.preprocessor.sequence_length == 8
+    both = {"max_sequence_length": 8, "sequence_length": 6}
+    task = kbs.TextClassifier.from_preset(tmp_path / "peer", load_weights=False, **both)
+    assert task.preprocessor.sequence_length == 6
     whole = kbs.TextClassifier.from_preset(tmp_path / "peer", sequence_length=8)
     np.testing.assert_allclose(
         short.predict(texts, verbose=0), whole.predict(texts, verbose=0), atol=1e-6

@@ -1,6 +1,7 @@
 """ONNX and LiteRT, in their own runtimes."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from small_tasks import make_task
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.onnx_ops import register_floors
 from keras_bert_suite.serving.portable_formats import write_companions
 
@@ -141,6 +143,15 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("inputs", [("text",), ("premise", "hypothesis", "label")])
+def test_other_numbers_of_texts_than_in_training_are_refused(inputs):
+    task = SimpleNamespace(name="task", input_names=("first", "second"))
+    with pytest.raises(ValueError, match="trained with rows of 2 texts, first, second, and inputs"):
+        choose_input_names(task, inputs)
+    assert choose_input_names(task, ("premise", "hypothesis")) == ("premise", "hypothesis")
 
 
 @pytest.mark.backend("torch")

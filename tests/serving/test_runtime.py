@@ -302,12 +302,15 @@ TOKENIZERS = {
 def test_texts_are_packed_as_the_task_packs_them(kind, tmp_path):
     tokenizer = TOKENIZERS[kind]()
     tokenizer.add_tokens(["covid-19"])
-    packer = kbs.SegmentPacker(tokenizer, 24, head_length=5, padding_lengths=None)
+    has_segments = kind != "byte pairs"
+    settings = {"truncation": "head_tail", "head_length": 5, "padding_lengths": None}
+    settings["segment_ids"] = (1, 0) if has_segments else None
+    packer = kbs.SegmentPacker(tokenizer, 24, **settings)
     sizes = {**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()}
     backbone = (kbs.RobertaBackbone if kind == "byte pairs" else kbs.BertBackbone)(**sizes)
     task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
     runtime = kbs.open_runtime(write_folder(task, tmp_path))
     texts = [*HOSTILE, "Good covid-19 \u00e9", "longerthan7"]
-    packed = runtime.data.packer.pack(texts)
-    for name, array in packer.pack(texts).items():
+    packed = runtime.data.packer.pack(texts, texts[::-1])
+    for name, array in packer.pack(texts, texts[::-1]).items():
         np.testing.assert_array_equal(packed[name], array)

@@ -178,7 +178,12 @@ def test_two_berts_become_a_writer(tmp_path):
     MEMBERS["bert"].save_peer(tmp_path / "writer", "ForMaskedLM", num_hidden_layers=1)
     with pytest.warns(UserWarning, match="no weights for masked_lm"):
         writer = Seq2Seq.from_preset(
-            tmp_path / "reader", decoder=tmp_path / "writer", max_target_length=5
+            tmp_path / "reader",
+            decoder=tmp_path / "writer",
+            sequence_length=14,
+            max_target_length=5,
+            sampler=keras_hub.samplers.BeamSampler(num_beams=1),
+            input_names="source",
         )
     reader = BertBackbone.from_preset(tmp_path / "reader")
     ours = {weight.path: to_numpy(weight) for weight in writer.weights}
@@ -197,7 +202,8 @@ def test_two_berts_become_a_writer(tmp_path):
         Seq2Seq.from_preset(tmp_path / "preset"),
     ):
         assert again.predict(SOURCES) == expected
-        assert again.max_target_length == 5
+        assert again.max_target_length == 5 and again.sampler.num_beams == 1
+        assert again.input_names == ("source",) and again.preprocessor.sequence_length == 14
 
 
 def make_writer(shares=False, **kwargs):

@@ -238,6 +238,10 @@ def test_the_rate_of_what_is_new(tmp_path):
     for rate in (1e-2, 1e-3):
         task.compile(optimizer, head_learning_rate=rate)
     assert [factor for _, factor in optimizer.rate_multipliers] == [pytest.approx(10.0)]
+    # Keras wraps the optimizer so under mixed_float16.
+    wrapped = keras.optimizers.LossScaleOptimizer(kbs.AdamW(1e-4))
+    task.compile(wrapped, head_learning_rate=1e-3)
+    assert wrapped.inner_optimizer.rate_multipliers == optimizer.rate_multipliers
     for rate in (-1e-3, 0.0, float("nan"), "1e-3"):
         with pytest.raises(ValueError, match="must be a number above 0"):
             task.compile(head_learning_rate=rate)

@@ -52,6 +52,12 @@ def test_each_epoch_has_other_masks():
     masked = [model.data.pack(rows.take(slice(4), epoch), True)[0] for epoch in (0, 1, 0)]
     ids = [batch["token_ids"] for batch in masked]
     assert (ids[0] != ids[1]).any() and (ids[0] == ids[2]).all()
+    # Other settings count from the next batch on.
+    model.masking = {"rate": 1.0, "mask_token_rate": 1.0, "random_token_rate": 0.0}
+    inputs, _, _ = model.data.pack(rows.take(slice(4), 0), True)
+    is_text = np.flatnonzero(inputs["padding_mask"][0])[1:-1]
+    mask_id = model.preprocessor.tokenizer.mask_token_id
+    assert len(is_text) and (inputs["token_ids"][0, is_text] == mask_id).all()
 
 
 def test_in_a_dataset_masks_do_not_depend_on_other_rows():

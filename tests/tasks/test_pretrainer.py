@@ -221,17 +221,19 @@ def test_accumulated_batches_are_a_large_one():
         np.testing.assert_allclose(array, other, atol=1e-5)
 
 
-def test_without_next_sentences():
-    task = Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False)
+@pytest.mark.parametrize("more", [(), ("sbo",)])
+def test_without_next_sentences(more):
+    task = Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False, span_boundary="sbo" in more)
     task.compile()
     x, y, weights = make_batch(0)
     y, weights = {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
     logs = task.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
     # The names are those of a model with both heads.
-    assert logs.keys() == {"loss", "mlm_loss", "mlm_accuracy", "perplexity"}
-    assert logs["mlm_loss"] == logs["loss"]
-    assert logs["perplexity"] == pytest.approx(np.exp(logs["loss"]), rel=1e-4)
-    assert set(task.predict(x, verbose=0)) == {"mlm"}
+    of_more = {f"{head}_{figure}" for head in more for figure in ("loss", "accuracy")}
+    assert logs.keys() == {"loss", "mlm_loss", "mlm_accuracy", "perplexity"} | of_more
+    assert sum(logs[f"{head}_loss"] for head in ("mlm", *more)) == pytest.approx(logs["loss"])
+    assert logs["perplexity"] == pytest.approx(np.exp(logs["mlm_loss"]), rel=1e-4)
+    assert set(task.predict(x, verbose=0)) == {"mlm", *more}
 
 
 def test_without_next_sentences_the_pooler_is_left_alone(tmp_path):

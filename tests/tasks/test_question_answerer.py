@@ -329,18 +329,22 @@ def test_no_answer_begins_or_ends_with_a_token_without_text(pieces):
 
 def test_labels_of_windows(answerer):
     """Each window with the whole answer points to it, every other window to [CLS]."""
-    windows = answerer.data.window(answerer.data.read((["it"], [CONTEXTS[3]]), [SPANS[3]]))
+    befores = range(50, 70)  # So that each border of a window is once within an answer.
+    contexts = [" ".join(["bad"] * n + ["very", "good"] + ["the"] * 50) for n in befores]
+    spans = [(4 * n, 4 * n + 9) for n in befores]
+    windows = answerer.data.window(answerer.data.read((["it"] * 20, contexts), spans))
     packed, labels, _ = answerer.data.pack(windows)
     tokenizer = answerer.preprocessor.tokenizer
-    found = 0
+    cuts = set()
     for ids, (first, last) in zip(packed["token_ids"], labels, strict=True):
         pieces = [tokenizer.id_to_token(int(id)) for id in ids]
-        if "very" in pieces and "good" in pieces:
+        seen = tuple(piece for piece in ("very", "good") if piece in pieces)
+        cuts.add(seen)
+        if len(seen) == 2:
             assert pieces[first : last + 1] == ["very", "good"]
-            found += 1
         else:
             assert (first, last) == (0, 0)
-    assert found > 1
+    assert cuts == {(), ("very",), ("good",), ("very", "good")}
 
 
 @pytest.mark.parametrize("truncate", ["round_robin", "waterfall"])

@@ -116,6 +116,15 @@ def test_both_engines_equal_transformers(tmp_path, make, flags):
     assert again.tokenize(texts[:50]) == wanted[:50]
 
 
+def test_spaces_behind_a_token_alone():
+    pytest.importorskip("tensorflow_text")
+    ours, theirs, tokens = make_byte_pairs(None)
+    add_tokens(ours, theirs, tokens, {"normalized": False, "rstrip": True})
+    texts = [" low covid-19  lower", "cat cat ", "good covid-19"]
+    assert ours.tokenize(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
+    check_offsets(ours, texts)
+
+
 def make_files(tokenizer, path):
     tokenizer.save_assets(path)
     return [path / name for name in tokenizer.asset_names]

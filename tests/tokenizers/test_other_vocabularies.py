@@ -58,6 +58,13 @@ def test_unigrams(tmp_path, lowercase):
     assert train_sentence_pieces(TEXTS, size=120, **rules) == model
 
 
+@pytest.mark.parametrize("coverage", [1.0, 0.98])
+def test_rare_characters_have_a_piece_if_all_are_wanted(coverage):
+    model = train_sentence_pieces([*TEXTS, "能"], size=120, character_coverage=coverage)
+    pieces = AlbertTokenizer(model).get_vocabulary()
+    assert any("能" in piece for piece in pieces) is (coverage == 1.0)
+
+
 def test_too_few_tokens_or_texts():
     with pytest.raises(ValueError, match="could not learn 14 tokens: .*another `size`"):
         train_sentence_pieces(TEXTS, size=14)

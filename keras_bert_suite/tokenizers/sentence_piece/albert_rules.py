@@ -36,7 +36,7 @@ class AlbertCharacters(dict):
     def __missing__(self, code):
         text = self.decompose(code)
         if self._lowercase:
-            text = "".join(lowercase_map().get(ord(c), "σ" if c == "Σ" else c) for c in text)
+            text = "".join(lowercase_map().get(ord(c), c) for c in text)
         self[code] = text
         return text
 
@@ -53,7 +53,7 @@ class AlbertCharacters(dict):
         """list of int, the code points that do not stay as they are."""
         candidates = membership(SPACES).copy()
         if self._lowercase:
-            candidates[[ord("Σ"), *lowercase_map()]] = True
+            candidates[list(lowercase_map())] = True
         if self._strip_accents:
             candidates |= _find_decomposed()
         return [code for code in np.flatnonzero(candidates).tolist() if self[code] != chr(code)]

@@ -16,6 +16,7 @@ TABLE = pandas.DataFrame(
         "share": [0.5, 1.0, -2.25],
         "kind": ["yes", "no", "yes"],
         "sets": [["a", "b"], [], ["b"]],
+        "is_new": [True, False, True],
     }
 )
 
@@ -52,6 +53,7 @@ def test_every_kind_of_labels(read):
     assert (classes.x, classes.y) == (texts, TABLE["stars"].map(str).tolist())
     assert classes.label_names == ["1", "3", "5"]
     assert read("text", "kind").label_names == ["no", "yes"]
+    assert read("text", "is_new").y == ["true", "false", "true"]
     sets = read("text", "sets", "multi_label_classification")
     assert sets.y == TABLE["sets"].tolist() and sets.label_names == ["a", "b"]
     scores = read(["text", "kind"], "share", "regression")
