@@ -50,7 +50,7 @@ def define_kind_flags(flags, method="define_flags"):
 
 def choose_kind(values):
     """The `Kind` of --task. A flag that is for other kinds is a `UsageError`."""
-    return _make_kind(KINDS[values.task], values)
+    return make_kind(KINDS[values.task], values)
 
 
 def open_kind(values):
@@ -74,10 +74,11 @@ def open_kind(values):
             f"{values.model} holds {found}. Wanted a model that keras-bert finetune trains: --task "
             f"{', '.join(KINDS)}. A model that guesses masked tokens is for keras-bert fill-mask."
         )
-    return _make_kind(chosen[0], values, model)
+    return make_kind(chosen[0], values, model)
 
 
-def _make_kind(cls, values, model=None):
+def make_kind(cls, values, model=None):
+    """A `Kind` of a class. A flag that is for other kinds is a `UsageError`."""
     for name in sorted(values.given - set(cls.own_flags)):
         if wanted := [kind.name for kind in KINDS.values() if name in kind.own_flags]:
             raise UsageError(

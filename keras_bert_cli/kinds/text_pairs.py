@@ -2,6 +2,7 @@
 
 from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import find_task
+from . import make_kind
 from .classify import ClassifyKind
 
 #: The number of relations that a head for pairs knows -> their names.
@@ -10,8 +11,6 @@ RELATIONS = {2: ("next", "other"), 3: ("next", "random", "previous")}
 
 class TextPairKind(ClassifyKind):
     """Pairs of texts with the relation of each pair, for `predict` of a `Pretrainer`."""
-
-    input_names = ("text_a", "text_b")
 
     @property
     def label_names(self):
@@ -26,7 +25,12 @@ class TextPairKind(ClassifyKind):
 
 
 def open_text_pairs(values):
-    """The `TextPairKind` of --model, or None if it is no `Pretrainer` with a head for pairs."""
+    """The `TextPairKind` of --model, or None if it is no `Pretrainer` with a head for pairs.
+
+    It is None, too, without --text_pair_column: whoever has single texts wants another model.
+    """
+    if not values.text_pair_column:
+        return None
     path = values.model
     is_other = path.endswith(".keras") or is_saved_model(path) or is_runtime_folder(path)
     if is_other or find_task(path) != "Pretrainer":
@@ -36,5 +40,4 @@ def open_text_pairs(values):
     model = kbs.Pretrainer.from_preset(path)
     if model.sentence_relations not in RELATIONS or not model.next_sentence:
         return None
-    model.input_names = TextPairKind.input_names  # The columns of a table, unless flags name them.
-    return TextPairKind(values, model)
+    return make_kind(TextPairKind, values, model)

@@ -68,7 +68,7 @@ def run_graph(model: keras.Model, inputs: dict[str, Tensor], training: bool) -> 
             flat = [outputs] if ops.is_tensor(outputs) else keras.tree.flatten(outputs)
             tensors.update(zip(map(id, node.outputs), flat, strict=True))
     outputs = fill_in(model.output)
-    return outputs[0] if isinstance(outputs, list) and len(outputs) == 1 else outputs
+    return outputs[0] if isinstance(outputs, (list, tuple)) and len(outputs) == 1 else outputs
 
 
 def _call_operation(operation: Any, args: list[Any], kwargs: dict[str, Any], training: bool) -> Any:

@@ -246,3 +246,8 @@ def test_whether_a_text_follows(run, tmp_path):
     assert [line.split("\t")[0] for line in lines] == [
         "next" if follows > other else "other" for follows, other in wanted
     ]
+    status, _, err = run(*arguments, "--question=Who?")
+    assert (status, "--question is for --task qa" in err) == (2, True)
+    # Of single texts nothing is known.
+    status, _, err = run(*arguments[:-1])
+    assert (status, "guesses masked tokens" in err) == (1, True)

@@ -163,6 +163,23 @@ def test_a_layer_of_a_guest_is_called_whole():
     assert len(pooling.calls) == 3
 
 
+@pytest.mark.parametrize("container", [list, tuple])
+def test_a_single_output_comes_without_its_container(container, counts, call_whole):
+    backbone = BertBackbone(**SIZES)
+    outputs = container([backbone(backbone.input)["pooled_output"]])
+    model = _PackedModel(backbone.input, outputs)
+    counts.update(graph=0)
+    found = to_numpy(model(make_arrays(backbone), training=False))
+    assert counts["graph"] > 1
+    call_whole()
+    expected = to_numpy(model(make_arrays(backbone), training=False))
+    np.testing.assert_array_equal(found, expected)
+
+
+class _PackedModel(sequence_layout.PackedSequences, keras.Model):
+    """A model of a guest whose rows may come packed."""
+
+
 def test_hooks_of_pytorch_are_called():
     backbone = BertBackbone(**SIZES)
     called = []

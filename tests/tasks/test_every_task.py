@@ -220,3 +220,12 @@ def test_packed_arrays_with_other_axes_are_refused(task):
                 continue
             with pytest.raises(ValueError, match=re.escape(f"token_ids of the shape {shape}")):
                 read(packed)
+
+
+def test_a_backbone_of_a_guest_may_read_arrays_with_other_axes():
+    """Such as the place of each token on a page."""
+    data = MAKERS["words"]()[0].data
+    data.encoder = dataclasses.replace(data.encoder, names=(*data.encoder.names, "boxes"))
+    packed = {name: np.ones((2, 3), "int32") for name in data.encoder.names}
+    packed["boxes"] = np.ones((2, 3, 4), "float32")
+    assert data.read(packed).inputs["boxes"].shape == (2, 3, 4)

@@ -86,9 +86,9 @@ def check_packed(arrays, encoder, kinds_of_axes):
     """Checks that packed arrays have one shape, and ids with a row in the backbone's embeddings.
 
     Of tensors of TensorFlow, which may be in a graph, only the number of axes is checked.
-    `kinds_of_axes` is `TextData.packed_axes`.
+    `kinds_of_axes` is `TextData.packed_axes`. Further arrays of a backbone may have other axes.
     """
-    for name in (*encoder.names, "mask_positions"):
+    for name in ("token_ids", "segment_ids", "padding_mask", "mask_positions"):
         shape = getattr(arrays.get(name), "shape", None)
         if shape is None or getattr(shape, "rank", 0) is None:
             continue
