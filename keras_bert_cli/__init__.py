@@ -31,7 +31,7 @@ from . import (
 )
 from .backend import choose_backend, keep_freed_memory, use_onednn
 from .command_flags import Flags, UsageError, format_overview
-from .devices import needs_processes, run_processes
+from .devices import find_backend, needs_processes, run_processes
 from .log_noise import hide_log_noise
 
 COMMANDS = {
@@ -103,7 +103,8 @@ def _run(command, values, arguments):
         if needs_processes(values):
             return run_processes(values.devices, arguments)
         choose_backend(values.backend)
-        use_onednn()
+        if find_backend(values.backend) == "tensorflow":
+            use_onednn()
         keep_freed_memory()
         with hide_log_noise(enabled=not values.traceback):
             status = command.run(values)
