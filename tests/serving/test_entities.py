@@ -127,7 +127,7 @@ def test_spans(tokenizer):
 
 def trace(served):
     """The graph for texts, as an export has it, without writing it."""
-    return tf.function(lambda text: served.answer_texts((text,)))
+    return tf.function(lambda text: served.answer_texts((text,)), autograph=False)
 
 
 def check_entities(tagger, serve):

@@ -47,7 +47,7 @@ def report(task, batch_size):
 
 
 @pytest.mark.filterwarnings("ignore:The weights of the CRF learn at the same rate")
-@pytest.mark.parametrize("task", everywhere_for(TASKS, "rankings", "pretraining"))
+@pytest.mark.parametrize("task", everywhere_for(TASKS, "rankings"))
 def test_reports_do_not_depend_on_the_size_of_batches(task):
     whole, loss = report(task, NUM_ROWS)
     for batch_size in (2, 5):

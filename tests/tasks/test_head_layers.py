@@ -66,7 +66,6 @@ def run_torch_lstm(layer, states):
         return peer(torch.tensor(states))[0].numpy()
 
 
-@pytest.mark.every_backend
 def test_an_lstm_reads_each_row_by_itself():
     """Both directions, on rows of several lengths in one batch, beside the LSTM of PyTorch."""
     layer = make_lstm()
