@@ -54,7 +54,7 @@ def states_of(backbone):
     return {**states, **{weight.path: weight.trainable for weight in backbone.weights}}
 
 
-@pytest.mark.parametrize("freeze", everywhere_for(FREEZES, freeze_all_but_the_last_block))
+@pytest.mark.parametrize("freeze", FREEZES)
 def test_saved_and_loaded(tmp_path, freeze):
     backbone = BertBackbone(**TINY)
     freeze(backbone)
