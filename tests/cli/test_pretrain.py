@@ -1,5 +1,6 @@
 """`keras-bert pretrain` and `keras-bert fill-mask`."""
 
+import argparse
 import csv
 import json
 import os
@@ -14,8 +15,11 @@ from small_texts import VOCABULARY
 
 from keras_bert_cli import pretrain
 from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.objectives import check_tokenizer
 from keras_bert_cli.pretraining_report import PretrainingReport
-from keras_bert_suite import Pretrainer
+from keras_bert_suite import Pretrainer, WordPieceTokenizer
+from keras_bert_suite.corpus import read_tokenizer
+from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.files import folder_lock
 from keras_bert_suite.files.atomic_file import parse_sealed_json, write_sealed_json
 from keras_bert_suite.runs.run_checkpoints import read_arrays
@@ -379,3 +383,17 @@ def test_a_checkpoint_of_another_vocabulary(run, corpus, tmp_path):
         *("--output", tmp_path / "run", "--steps=2", "--sequence_length=16"),
     )
     assert status == 1 and "tokenizers of different vocabulary" in err
+
+
+def test_a_piece_that_ends_in_a_line_separator(tmp_path):
+    """That of bert-base-chinese, in a tokenizer.json. The vocab.txt of a corpus is read without."""
+    (tmp_path / "texts.txt").write_text("a good film\n")
+    tokenizer = WordPieceTokenizer([*VOCABULARY, "##\u2028"])
+    prepare_corpus(tmp_path / "texts.txt", tokenizer, tmp_path / "corpus")
+    of_corpus = read_tokenizer(tmp_path / "corpus")
+    assert of_corpus.get_vocabulary()[-1] == "##"
+    check_tokenizer(argparse.Namespace(checkpoint="bert"), of_corpus, tokenizer)
+    with pytest.raises(ValueError, match="vocabulary"):
+        check_tokenizer(
+            argparse.Namespace(checkpoint="bert"), of_corpus, WordPieceTokenizer(VOCABULARY)
+        )
