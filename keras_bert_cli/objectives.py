@@ -184,8 +184,10 @@ def check_tokenizer(values, tokenizer, other):
     """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
     # A vocab.txt is read without the spaces around a piece. That of bert-base-chinese has one that
     # ends in a line separator, which its tokenizer.json keeps.
-    own, wanted = ([piece.strip() for piece in t.get_vocabulary()] for t in (tokenizer, other))
-    is_same = own == wanted
+    pieces, wanted_pieces = (
+        [piece.strip() for piece in each.get_vocabulary()] for each in (tokenizer, other)
+    )
+    is_same = pieces == wanted_pieces
     # A vocab.txt does not say from which length on a word is unknown, and files of Hugging Face do.
     # Words of 100 characters are no reason to prepare a corpus again.
     own, wanted = (

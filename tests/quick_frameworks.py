@@ -42,10 +42,8 @@ def find_classes_once():
 
     model.inject_functional_model_class = _make_functional
     pipeline_model.PipelineModel.__init__ = _make_pipeline(pipeline_model.PipelineModel)
-    layer.inspect = operation.inspect = types.SimpleNamespace(
-        **{**vars(inspect), "signature": _once(inspect.signature)}
-    )
-    operation.inspect.getfullargspec = _once(inspect.getfullargspec)
+    once = {name: _once(getattr(inspect, name)) for name in ("signature", "getfullargspec")}
+    layer.inspect = operation.inspect = types.SimpleNamespace(**{**vars(inspect), **once})
     saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
     list_subclasses = preset_utils.list_subclasses
     find = functools.cache(lambda cls, registered: list_subclasses(cls))
