@@ -22,11 +22,10 @@ def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -
 
 
 def bring_to_precision(task: keras_hub.models.Task, precision: str | None) -> keras_hub.models.Task:
-    """A task whose weights have another precision, one of `PRECISIONS`, and which computes in it.
+    """A copy of a task that keeps its weights and computes in a precision of `PRECISIONS`.
 
-    If the task has this precision already, it is returned as it is. Two kinds of weights keep their
-    own precision: those of layers that a user has built, such as a pooling, and the transitions of
-    a CRF.
+    With None, or if it has this precision already, it is returned as it is. The layers that a user
+    has built, such as a pooling, keep their precision. So do the transitions of a CRF.
     """
     backbone = task.backbone
     if precision in (None, backbone.dtype_policy.name):

@@ -13,8 +13,8 @@ from keras_bert_suite.training.schedules import LinearWarmupDecay
 def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: float) -> None:
     """Gives variables another peak of the learning rate, by a row of `rate_multipliers`.
 
-    The row comes after those that the optimizer has, and the first row that finds a variable
-    counts. So the transitions of a CRF keep a rate that they have.
+    The new row is the last of `rate_multipliers`. The optimizer takes the first row whose pattern
+    fits a variable. So if a row names the transitions of a CRF, they keep its rate.
 
     Args:
         optimizer: `AdamW` or `Lamb`, not built, whose rate is a number or a `LinearWarmupDecay`.

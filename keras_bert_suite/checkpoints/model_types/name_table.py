@@ -197,9 +197,9 @@ def hugging_face_aliases(model, *layers):
 def hugging_face_heads(**names):
     """The rows of the heads that transformers fine-tunes.
 
-    A checkpoint has one of these heads, so several heads may have the same name. `names` says which
-    name a kind of model has for a layer of ours, if it is another name than that of the `HeadType`;
-    None if the model has no such layer.
+    Two heads may have the same name in files, because a file has one head only. `names` maps a
+    layer of ours to its name in files of a kind of model, where this is not the name of the
+    `HeadType`. The name is None if this kind of model has no such head.
     """
     usual = {layer: head.hugging_face for layer, head in HEADS_BY_LAYER.items()}
     return PYTORCH.rows(*((layer, name) for layer, name in {**usual, **names}.items() if name))
