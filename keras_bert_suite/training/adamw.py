@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import LearningRate, Tensor
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
-from keras_bert_suite.training.fused_updates import tensorflow_adamw, torch_adamw
+from keras_bert_suite.training.fused_updates import TensorFlowAdamW, torch_adamw
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -63,29 +63,35 @@ class AdamW(BertOptimizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate, weight_decay, name=name, **kwargs)
+        self._tensorflow_step: TensorFlowAdamW | None = None
 
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
-        learning_rate = learning_rate * self.rate_multiplier_of(variable)
+        multiplier = self.rate_multiplier_of(variable)
         # TensorFlow's kernel computes in the dtype of the variable, and in bfloat16 its 1 - 0.999
         # is 0. It takes only moments of the same dtype.
         wide = variable.dtype in ("float32", "float64") and self.momentum_dtype is None
         if keras.config.backend() == "tensorflow" and wide:
             index = self._get_variable_index(variable)
             m, v = self._momentums[index].value, self._velocities[index].value
+            if self._tensorflow_step is None:
+                self._tensorflow_step = TensorFlowAdamW(learning_rate, self)
             decay = self.decay_of(variable)
-            tensorflow_adamw(variable, gradient, m, v, learning_rate, decay, self.finite, self)
+            self._tensorflow_step.update(variable, gradient, m, v, decay, multiplier)
             return
         update = self.adam_update(gradient, variable)
-        update = ops.cast(learning_rate, update.dtype) * update
+        update = ops.cast(learning_rate * multiplier, update.dtype) * update
         self.assign_sub(variable, ops.cast(update, variable.dtype))
 
     def update_all(
         self, gradients: list[Tensor], variables: Sequence[keras.Variable], learning_rate: Tensor
     ) -> None:
         if keras.config.backend() != "torch":
-            super().update_all(gradients, variables, learning_rate)
+            try:
+                super().update_all(gradients, variables, learning_rate)
+            finally:
+                self._tensorflow_step = None  # Its tensors are of the graph that is being traced.
             return
         by_settings: dict[tuple[float, float], list[tuple[Tensor, keras.Variable]]] = {}
         for gradient, variable in zip(gradients, variables, strict=True):

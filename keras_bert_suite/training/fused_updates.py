@@ -83,48 +83,79 @@ def _run_torch_kernel(
         momentum.copy_(copy)
 
 
-def tensorflow_adamw(
-    variable: Tensor,
-    gradient: Tensor,
-    momentum: Tensor,
-    velocity: Tensor,
-    learning_rate: Tensor,
-    decay: float,
-    finite: Tensor,
-    optimizer: keras.optimizers.Optimizer,
-) -> None:
-    """Updates one `tf.Variable` in place, by a dense gradient.
+class TensorFlowAdamW:
+    """AdamW's update of one `tf.Variable` after another in one step.
 
-    If `finite`, a bool scalar tensor, is false, nothing changes; the gradient and the learning
-    rate must then be 0. The settings are those of the optimizer, an `AdamW`.
+    The scalars of the step are made once. Made for each variable they were 30 of its operations,
+    and a third of the time that TensorFlow needs to trace a step.
+
+    Args:
+        learning_rate: float scalar tensor. If the gradients are not finite, it and they must be 0.
+        optimizer: `AdamW`. If its `finite`, a bool scalar tensor, is false, nothing changes.
     """
-    import tensorflow as tf
 
-    def scalar(value: Tensor) -> Tensor:
-        return tf.cast(value, variable.dtype)
+    def __init__(self, learning_rate: Tensor, optimizer: keras.optimizers.Optimizer) -> None:
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self._find_kernel = functools.cache(self._make_kernel)
+        self._find_rate = functools.cache(self._make_rate)
+        self._find_share = functools.cache(self._make_share)
 
-    learning_rate, epsilon = scalar(learning_rate), scalar(optimizer.epsilon)
-    if decay:
-        variable.assign(variable * (1.0 - learning_rate * scalar(decay)))
-    # The kernel corrects the bias by 1 - beta ** step. It adds epsilon to the square root of the
-    # velocity before the correction, and the formula adds epsilon after the correction.
-    powers = [scalar(0.0), scalar(0.0)]
-    if optimizer.bias_correction:
-        powers = [scalar(beta ** optimizer.step()) for beta in (optimizer.beta_1, optimizer.beta_2)]
-        epsilon *= tf.sqrt(1.0 - powers[1])
-    tf.raw_ops.ResourceApplyAdam(
-        var=variable.handle,
-        m=momentum.handle,
-        v=velocity.handle,
-        beta1_power=powers[0],
-        beta2_power=powers[1],
-        lr=learning_rate,
-        beta1=tf.where(finite, scalar(optimizer.beta_1), 1),
-        beta2=tf.where(finite, scalar(optimizer.beta_2), 1),
-        epsilon=epsilon,
-        grad=tf.cast(gradient, variable.dtype),
-        use_locking=True,
-    )
+    def update(
+        self,
+        variable: Tensor,
+        gradient: Tensor,
+        momentum: Tensor,
+        velocity: Tensor,
+        decay: float,
+        rate_multiplier: float,
+    ) -> None:
+        """Updates a variable and its moments, of the same dtype, in place, by a dense gradient."""
+        import tensorflow as tf
+
+        if decay:
+            variable.assign(variable * self._find_share(decay, rate_multiplier, variable.dtype))
+        self._find_kernel(variable.dtype)(
+            var=variable.handle,
+            m=momentum.handle,
+            v=velocity.handle,
+            lr=self._find_rate(rate_multiplier, variable.dtype),
+            grad=tf.cast(gradient, variable.dtype),
+        )
+
+    def _make_rate(self, multiplier: float, dtype: Any) -> Tensor:
+        import tensorflow as tf
+
+        return tf.cast(self.learning_rate * multiplier, dtype)
+
+    def _make_share(self, decay: float, multiplier: float, dtype: Any) -> Tensor:
+        """What a step leaves of a variable that is decayed."""
+        import tensorflow as tf
+
+        return 1.0 - self._find_rate(multiplier, dtype) * tf.cast(decay, dtype)
+
+    def _make_kernel(self, dtype: Any) -> Callable[..., None]:
+        """TensorFlow's kernel for variables of this dtype."""
+        import tensorflow as tf
+
+        optimizer = self.optimizer
+        # The kernel corrects the bias by 1 - beta ** step. It adds epsilon to the square root of
+        # the velocity before the correction, and the formula adds epsilon after the correction.
+        powers, epsilon = [tf.zeros([], dtype)] * 2, tf.cast(optimizer.epsilon, dtype)
+        betas = optimizer.beta_1, optimizer.beta_2
+        if optimizer.bias_correction:
+            powers = [tf.cast(beta ** optimizer.step(), dtype) for beta in betas]
+            epsilon *= tf.sqrt(1.0 - powers[1])
+        beta_1, beta_2 = (tf.where(optimizer.finite, tf.cast(beta, dtype), 1) for beta in betas)
+        return functools.partial(
+            tf.raw_ops.ResourceApplyAdam,
+            beta1_power=powers[0],
+            beta2_power=powers[1],
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=epsilon,
+            use_locking=True,
+        )
 
 
 def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
