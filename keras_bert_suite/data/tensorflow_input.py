@@ -4,6 +4,7 @@ import itertools
 import weakref
 
 from keras_bert_suite.data.passes import Passes
+from keras_bert_suite.tokenizers.text_inputs import as_written
 
 
 def map_tensorflow_dataset(dataset, function):
@@ -11,7 +12,8 @@ def map_tensorflow_dataset(dataset, function):
     import tensorflow as tf
 
     # tf.data passes the parts of a tuple as arguments.
-    batches = dataset.map(lambda *element: function(element), num_parallel_calls=tf.data.AUTOTUNE)
+    function_of_parts = as_written(lambda *element: function(element))
+    batches = dataset.map(function_of_parts, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 

@@ -29,7 +29,7 @@ from keras_bert_suite.preprocessing.windows import (
 )
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import as_written, is_tf_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -118,7 +118,7 @@ class SegmentPacker(PresetPacker):
         # Keras' own `__call__` would convert the strings to tensors of the backend.
         if len(args) == 1 and not kwargs and type(args[0]) is tuple and len(args[0]) in (2, 3):
             args = args[0]
-        return self.call(*args, **kwargs)
+        return as_written(self.call)(*args, **kwargs)
 
     def call(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Packs a batch of texts. Labels and sample weights pass through.

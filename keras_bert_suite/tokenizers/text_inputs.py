@@ -13,6 +13,18 @@ def is_tf_tensor(inputs):
     )
 
 
+def as_written(function):
+    """Has TensorFlow trace a function as it is written.
+
+    Otherwise it rewrites the source of each function that is called in a dataset, for conditions
+    and loops over tensors. Ours have none, and the rewriting takes seconds.
+    """
+    tf = sys.modules.get("tensorflow")
+    if not hasattr(tf, "autograph"):
+        return function
+    return tf.autograph.experimental.do_not_convert(function)
+
+
 def check_several(texts):
     """Raises a ValueError if a single text stands in the place of several."""
     if isinstance(texts, str | bytes):
