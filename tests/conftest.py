@@ -106,9 +106,10 @@ def fixed_seed():
 @pytest.fixture(autouse=True, scope="session")
 def quick_frameworks():
     """No time goes into what pays off in long trainings, or into what is known of a class."""
-    from quick_frameworks import find_classes_once, run_plain_graphs
+    from quick_frameworks import find_classes_once, run_plain_graphs, share_compiler_context
 
     run_plain_graphs()
+    share_compiler_context()
     find_classes_once()
 
 

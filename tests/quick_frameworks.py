@@ -12,16 +12,29 @@ def run_plain_graphs():
     """TensorFlow runs its graphs as they are traced, and traces fewer buckets of packed rows.
 
     A sixth of the time of most tests would go into optimizing what runs a few times. Each group
-    of packed rows is a part of the graph by itself. Does nothing under other backends.
+    of packed rows is a part of the graph by itself. An operation would keep the lines of Python
+    that made it, for error messages. Does nothing under other backends.
     """
     if keras.config.backend() != "tensorflow":
         return
     import tensorflow as tf
+    from tensorflow.python.framework import ops
+    from tensorflow.python.util import tf_stack
 
     from keras_bert_suite.runs import packed_layout
 
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     packed_layout.GRAPH_BUCKETS = 3
+    lines = tf_stack.extract_stack()
+    ops.tf_stack = types.SimpleNamespace(extract_stack=lambda stacklevel: lines)
+
+
+def share_compiler_context():
+    """JAX registers the operations of its compiler once, and not for each program."""
+    if keras.config.backend() == "jax":
+        from jax._src.interpreters import mlir
+
+        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
 def find_classes_once():
