@@ -43,7 +43,11 @@ def inspect_rows(
     Raises:
         ValueError: as `score`.
     """
-    wrong = task.score_with(task.answers.inspect, x, y, batch_size)
+    return complete_wrong(task, x, task.score_with(task.answers.inspect, x, y, batch_size))
+
+
+def complete_wrong(task: Any, x: Inputs, wrong: list[WrongAnswer]) -> list[WrongAnswer]:
+    """Gives the wrong answers of a task their texts, the highest loss first."""
     rows = task.data.read(x)
     if not rows.is_packed:
         wrong = [
