@@ -22,11 +22,7 @@ from keras_bert_suite.preprocessing.packing import (
 )
 from keras_bert_suite.preprocessing.padding_lengths import list_lengths
 from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH, PresetPacker
-from keras_bert_suite.preprocessing.windows import (
-    choose_stride,
-    number_tokens,
-    slide_windows,
-)
+from keras_bert_suite.preprocessing.windows import choose_stride, number_tokens, slide_windows
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
