@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.data.rows import Rows, leave_tensorflow, name_columns, read_labels, read_texts
+from keras_bert_suite.data.arrays import leave_tensorflow, name_columns
+from keras_bert_suite.data.rows import Rows, read_labels, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = (

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import leave_tensorflow
 from keras_bert_suite.data.choice_rows import find_columns
-from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
+from keras_bert_suite.data.rows import Rows, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = "a tuple of two columns, (queries, texts), in which a row of texts is a list of candidates"

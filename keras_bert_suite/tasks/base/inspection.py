@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.rows import check_same_rows, name_columns, take_rows
+from keras_bert_suite.data.arrays import check_same_rows, name_columns, take_rows
 from keras_bert_suite.tasks.answers.wrong_answers import WrongAnswer
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tokenizers.joining import join_words
