@@ -26,7 +26,7 @@ from keras_bert_suite.training.bert_optimizer import BertOptimizer
 SCORES = ("last epoch", "dev", "test")
 
 #: Arguments of constructors that KerasHub saves, or that another argument says.
-_SAVED_ELSEWHERE = ("self", "backbone", "preprocessor", "num_classes")
+_SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
 class SavedTask(SealedPreset):
