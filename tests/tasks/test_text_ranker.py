@@ -147,7 +147,11 @@ def test_lists_of_one_length_share_a_batch(ranker):
         ((["q"], [["a", None]]), [[1, 0]], "Row 0 of 'text' is .*None.*, wanted a list of texts"),
         ((["q"], [[]]), [[]], "Row 0 of 'text' is '..', wanted a list of texts"),
         ((["q"], ["a"]), [1], "Row 0 of 'text' is 'a', wanted a list .* read_rankings"),
-        ((["q"], [["a", "b"], ["c", "d"]]), [[1, 0], [1, 0]], "the same number of rows, got 1 and 2"),
+        (
+            (["q"], [["a", "b"], ["c", "d"]]),
+            [[1, 0], [1, 0]],
+            "the same number of rows, got 1 and 2",
+        ),
         ((["q"], [["a", "b"]]), None, "a label for each row"),
         (["q"], [1], "Wanted a tuple of two columns"),
     ],
