@@ -78,9 +78,13 @@ def run(values):
     kind = open_kind(values)
     if values.errors:
         check_inspects(kind.model, type(kind.model).__name__)
-        predict_once(kind.model)
     examples = kind.read(values.input)
-    scores = {"rows": len(examples), **kind.score(kind.model, examples)}
+    kind.check(kind.model, examples)
+    if values.errors:
+        scores, wrong = score_and_inspect(kind, examples)
+    else:
+        scores = kind.score(kind.model, examples)
+    scores = {"rows": len(examples), **scores}
     print_scores(scores)
     if values.json:
         text = dump_json(scores, indent=2) + "\n"
@@ -88,22 +92,23 @@ def run(values):
     if values.png:
         write(values, values.png, lambda path: kind.draw(scores, path))
     if values.errors:
-        wrong = kind.model.inspect(examples.x, examples.y, values.batch_size)
         title = f"Wrong answers of {Path(values.model).name} in {Path(values.input).name}"
         names = kind.model.input_names or kind.input_names
         save_errors(values.errors, wrong, examples, names, title, values.overwrite)
 
 
-def predict_once(task):
-    """Lets a task compute its outputs once, for the scores and for the wrong answers."""
-    predict_with, kept = task.predict_with, []
+def score_and_inspect(kind, examples):
+    """The scores of `kind.model`, and its `WrongAnswer`s, of one prediction."""
+    from keras_bert_suite.tasks.base.inspection import complete_wrong
 
-    def decode_kept(decode, *arguments, **kwargs):
-        if not kept:
-            predict_with(lambda *outputs: kept.append(outputs), *arguments, **kwargs)
-        return decode(*kept[0])
+    task = kind.model
 
-    task.predict_with = decode_kept
+    def find(outputs, rows, labels):
+        scores = kind.score_outputs(task, outputs, rows, labels)
+        return scores, task.answers.inspect(outputs, rows, labels)
+
+    scores, wrong = task.score_with(find, examples.x, examples.y, kind.values.batch_size)
+    return scores, complete_wrong(task, examples.x, wrong)
 
 
 def write(values, path, write):

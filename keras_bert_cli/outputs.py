@@ -8,7 +8,7 @@ from pathlib import Path
 from .model_paths import MODEL_FILES
 
 #: A folder that --overwrite may replace has one of these files.
-MAIN_FILES = (*MODEL_FILES, "model.onnx", "model.xml", "model.tflite", "merges.txt")
+MAIN_FILES = (*MODEL_FILES, "model.tflite", "merges.txt")
 
 
 def check_output(path, overwrite=False, folder=False):

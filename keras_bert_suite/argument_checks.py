@@ -4,7 +4,7 @@ import difflib
 import inspect
 import numbers
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 
@@ -13,7 +13,7 @@ def is_auto(value: object) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raises ValueError if a value is not one of some strings."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")

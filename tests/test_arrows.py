@@ -17,7 +17,7 @@ ALLOWED = {
     "processor": set(),
     "files": set(),
     "replicas": {"files"},
-    "layers": {"replicas", "processor"},
+    "layers": {"replicas", "processor", "argument_checks"},
     "checkpoints": {"files"},
     "training": {"replicas", "argument_checks"},
     "models": {"layers", "checkpoints", "argument_checks"},

@@ -109,25 +109,13 @@ class ClassifyKind(Kind):
     def balance(self, train):
         return weigh_labels(train.y)
 
-    def score(self, task, examples):
-        self.check(task, examples)
+    def score_outputs(self, task, outputs, rows, labels, **arguments):
         names = task.label_names
-        outputs = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)
-        predicted_ids = outputs.argmax(axis=-1)
-        id_of = {name: i for i, name in enumerate(names)}
-        label_ids = [id_of[label] for label in examples.y]
-        confusions = count_confusions(label_ids, predicted_ids, len(names))
         return {
-            **self.score_labels(label_ids, predicted_ids, names),
+            **task.answers.score(outputs, rows, labels, **arguments),
             "label_names": names,
-            "confusion_matrix": confusions.tolist(),
+            "confusion_matrix": count_confusions(labels, outputs.argmax(-1), len(names)).tolist(),
         }
-
-    def score_labels(self, label_ids, predicted_ids, names):
-        """dict of the scores of predicted labels."""
-        from keras_bert_suite.data.label_scores import score_classes
-
-        return score_classes(label_ids, predicted_ids, names)
 
     def draw(self, scores, path):
         from ..plots import plot_confusions

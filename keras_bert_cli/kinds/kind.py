@@ -1,6 +1,7 @@
 """The base of the kinds of tasks, the values of --task."""
 
 import collections
+import functools
 import json
 import math
 from abc import ABC, abstractmethod
@@ -117,7 +118,12 @@ class Kind(ABC):
 
     def score(self, task, examples):
         """dict of the scores of a task: numbers, and tables of numbers."""
-        return task.score(examples.x, examples.y, self.values.batch_size)
+        score = functools.partial(self.score_outputs, task)
+        return task.score_with(score, examples.x, examples.y, self.values.batch_size)
+
+    def score_outputs(self, task, outputs, rows, labels):
+        """dict of the scores of outputs of a task, see `Task.score_with`."""
+        return task.answers.score(outputs, rows, labels)
 
     def draw(self, scores, path):  # noqa: B027
         """Draws scores as a picture, if "png" is in `own_flags`."""

@@ -13,7 +13,7 @@ class MultiLabelKind(ClassifyKind):
     about = "a set of labels for each text"
     problem_type = "multi_label_classification"
     own_flags = (*ClassifyKind.own_flags, "label_separator")
-    score = Kind.score
+    score_outputs = Kind.score_outputs
 
     @staticmethod
     def define_flags(flags):

@@ -1,7 +1,6 @@
 """The answer to a question in a context: a `QuestionAnswerer`, and files of SQuAD's form."""
 
 import dataclasses
-import math
 
 from keras_bert_suite.data.readers import read_squad
 from keras_bert_suite.data.readers.squad_answers import ERRORS
@@ -87,15 +86,28 @@ class QuestionKind(Kind):
         names = self._find_columns(columns)
         asked = dict(zip(self.input_names, (columns[name] for name in names), strict=True))
         if isinstance(self.model, SavedModel):
-            answers = self._ask_saved_model(asked)
+            outputs = ("answers", "starts", "ends", "scores", "null_odds")
+            found = self.answer(asked, *outputs)
+            texts, *figures = (found[name].tolist() for name in outputs)
+            rows = zip((text.decode() for text in texts), *figures, strict=True)
         else:
-            answers = list(map(dataclasses.asdict, self.predict_rows(asked)))
+            rows = map(dataclasses.astuple, self.predict_rows(asked))
         if self.values.format == "tsv":
             # Without the tabs and line ends of an answer.
-            rows = ((" ".join(answer["text"].split()), answer["score"]) for answer in answers)
-            return ["answer\tscore\n", *(f"{text}\t{score:.6f}\n" for text, score in rows)]
+            lines = (f"{' '.join(text.split())}\t{score:.6f}\n" for text, _, _, score, _ in rows)
+            return ["answer\tscore\n", *lines]
         named = {name: columns[name] for name in ("id",) if name in columns}
-        return format_json({**named, "question": asked["question"]}, map(_round, answers))
+        answers = (
+            {
+                "answer": text,
+                "start": start,
+                "end": end,
+                "score": round(score, 6),
+                "null_odds": round(null_odds, 6),
+            }
+            for text, start, end, score, null_odds in rows
+        )
+        return format_json({**named, "question": asked["question"]}, answers)
 
     def _find_columns(self, columns):
         """The names of the columns of the questions and of the contexts."""
@@ -110,29 +122,7 @@ class QuestionKind(Kind):
             )
         return names
 
-    def _ask_saved_model(self, columns):
-        outputs = ("answers", "starts", "ends", "scores", "null_odds")
-        rows = []
-        for batch in self.model.answer(columns, self.values.batch_size):
-            rows += zip(*(batch[name].tolist() for name in outputs), strict=True)
-        names = ("start", "end", "score", "null_odds")
-        return [
-            {"text": text.decode(), **dict(zip(names, figures, strict=True))}
-            for text, *figures in rows
-        ]
-
 
 def has_unanswerable(questions):
     """Whether `Examples` have a question without an answer."""
     return any(not answers["text"] for answers in questions.y)
-
-
-def _round(answer):
-    """The dict of an answer as JSON has it. JSON has no infinity, the odds without any text."""
-    figures = {name: answer[name] for name in ("score", "null_odds")}
-    return {
-        "answer": answer["text"],
-        "start": answer["start"],
-        "end": answer["end"],
-        **{name: round(x, 6) if math.isfinite(x) else None for name, x in figures.items()},
-    }

@@ -54,6 +54,9 @@ class RankingKind(Kind):
 
         return {"loss": kbs.RankingLoss(self.values.ranking_loss)}
 
+    def score(self, task, examples):
+        return task.score(examples.x, examples.y, self.values.batch_size)
+
     def predict(self, columns):
         relevance = self.answer(columns, "relevance")["relevance"]
         if self.values.format != "jsonl":

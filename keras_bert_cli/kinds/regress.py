@@ -12,7 +12,7 @@ class RegressKind(ClassifyKind):
     own_flags = (*WINDOW_FLAGS, "truncation", "augment")
     problem_type = "regression"
     balance = Kind.balance
-    score = Kind.score
+    score_outputs = Kind.score_outputs
 
     @classmethod
     def serves(cls, output_names):

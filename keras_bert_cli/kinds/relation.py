@@ -60,10 +60,9 @@ class RelationKind(ClassifyKind):
     def find_arguments(self, train):
         return {"label_names": train.label_names, "entity_states": self.values.entity_states}
 
-    def score_labels(self, label_ids, predicted_ids, names):
-        from keras_bert_suite.data.relation_scores import score_relations
-
-        return score_relations(label_ids, predicted_ids, names, self.values.other_label)
+    def score_outputs(self, task, outputs, rows, labels):
+        other = self.values.other_label
+        return super().score_outputs(task, outputs, rows, labels, other=other)
 
     def read_texts(self):
         """As in `Kind`. A file that is not a table may have the sentences of SemEval."""

@@ -59,8 +59,7 @@ class Seq2SeqKind(Kind):
 
     def predict(self, columns):
         if isinstance(self.model, SavedModel):
-            batches = self.model.answer(columns, self.values.batch_size)
-            written = [text.decode() for batch in batches for text in batch["texts"].tolist()]
+            written = [text.decode() for text in self.answer(columns, "texts")["texts"]]
         else:
             written = self.predict_rows(columns)
         if self.values.format == "jsonl":

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import as_array, leave_tensorflow, name_columns
 from keras_bert_suite.data.readers.squad_answers import describe_misplaced
-from keras_bert_suite.data.rows import as_array, leave_tensorflow, name_columns
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 #: The span of a question without an answer.

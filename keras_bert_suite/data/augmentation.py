@@ -9,8 +9,8 @@ import grain
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.data.arrays import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.data.row_orders import shuffled_by_length
-from keras_bert_suite.data.rows import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.data.rows import Rows, leave_tensorflow, name_columns, read_labels, read_texts
+from keras_bert_suite.data.arrays import check_same_rows, leave_tensorflow, name_columns
+from keras_bert_suite.data.rows import Rows, read_labels, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = (
@@ -32,7 +33,7 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         size = np.shape(next(iter(rows.inputs.values())))[:2]
         return Rows(rows.inputs, _check_choices(rows.labels, *size), rows.weights)
     prompts = read_texts(columns[0], input_names[0])
-    endings = _read_endings(columns[1], len(prompts), input_names[1])
+    endings = _read_endings(columns[1], prompts, input_names[1])
     rows = Rows.read((prompts, *endings), None, sample_weight)
     if y is None:
         return rows
@@ -94,7 +95,7 @@ def _check_choices(labels, num_rows, num_choices):
     return labels.astype("int32")
 
 
-def _read_endings(column, num_rows, name):
+def _read_endings(column, prompts, name):
     """K object arrays (N,) of str: all first endings, all second endings and so on."""
     rows = as_column(column)
     for number, row in enumerate(rows):
@@ -104,10 +105,6 @@ def _read_endings(column, num_rows, name):
                 f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings, in "
                 "all rows of the same number."
             )
-    if len(rows) != num_rows:
-        raise ValueError(
-            f"Wanted a list of endings for each prompt, got {len(rows)} lists for {num_rows} "
-            "prompts."
-        )
+    check_same_rows(prompts, rows)
     places = zip(*rows, strict=True) if len(rows) else []
     return [read_texts(list(place), name) for place in places]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import check_same_rows, leave_tensorflow
 from keras_bert_suite.data.choice_rows import find_columns
-from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
+from keras_bert_suite.data.rows import Rows, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = "a tuple of two columns, (queries, texts), in which a row of texts is a list of candidates"
@@ -54,11 +55,7 @@ def read_lists(queries, texts, input_names=("query", "text")):
                 'read_rankings(table, "query", "text", "label").'
             )
         lists[number] = list(row)
-    if len(lists) != len(queries):
-        raise ValueError(
-            f"Wanted a list of texts for each query, got {len(lists)} lists for {len(queries)} "
-            "queries."
-        )
+    check_same_rows(queries, lists)
     return queries, lists
 
 
@@ -71,8 +68,7 @@ def list_pairs(queries, lists):
 def _read_relevance(y, lists):
     """Object array (N,) of float32 arrays, with a number for each candidate."""
     rows = as_column(y)
-    if len(rows) != len(lists):
-        raise ValueError(f"Wanted labels for each of {len(lists)} queries, got {len(rows)}.")
+    check_same_rows(lists, rows)
     for number, (row, candidates) in enumerate(zip(rows, lists, strict=True)):
         labels = np.asarray(row)
         is_whole = labels.shape == (len(candidates),) and labels.dtype.kind in "biuf"

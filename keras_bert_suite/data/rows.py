@@ -1,11 +1,19 @@
 """Reads rows in memory, and batches of rows of datasets."""
 
 import dataclasses
-import numbers
-from collections.abc import Mapping
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import (
+    as_array,
+    check_same_rows,
+    holds_texts,
+    is_number,
+    list_columns,
+    map_arrays,
+    name_columns,
+    to_array,
+)
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: What to do with rows or batches that name their texts and labels.
@@ -60,12 +68,7 @@ class Rows:
         inputs, names = read_inputs(x)
         rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
         map_arrays(check_weights, rows.weights)
-        sizes = [len(column) for column in rows._columns()]
-        if len(set(sizes)) != 1:
-            raise ValueError(
-                "Texts, labels and sample weights must have the same number of rows, got "
-                f"{' and '.join(map(str, sizes))} rows."
-            )
+        check_same_rows(rows.inputs, rows.labels, rows.weights)
         return rows
 
     @classmethod
@@ -105,16 +108,7 @@ class Rows:
         return self.take(slice(first)), self.take(slice(first, None))
 
     def _columns(self):
-        return list(_list_columns((self.inputs, self.labels, self.weights)))
-
-
-def _list_columns(part):
-    """Yields the columns of nested tuples and dicts."""
-    if isinstance(part, (tuple, dict)):
-        for column in part.values() if isinstance(part, dict) else part:
-            yield from _list_columns(column)
-    elif part is not None:
-        yield part
+        return list_columns((self.inputs, self.labels, self.weights))
 
 
 def read_inputs(x):
@@ -139,68 +133,6 @@ def read_inputs(x):
     return (read_texts(x),), None
 
 
-def name_columns(x):
-    """Turns a DataFrame into a dict of its columns. Other values are returned as they are.
-
-    Raises:
-        ValueError: if the columns are what a tokenizer of transformers returns.
-    """
-    if hasattr(x, "iloc") and hasattr(x, "columns"):
-        return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}
-    if isinstance(x, Mapping) and "input_ids" in x:
-        raise ValueError(
-            f"Got the arrays {', '.join(map(str, x))} of a tokenizer of transformers. Pass the "
-            "texts, which the task tokenizes itself; or, with padding=True and "
-            'return_tensors="np" in the tokenizer: {"token_ids": x["input_ids"], "segment_ids": '
-            'x["token_type_ids"], "padding_mask": x["attention_mask"]}.'
-        )
-    return dict(x) if isinstance(x, Mapping) and not isinstance(x, dict) else x
-
-
-def take_rows(columns, entries):
-    """Some rows of the arguments `x` or `y` of `fit`.
-
-    Args:
-        columns: a column of rows, or a tuple, dict or DataFrame of columns; or None.
-        entries: int (K,).
-
-    Returns:
-        columns of K rows: a list, or an array for an array; or a tuple or dict of them.
-    """
-    columns = name_columns(columns)
-    if columns is None:
-        return None
-    if isinstance(columns, dict):
-        return {name: take_rows(column, entries) for name, column in columns.items()}
-    if isinstance(columns, tuple) and not all(map(np.isscalar, columns)):
-        return tuple(take_rows(column, entries) for column in columns)
-    if hasattr(columns, "__array__"):
-        columns = as_array(columns)[entries]
-        return columns.tolist() if holds_texts(columns) else columns
-    columns = list(columns)
-    return [columns[i] for i in entries]
-
-
-def check_same_rows(x, y):
-    """Raises a ValueError if columns of `x` and `y`, see `take_rows`, differ in their rows."""
-    counts = [*_count_rows(x), *_count_rows(y)]
-    if len({*counts}) > 1:
-        raise ValueError(
-            f"Texts and labels must have the same number of rows, got {' and '.join(counts)} rows."
-        )
-
-
-def _count_rows(part):
-    """Yields the number of rows of each column, str."""
-    part = name_columns(part)
-    is_column = isinstance(part, tuple) and all(map(np.isscalar, part))
-    if isinstance(part, (tuple, dict)) and not is_column:
-        for column in part.values() if isinstance(part, dict) else part:
-            yield from _count_rows(column)
-    elif part is not None:
-        yield str(len(part))
-
-
 def read_labels(y):
     """Reads labels or weights as arrays. A tuple of numbers or names is one column."""
     if isinstance(y, str):
@@ -218,7 +150,7 @@ def check_weights(weights):
     if weights.dtype.kind in "biuf":
         wrong = ~(np.isfinite(weights) & (weights >= 0))
     else:
-        wrong = np.vectorize(lambda weight: not _is_number(weight), otypes=[bool])(weights)
+        wrong = np.vectorize(lambda weight: not is_number(weight), otypes=[bool])(weights)
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
         raise ValueError(
@@ -305,72 +237,6 @@ def check_text_columns(columns):
 
 def _holds_numbers(column):
     if isinstance(column, (list, tuple)):
-        return bool(column) and all(map(_is_number, column))
+        return bool(column) and all(map(is_number, column))
     dtype = str(getattr(column, "dtype", ""))
     return any(kind in dtype for kind in ("int", "float", "bool"))
-
-
-def holds_texts(column):
-    """Whether an array, a tensor, a list or a tuple holds strings."""
-    if isinstance(column, (list, tuple)):
-        # The first text may be missing.
-        return any(isinstance(value, (str, bytes)) for value in column)
-    dtype = getattr(column, "dtype", None)
-    if isinstance(dtype, np.dtype):
-        return dtype.kind in "UST" or (
-            dtype.kind == "O"
-            and any(isinstance(value, (str, bytes)) for value in np.asarray(column).flat)
-        )
-    return "string" in str(dtype)
-
-
-def map_arrays(function, columns):
-    """Applies `function` to every array of nested tuples and dicts; None stays None."""
-    if columns is None:
-        return None
-    if isinstance(columns, tuple):
-        return tuple(map_arrays(function, column) for column in columns)
-    if isinstance(columns, dict):
-        return {name: map_arrays(function, column) for name, column in columns.items()}
-    return function(columns)
-
-
-def to_array(column):
-    """Calls `as_array`, but leaves a TensorFlow tensor as it is, because it may be in a graph."""
-    return column if is_tf_tensor(column) else as_array(column)
-
-
-def leave_tensorflow(columns):
-    """Replaces tensors of TensorFlow by arrays, in tuples and dicts of any depth.
-
-    A ragged tensor becomes a list of lists.
-    """
-
-    def leave(column):
-        if not is_tf_tensor(column):
-            return column
-        return column.to_list() if hasattr(column, "to_list") else column.numpy()
-
-    return map_arrays(leave, columns)
-
-
-def as_array(column):
-    """Turns a list, a Series or a tensor into an array.
-
-    Strings in a list become objects. Numbers in a column of objects, as pandas has them after a
-    row with a missing value was dropped, become an array of numbers.
-    """
-    if hasattr(column, "detach"):
-        column = column.detach().cpu().numpy()
-    if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):
-        array = np.empty(len(column), dtype=object)
-        array[:] = column
-        return array
-    array = np.asarray(column)
-    if array.dtype == object and array.size and all(map(_is_number, array.flat)):
-        return np.array(array.tolist())
-    return array
-
-
-def _is_number(value):
-    return isinstance(value, (numbers.Real, np.bool_))

@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.data.rows import (
-    Rows,
-    as_array,
-    check_weights,
-    leave_tensorflow,
-    map_arrays,
-    name_columns,
-    read_labels,
-)
+from keras_bert_suite.data.arrays import as_array, leave_tensorflow, map_arrays, name_columns
+from keras_bert_suite.data.rows import Rows, check_weights, read_labels
 
 
 def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):

@@ -1,14 +1,12 @@
 """Layers that save the arguments of their constructors."""
 
-import inspect
+from collections.abc import Container, Mapping
 from typing import Any, Self
 
 import keras
 
 from keras_bert_suite.annotations import Config, Shape
-
-#: The kinds of arguments that have a name.
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+from keras_bert_suite.argument_checks import list_arguments
 
 
 class ConfiguredLayer(keras.layers.Layer):
@@ -32,30 +30,27 @@ class ShapeKeepingLayer(ConfiguredLayer):
         return shape
 
 
-def read_arguments(layer: keras.layers.Layer, cls: type) -> Config:
+def read_arguments(
+    layer: keras.layers.Layer, cls: type, left_out: Container[str] = ("dtype",)
+) -> Config:
     """Reads the arguments of the constructor of `cls` from the attributes of a layer or a model.
 
-    The constructors of its base classes in this package take what it has in `**kwargs`. The
-    arguments of a user's subclass are left to the `get_config` of that class. The result is a dict
-    that JSON can hold, without "dtype", which Keras has.
+    The arguments of a user's subclass are left to the `get_config` of that class. The result is a
+    dict that JSON can hold, without the arguments `left_out`: Keras has the "dtype".
     """
-    own = [base for base in cls.__mro__ if base.__module__.startswith("keras_bert_suite.")]
-    names = {
-        parameter.name: None
-        for base in own
-        if "__init__" in vars(base)
-        for parameter in inspect.signature(vars(base)["__init__"]).parameters.values()
-        if parameter.kind in _NAMED and parameter.name not in ("self", "dtype")
-    }
-    return {name: _to_json(getattr(layer, name)) for name in names}
+    ours = next(base for base in cls.__mro__ if base.__module__.startswith("keras_bert_suite."))
+    names = list_arguments(ours)
+    return {name: _to_json(getattr(layer, name)) for name in names if name not in left_out}
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, keras.layers.Layer):
-        return keras.layers.serialize(value)
-    if callable(value):
-        return keras.activations.serialize(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, (list, tuple)):
+        return [_to_json(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: _to_json(part) for name, part in value.items()}
+    if hasattr(value, "get_config"):  # A layer, or a sampler.
+        return keras.saving.serialize_keras_object(value)
+    return keras.activations.serialize(value) if callable(value) else value
 
 
 def _from_json(value: Any) -> Any:

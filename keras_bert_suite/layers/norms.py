@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.torch_products import read_weight
 
@@ -90,8 +91,7 @@ def make_norm(
 
     `center` says whether a norm with weights has a bias.
     """
-    if norm_type not in NORM_TYPES:
-        raise ValueError(f"norm_type must be one of {', '.join(NORM_TYPES)}, got {norm_type!r}.")
+    check_choice("norm_type", norm_type, NORM_TYPES)
     arguments = {} if center else {"center": False}
     norm = NORM_TYPES[norm_type]
     return norm(epsilon=epsilon, dtype=owner.dtype_policy, name=name, **arguments)

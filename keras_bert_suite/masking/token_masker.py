@@ -8,11 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import (
-    check_choice,
-    check_integer,
-    check_share,
-)
+from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
 from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.masking.row_masker import RowMasker
 from keras_bert_suite.masking.token_replacement import count_predictions

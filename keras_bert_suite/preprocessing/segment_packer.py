@@ -22,11 +22,7 @@ from keras_bert_suite.preprocessing.packing import (
 )
 from keras_bert_suite.preprocessing.padding_lengths import list_lengths
 from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH, PresetPacker
-from keras_bert_suite.preprocessing.windows import (
-    choose_stride,
-    number_tokens,
-    slide_windows,
-)
+from keras_bert_suite.preprocessing.windows import choose_stride, number_tokens, slide_windows
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import as_written, is_tf_tensor
@@ -210,11 +206,9 @@ class SegmentPacker(PresetPacker):
                 be lost. The check assumes that each query has `query_length` tokens, so it does
                 not depend on the texts.
         """
-        separators = self.tokenizer.num_separators
-        budget = count_places(self.sequence_length, len(segments), separators)
-        num_queries = len(segments) - 1
+        budget = self.count_places(len(segments))
         stride, query_length = choose_stride(
-            self.sequence_length, budget, num_queries, stride, query_length
+            self.sequence_length, budget, len(segments) - 1, stride, query_length
         )
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         windows, row_ids = slide_windows(xp, ragged, budget, stride, query_length)
@@ -243,8 +237,7 @@ class SegmentPacker(PresetPacker):
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
         places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
-        tokens = [*queries, (ids, starts, lengths)]
-        return self._pack_numbered(xp, tokens, [*no_places, places])
+        return self._pack_numbered(xp, [*queries, (ids, starts, lengths)], [*no_places, places])
 
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.

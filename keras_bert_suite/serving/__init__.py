@@ -4,13 +4,3 @@ from keras_bert_suite.serving.portable_formats import export_litert, export_onnx
 from keras_bert_suite.serving.runtime import TaskRuntime, open_runtime
 from keras_bert_suite.serving.saved_model import export_saved_model
 from keras_bert_suite.serving.versions import version_path
-
-__all__ = [
-    "TaskRuntime",
-    "export_litert",
-    "export_onnx",
-    "export_openvino",
-    "export_saved_model",
-    "open_runtime",
-    "version_path",
-]

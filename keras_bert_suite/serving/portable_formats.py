@@ -14,11 +14,7 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
 from keras_bert_suite.serving.id_ranges import count_rows, replace_negative_ids
-from keras_bert_suite.serving.int8_models import (
-    quantize_onnx,
-    quantize_openvino,
-    read_calibration,
-)
+from keras_bert_suite.serving.int8_models import quantize_onnx, quantize_openvino, read_calibration
 from keras_bert_suite.serving.onnx_names import describe_onnx
 from keras_bert_suite.serving.onnx_ops import (
     frequent_garbage_collection,
@@ -26,11 +22,7 @@ from keras_bert_suite.serving.onnx_ops import (
     register_floors,
 )
 from keras_bert_suite.serving.served_tasks import serve
-from keras_bert_suite.serving.task_description import (
-    PACKING_FILE,
-    describe_task,
-    write_description,
-)
+from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
 from keras_bert_suite.serving.input_names import choose_input_names
@@ -101,8 +102,7 @@ def export_saved_model(
     check_weight_precision(task, precision)
     packages = ("tensorflow", "tensorflow_text", "tensorflow_serving")
     check_installed("a SavedModel", *packages)
-    if max_batch_size < 1:
-        raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
+    check_integer("max_batch_size", max_batch_size, at_least=1)
     path = version_path(path)
     with atomic_directory(path) as directory:
         write_under_tensorflow(

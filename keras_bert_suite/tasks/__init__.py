@@ -19,27 +19,3 @@ from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.text_ranker import TextRanker
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 from keras_bert_suite.tasks.vector_index import VectorIndex
-
-__all__ = [
-    "AnswerF1",
-    "AttributeClassifier",
-    "CrfLoss",
-    "CrfTokenClassifier",
-    "DocumentClassifier",
-    "ElectraPretrainer",
-    "EntityF1",
-    "EntitySpanClassifier",
-    "MaskedLM",
-    "MultipleChoice",
-    "Pretrainer",
-    "QuestionAnswerer",
-    "RelationClassifier",
-    "Seq2Seq",
-    "TextClassifier",
-    "TextEmbedder",
-    "TextRanker",
-    "VectorIndex",
-    "TokenClassifier",
-    "encode_with_attention",
-    "inspect_by_folds",
-]

@@ -7,7 +7,7 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import make_head
@@ -167,12 +167,3 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         return self.score_with(self.answers.score, x, y, batch_size, may_be_empty=True)
 
     inspect = inspect_rows
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "attributes": {name: list(labels) for name, labels in self.attributes.items()},
-            "attribute_weights": dict(self.attribute_weights) or None,
-            "dropout": self.dropout,
-            "input_names": self.input_names and list(self.input_names),
-        }

@@ -89,7 +89,7 @@ class CrfTokenClassifier(TokenClassifier):
         **kwargs: Any,
     ) -> None:
         self._scheme_argument = scheme
-        self._constrained_training = constrained_training
+        self.constrained_training = constrained_training
         super().__init__(backbone, num_classes, **kwargs)
 
     def make_outputs(self, logits: Tensor, label_names: Sequence[str]) -> Tensor:
@@ -101,7 +101,7 @@ class CrfTokenClassifier(TokenClassifier):
         self.crf = ConditionalRandomField(
             len(label_names),
             allowed=allowed,
-            constrained_training=self._constrained_training,
+            constrained_training=self.constrained_training,
             dtype="float32",
             name="crf",
         )
@@ -176,8 +176,4 @@ class CrfTokenClassifier(TokenClassifier):
         return loss
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "scheme": self._scheme_argument,
-            "constrained_training": self._constrained_training,
-        }
+        return {**super().get_config(), "scheme": self._scheme_argument}

@@ -146,16 +146,6 @@ class DocumentClassifier(TextClassifier):
             )
         return super().load_keras_preset(loader, load_weights, **arguments)
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "window_pooling": keras.layers.serialize(self.window_pooling),
-            "max_windows": self.max_windows,
-            "stride": self.stride,
-            "query_length": self.query_length,
-            "training_windows": self.training_windows,
-        }
-
 
 class _MergeWindows(keras.layers.Layer):
     """Reshapes (B, W, L) to (B * W, L), so that each window is a row of the encoder."""

@@ -201,10 +201,3 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         """dict of the metrics, with `perplexity`."""
         results = super().get_metrics_result()
         return add_perplexity(results) if "mlm_loss" in results else results
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "generator_width": self.generator_width,
-            "seed": self.seed,
-        }

@@ -160,6 +160,3 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
         """
         score = self.answers.score
         return self.score_with(score, rows, spans, batch_size, may_be_empty=True)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "head": keras.layers.serialize(self.head)}

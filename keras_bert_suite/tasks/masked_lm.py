@@ -221,12 +221,8 @@ class MaskedLM(Task, keras_hub.models.Task):
         return measure_surprise(self, texts, batch_size or 32, whole_words)
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "masking": keras.saving.serialize_keras_object(self.masking),
-            "input_names": self.input_names and list(self.input_names),
-            "top_k": self.top_k,
-        }
+        masking = keras.saving.serialize_keras_object(self.masking)
+        return {**super().get_config(), "masking": masking}
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -298,9 +298,3 @@ class Pretrainer(Task, keras_hub.models.Task):
         tokenizer = self.preprocessor.tokenizer
         allowed = np.ones(tokenizer.vocabulary_size(), bool)
         return name_guesses(self.preprocessor, rank_tokens(logits, top_k, allowed), (texts,))
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            **{name: getattr(self, name) for name in HEAD_ARGUMENTS},
-        }

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Activation
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.tasks.answers.rows import ClassAnswers, LabelSetAnswers, NumberAnswers
 from keras_bert_suite.tasks.data.labels import Classes, LabelSets, NamedLabels, Numbers
 from keras_bert_suite.training import (
@@ -152,6 +153,5 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
 
 def find_problem_type(name: str) -> ProblemType:
     """The `ProblemType` of a name."""
-    if name not in PROBLEM_TYPES:
-        raise ValueError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, got {name!r}.")
+    check_choice("problem_type", name, PROBLEM_TYPES)
     return PROBLEM_TYPES[name]

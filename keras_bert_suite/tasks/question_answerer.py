@@ -259,16 +259,6 @@ class QuestionAnswerer(TokenTask, keras_hub.models.Task):
         answers = self.predict_with(decode, columns, batch_size, steps, **kwargs)
         return answers[0] if is_single else answers
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "stride": self.stride,
-            "query_length": self.query_length,
-            "max_answer_length": self.max_answer_length,
-            "no_answer_threshold": self.no_answer_threshold,
-            "input_names": self.input_names and list(self.input_names),
-        }
-
 
 def _pair_columns(question, context):
     """((questions, contexts), columns of equal length; whether both were a single text)."""

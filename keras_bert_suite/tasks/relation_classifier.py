@@ -223,11 +223,3 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         return self.score_with(functools.partial(self.answers.score, other=other), x, y, batch_size)
 
     inspect = inspect_rows
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "entity_states": self.entity_states,
-            "markers": list(self.markers),
-            "marker_ids": None if -1 in self.marker_ids else list(self.marker_ids),
-        }

@@ -319,14 +319,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         """KerasHub's name of `predict`. `max_length` is `max_target_length`."""
         return self.predict(inputs, max_target_length=max_length, **kwargs)
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "max_target_length": self.max_target_length,
-            "sampler": keras_hub.samplers.serialize(self.sampler),
-            "input_names": self.input_names and list(self.input_names),
-        }
-
 
 def _check_first_token(task, preset):
     """Checks that the decoder of a checkpoint begins with the token with which a row begins."""

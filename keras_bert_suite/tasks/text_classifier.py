@@ -309,15 +309,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             config = {**config, "thresholds": None}
         return super().from_config(config)
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "problem_type": self.problem_type,
-            "pooling": self.pooling and keras.layers.serialize(self.pooling),
-            "activation": keras.activations.serialize(self.activation),
-            "thresholds": self.thresholds and list(self.thresholds),
-        }
-
 
 def _check_new_head(arguments, is_new):
     if arguments.get("pooling") is not None and not is_new:

@@ -287,18 +287,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         """The names of the poolings that are concatenated; None for a layer of the user."""
         return name_poolings(self.pooling)
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "pooling": keras.layers.serialize(self.pooling),
-            "dense_layers": [keras.layers.serialize(layer) for layer in self.dense_layers],
-            "normalize": self.normalize,
-            "dimensions": self.dimensions,
-            "input_names": self.input_names and list(self.input_names),
-            "column_names": self.column_names and list(self.column_names),
-            "prompts": dict(self.prompts),
-        }
-
 
 def _open_layer(layer):
     return keras.layers.deserialize(dict(layer)) if isinstance(layer, Mapping) else layer

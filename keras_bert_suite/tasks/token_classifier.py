@@ -11,11 +11,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.words import WordAnswers
 from keras_bert_suite.tasks.base.inspection import inspect_rows
-from keras_bert_suite.tasks.base.labelled_task import (
-    LabelledTask,
-    make_head,
-    resolve_label_names,
-)
+from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
 from keras_bert_suite.tasks.base.token_task import TokenTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs

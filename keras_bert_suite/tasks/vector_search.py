@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import check_integer
+
 #: How many vectors of the corpus are compared at once. The scores of a block of 256 queries then
 #: take 8 MB.
 _CORPUS_BLOCK = 8192
@@ -34,8 +36,7 @@ def search_vectors(queries, corpus, top_k):
 
 def check_search(corpus, top_k):
     """Raises a ValueError if a search in a corpus of vectors or texts finds nothing."""
-    if top_k < 1:
-        raise ValueError(f"top_k must be at least 1, got {top_k}.")
+    check_integer("top_k", top_k, at_least=1)
     if not len(corpus):
         raise ValueError("The corpus is empty, so nothing can be found. Pass at least one text.")
 

@@ -1,31 +1,25 @@
 """The common base of the tokenizers of this package."""
 
 import dataclasses
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
-from keras_hub.tokenizers import Tokenizer
 
-from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.tokenizers.added_tokens import AddedToken, EagerAddedTokens, read_added_tokens
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.numbered_tokens import NumberedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate
+from keras_bert_suite.tokenizers.saved_tokenizer import SPECIAL_TOKENS, SavedTokenizer
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
 #: The fields of a template that a tokenizer knows. A packer sets the others.
 _TEMPLATE_FIELDS = [f.name for f in dataclasses.fields(RowTemplate) if f.name != "segment_ids"]
 
-#: The arguments that name special tokens.
-SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
 
-
-class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
+class TextTokenizer(SavedTokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
     Other modules do not know how tokenizers differ. They ask the tokenizer: `row_template`
@@ -51,8 +45,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     #: The special tokens of this kind, in the order of `SPECIAL_TOKENS`.
     default_tokens: tuple[str, ...] = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
-    #: The arguments of the constructor that change texts, each with an attribute of its name.
-    rules: tuple[str, ...] = ()
     #: int, how many end tokens stand between two texts of a row.
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
@@ -66,8 +58,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     has_cjk_pieces = True
     #: bool, whether spaces become tokens or parts of tokens that depend on where they are.
     keeps_spaces = False
-    #: The names of the tokenizer's files.
-    asset_names: tuple[str, ...] = ()
     #: str, a regular expression of Python and of RE2 for words that are no text, or None.
     blank_words: str | None = None
     eager_engine: Callable
@@ -102,39 +92,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self.mask_token = mask_token or mask
         self.added_tokens = self._read_added_tokens(added_tokens)
         self.file_assets = list(self.asset_names)
-
-    @classmethod
-    def from_preset(cls, preset: PathLike, **kwargs: Any) -> Self:
-        """Builds the tokenizer of a checkpoint.
-
-        Args:
-            preset: what `TextClassifier.from_preset` takes.
-            **kwargs: arguments of the constructor that override the checkpoint's.
-
-        Raises:
-            ValueError: if the checkpoint has another tokenizer.
-        """
-        checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is None:
-            return super().from_preset(checkpoints.preset_name(preset), **kwargs)
-        config, name = checkpoint.tokenizer_config, checkpoint.tokenizer_class
-        if name not in [base.__name__ for base in cls.__mro__]:
-            raise ValueError(
-                f"{checkpoint.path} has a {name}, not a {cls.__name__}. Use {name}.from_preset."
-            )
-        return cls(**{**config, **kwargs})
-
-    def with_lowercase(self, lowercase: bool) -> Self:
-        """The same tokenizer with another `lowercase`."""
-        config = self.get_config()
-        if "lowercase" not in config:
-            raise ValueError(
-                f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. "
-                "Drop `lowercase`."
-            )
-        return _restore_tokenizer(
-            type(self), {**config, "lowercase": lowercase}, self._checked_vocabulary()
-        )
 
     def add_tokens(self, tokens: Sequence[str | dict[str, Any]], special: bool = False) -> int:
         """Adds tokens that are found in a text before it is split: domain words, markers.
@@ -192,10 +149,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     def find_openings(self) -> np.ndarray:
         """bool (V,), the ids of tokens after which `detokenize` never writes a space."""
         return np.zeros(self.vocabulary_size(), bool)
-
-    @abstractmethod
-    def hugging_face_config(self) -> dict[str, Any]:
-        """dict of the entries of Hugging Face's tokenizer_config.json, less the special tokens."""
 
     def __call__(self, inputs: Any) -> Any:
         # For Python text Keras' `__call__` would look at each str. That takes longer than to
@@ -346,44 +299,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         ordinary[[self._numbered.ids[t.content] for t in self.added_tokens if t.special]] = False
         return ordinary
 
-    def asset_contents(self) -> dict[str, bytes]:
-        """dict of the name of each of its files -> its bytes."""
-        return self._checked_vocabulary().files(self.asset_names)
-
-    def hugging_face_files(self) -> dict[str, bytes]:
-        """dict of the name of each file that transformers reads -> its bytes."""
-        return self.asset_contents()
-
-    def load_assets(self, dir_path: PathLike) -> None:
-        self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
-
-    def save_assets(self, dir_path: PathLike) -> None:
-        for name, content in self.asset_contents().items():
-            with open(os.path.join(dir_path, name), "wb") as file:
-                file.write(content)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """dict of the arguments of the constructor that are not in a file."""
-        config = self.get_config()
-        of_every_layer = {"name", "dtype", "trainable", "config_file", *self._file_arguments}
-        return {key: value for key, value in config.items() if key not in of_every_layer}
-
-    #: The arguments of the constructor that travel as files.
-    _file_arguments: tuple[str, ...] = ("vocabulary",)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            **dict.fromkeys(self._file_arguments),
-            **{name: getattr(self, name) for name in (*SPECIAL_TOKENS, *self.rules)},
-            # The configuration of a tokenizer without such tokens stays as it was.
-            **({"added_tokens": self._describe_added_tokens()} if self.added_tokens else {}),
-        }
-
-    def _describe_added_tokens(self):
-        return [token.describe() for token in self.added_tokens]
-
     def _use_vocabulary(self, vocabulary):
         """Sets the vocabulary, None for none, and the ids of the special tokens."""
         ids = {}
@@ -399,10 +314,6 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self._vocabulary = vocabulary
         # Made when first needed. Two threads may make the same at once, which does no harm.
         self._engines: dict[str, Any] = {}
-
-    def __reduce__(self):
-        # Keras would pickle a whole archive; data workers need the configuration and the tokens.
-        return _restore_tokenizer, (type(self), self.get_config(), self._vocabulary)
 
     def _checked_vocabulary(self):
         if self._vocabulary is None:
@@ -449,9 +360,3 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     @abstractmethod
     def _engine_arguments(self):
         """tuple of the arguments of both engines."""
-
-
-def _restore_tokenizer(cls, config, vocabulary):
-    tokenizer = cls.from_config(config)
-    tokenizer._use_vocabulary(vocabulary)
-    return tokenizer

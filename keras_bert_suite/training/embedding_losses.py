@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.replicas import count_replicas, gather_rows
 from keras_bert_suite.training.loss_shares import mean_over_rows
 
@@ -237,8 +238,7 @@ class Triplet(EmbeddingLoss):
         name: str = "triplet",
         dtype: Dtype | None = None,
     ) -> None:
-        if distance not in ("cosine", "euclidean"):
-            raise ValueError(f"distance must be 'cosine' or 'euclidean', got {distance!r}.")
+        check_choice("distance", distance, ("cosine", "euclidean"))
         super().__init__(name, dtype)
         self.margin = margin
         self.distance = distance

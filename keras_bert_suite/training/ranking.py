@@ -61,33 +61,38 @@ class RankingLoss(TokenMeanLoss):
 
     def _count(self, y_true: Tensor, sample_weight: Tensor | None) -> Tensor:
         """float32 (B,), the weight of each list."""
-        _, weights = self._compare(y_true, y_true)
-        counts = ops.cast(ops.any(weights > 0, axis=-1), "float32")
+        counts = ops.cast(ops.any(self._weigh(y_true) > 0, axis=-1), "float32")
         if sample_weight is None:
             return counts
         return counts * ops.reshape(ops.cast(sample_weight, "float32"), (-1,))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the loss of each list."""
-        losses, weights = self._compare(y_true, y_pred)
+        losses, weights = self._compare(y_true, y_pred), self._weigh(y_true)
         return _divide(ops.sum(weights * losses, axis=-1), ops.sum(weights, axis=-1))
 
-    def _compare(self, y_true: Tensor, y_pred: Tensor) -> tuple[Any, Any]:
-        """The N comparisons of each list, float32 (B, N): their losses and their weights."""
-        relevance, scores = (ops.cast(x, "float32") for x in (y_true, y_pred))
-        is_candidate = relevance >= 0
+    def _weigh(self, y_true: Tensor) -> Any:
+        """float32 (B, N), the weights of the N comparisons of each list."""
+        relevance = ops.cast(y_true, "float32")
         if self.kind == "listwise":
-            logits = ops.where(is_candidate, scores, _LAST)
-            return -ops.log_softmax(logits, axis=-1), ops.maximum(relevance, 0.0)
+            return ops.maximum(relevance, 0.0)
+        is_candidate = relevance >= 0
         if self.kind == "pointwise":
-            wanted = ops.clip(relevance, 0.0, 1.0)
-            losses = ops.binary_crossentropy(wanted, scores, from_logits=True)
-            return losses, ops.cast(is_candidate, "float32")
+            return ops.cast(is_candidate, "float32")
         is_above = relevance[:, :, None] > relevance[:, None, :]
         is_pair = ops.cast(ops.logical_and(is_above, is_candidate[:, None, :]), "float32")
+        return ops.reshape(is_pair, (-1, ops.shape(y_true)[1] ** 2))
+
+    def _compare(self, y_true: Tensor, y_pred: Tensor) -> Any:
+        """float32 (B, N), the losses of the N comparisons of each list."""
+        relevance, scores = (ops.cast(x, "float32") for x in (y_true, y_pred))
+        if self.kind == "listwise":
+            return -ops.log_softmax(ops.where(relevance >= 0, scores, _LAST), axis=-1)
+        if self.kind == "pointwise":
+            wanted = ops.clip(relevance, 0.0, 1.0)
+            return ops.binary_crossentropy(wanted, scores, from_logits=True)
         losses = ops.softplus(scores[:, None, :] - scores[:, :, None])
-        shape = (-1, ops.shape(scores)[1] ** 2)
-        return ops.reshape(losses, shape), ops.reshape(is_pair, shape)
+        return ops.reshape(losses, (-1, ops.shape(scores)[1] ** 2))
 
     def get_config(self) -> Config:
         return {**super().get_config(), "kind": self.kind}

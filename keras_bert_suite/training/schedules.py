@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.argument_checks import list_arguments
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -120,10 +121,4 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return peak * ops.where(step < warmup, rise, fall)
 
     def get_config(self) -> Config:
-        return {
-            "peak_learning_rate": self.peak_learning_rate,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-            "warmup_ratio": self.warmup_ratio,
-            "name": self.name,
-        }
+        return {name: getattr(self, name) for name in list_arguments(LinearWarmupDecay)}

@@ -17,7 +17,7 @@ from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation, s
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import relation_scores, tag_schemes
+from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
 from keras_bert_suite.tasks.answers.questions import Answer
@@ -35,7 +35,6 @@ SPIED = (
     *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
     *((kinds.attributes, "read_columns"), (relation, "read_semeval")),
     *((ranking, "read_rankings"),),
-    *((relation_scores, "score_relations"),),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
@@ -150,12 +149,14 @@ class Task:
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names, self.card = LABEL_NAMES, ("text",), {}
         self.default_head_rate = None
-        self.data = SimpleNamespace(read=lambda *args, **kwargs: None)
+        self.data = SimpleNamespace(read=lambda *_, **__: SimpleNamespace(is_packed=True))
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)
         if cls is kbs.AttributeClassifier and attributes:
             self.answers = AttributeAnswers(AttributeLabels(attributes["attributes"]))
+        self.answers.score = functools.partial(self._note_answers, "score")
+        self.answers.inspect = functools.partial(self._note_answers, "inspect")
 
     def __getattr__(self, name):
         method = functools.partial(getattr(self.cls, name), self)
@@ -167,6 +168,10 @@ class Task:
             return self._answer(name, *args)
 
         return note
+
+    def _note_answers(self, name, outputs, rows, labels, **more):
+        self.calls.setdefault(f"{name}_answers", []).append({"cls": self.cls.__name__, **more})
+        return self._answer(name)
 
     def _answer(self, name, texts=None, *args):
         if name in ("save", "save_to_preset"):
@@ -191,6 +196,8 @@ class Task:
             return {name: np.zeros(shape, "int32") for name, shape in outputs.items()}
         if name == "inspect":
             return []
+        if name == "score_with":  # The first argument is the function that scores.
+            return texts(np.zeros((1, len(self.label_names))), None, labels=np.zeros(1, int))
         return {"count_params": 0, "tune_threshold": 0.0, "make_masked_lm": self}.get(name)
 
 

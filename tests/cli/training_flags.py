@@ -183,7 +183,7 @@ ADAPT = [
     ("--held_out=0.3", {"hold_out.share": 0.3}),
     ("--dtype=mixed_bfloat16", {"from_preset.dtype": "mixed_bfloat16"}),
     ("--text=good", "--text 'good' has no [MASK] to guess"),
-    (COMPARED, {"predict.cls": "TextClassifier"}),
+    (COMPARED, {"score_with.cls": "TextClassifier"}),
     ("--seeds=2", {"set_random_seed.seed": [0, 1]}, COMPARED),
 ]
 
@@ -214,7 +214,7 @@ FINETUNE = [
     ("--task=classify", {"from_preset.cls": "TextClassifier"}, SEQ2SEQ),
     ("--train=other.tsv", {"read_table.path": "other.tsv", "fit.x": ["other0", "other1"]}),
     ("--dev=dev.tsv", {"fit.validation_data": [["dev0", "dev1"], ["no", "yes"]]}),
-    ("--test=test.tsv", {"predict.x": ["test0", "test1"]}),
+    ("--test=test.tsv", {"score_with.x": ["test0", "test1"]}),
     ("--text_column=sentence", {"fit.x": ["sentence0", "sentence1", "sentence2"]}),
     (
         "--text_pair_column=second",
@@ -292,7 +292,7 @@ FINETUNE = [
     ),
     ("--task=relation", {"from_preset.cls": "RelationClassifier"}),
     ("--entity_states=averages", {"from_preset.entity_states": "averages"}, RELATION),
-    ("--other_label=no", {"score_relations.other": "no"}, RELATION + TESTED),
+    ("--other_label=no", {"score_answers.other": "no"}, RELATION + TESTED),
     ("--answer_errors=fix", {"read_squad.errors": "fix"}, QA),
     (
         "--characters=cmrc2018",
@@ -318,20 +318,20 @@ FINETUNE = [
     OVERWRITE,
     (*OVERWRITE, "--export=saved/7"),
     ("--epochs=7", {"fit.epochs": 7}),
-    ("--batch_size=7", {"fit.batch_size": 7, "predict.batch_size": 7}, "--test=test.tsv"),
+    ("--batch_size=7", {"fit.batch_size": 7, "score_with.batch_size": 7}, "--test=test.tsv"),
     (
         "--batch_size=7",
-        {"tune_thresholds.batch_size": 7, "score.batch_size": 7},
+        {"tune_thresholds.batch_size": 7, "score_with.batch_size": 7},
         "--task=multilabel" + TESTED,
     ),
     (
         "--batch_size=7",
-        {"score.batch_size": 7},
+        {"score_with.batch_size": 7},
         "--task=regress --label_column=number --test=test.tsv",
     ),
     (
         "--batch_size=7",
-        {"score.batch_size": 7, "EntityF1.batch_size": 7},
+        {"score_with.batch_size": 7, "EntityF1.batch_size": 7},
         WORDS + " --dev=words.txt --test=words.txt",
     ),
     (

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.rows import holds_texts
+from keras_bert_suite.data.arrays import holds_texts
 
 
 @pytest.mark.parametrize("values", [["a", "b"], [None, b"b"]])

@@ -7,8 +7,8 @@ from small_texts import VOCABULARY
 
 from keras_bert_suite import LanguageModelMixture, TokenMasker, WordPieceTokenizer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.data.arrays import map_arrays
 from keras_bert_suite.data.row_orders import shuffled
-from keras_bert_suite.data.rows import map_arrays
 from keras_bert_suite.pretraining.google_examples import GoogleExamples, write_google_examples
 from keras_bert_suite.pretraining.pretraining_batches import PretrainingBatches
 from keras_bert_suite.pretraining.tf_example import frame_record, serialize_example

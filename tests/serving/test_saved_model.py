@@ -156,7 +156,7 @@ def test_bad_arguments(classifier, tmp_path, monkeypatch):
     for inputs in (("a", "a"), ("sentence 1",), ("текст",), ("_text",), ("class",), ("self",), ()):
         with pytest.raises(ValueError, match="must be different names"):
             export_saved_model(classifier, tmp_path / "1", inputs=inputs)
-    with pytest.raises(ValueError, match="max_batch_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_batch_size must be an integer of at least 1, got 0"):
         export_saved_model(classifier, tmp_path / "1", max_batch_size=0)
     bare = TextClassifier(classifier.backbone, num_classes=2)
     with pytest.raises(ValueError, match="no preprocessor"):

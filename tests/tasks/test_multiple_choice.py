@@ -189,7 +189,7 @@ def test_any_kerashub_encoder():
         ((["a"], ["c"]), [0], "Row 0 of 'endings' is 'c', wanted a list"),
         ((["a"], [[]]), [0], "Row 0 of 'endings' is"),
         ((["a"], [["c", None]]), [0], "at row 0 of 'endings'"),
-        ((["a", "b"], [["c", "d"]]), [0, 1], "got 1 lists for 2 prompts"),
+        ((["a", "b"], [["c", "d"]]), [0, 1], "the same number of rows, got 2 and 1"),
         (["a"], [0], "Wanted a tuple of two columns"),
         ({"prompt": ["a"], "choices": [["b"]]}, [0], "got prompt of the shape"),
         ((["a"], [["c", "d"]]), None, "a label for each row"),

@@ -176,7 +176,13 @@ def test_bad_input(embedder):
             function(*args, **kwargs)
 
     refuses("The corpus is empty", embedder.search, ["the film"], [])
-    refuses("top_k must be at least 1, got 0", embedder.search, ["the film"], FIRST, top_k=0)
+    refuses(
+        "top_k must be an integer of at least 1, got 0",
+        embedder.search,
+        ["the film"],
+        FIRST,
+        top_k=0,
+    )
     refuses("rows of 2 texts. Call it for each column", embedder.predict, PAIRS, verbose=0)
     refuses("takes rows without scores", embedder.fit, PAIRS, SCORES, verbose=0)
     refuses("pairs|x=\\(first_texts, second_texts\\)", embedder.fit, FIRST, SECOND, verbose=0)

@@ -61,7 +61,7 @@ def test_bad_input(tmp_path):
     index = VectorIndex(vectors)
     with pytest.raises(ValueError, match="queries have 3 dimensions, the index has 8"):
         index.search(vectors[:, :3])
-    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):
         index.search(vectors, 0)
     with pytest.raises(FileNotFoundError):
         VectorIndex.load(tmp_path)

@@ -30,5 +30,5 @@ def test_bad_input():
     assert search_vectors(empty, vectors, 1) == []
     with pytest.raises(ValueError, match="The corpus is empty"):
         search_vectors(vectors, empty, 1)
-    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):
         search_vectors(vectors, vectors, 0)

@@ -147,5 +147,5 @@ def test_equal_texts_have_a_gradient():
 def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"got 5.0 at row 1.*dividing them by 5"):
         CosineRegression().check_scores(np.array([0.5, 5.0], "float32"))
-    with pytest.raises(ValueError, match="'cosine' or 'euclidean', got 'l2'"):
+    with pytest.raises(ValueError, match="one of cosine, euclidean, got 'l2'"):
         Triplet(distance="l2")

@@ -13,15 +13,3 @@ from keras_bert_suite.data.readers.semeval import read_semeval
 from keras_bert_suite.data.readers.squad import read_squad
 from keras_bert_suite.data.readers.swag import read_swag
 from keras_bert_suite.data.readers.tables import read_table
-
-__all__ = [
-    "Examples",
-    "read_conll",
-    "read_glue",
-    "read_rankings",
-    "read_rows",
-    "read_semeval",
-    "read_squad",
-    "read_swag",
-    "read_table",
-]

@@ -70,14 +70,6 @@ SEGMENTS_READ = {"seq2seq": 2, "unilm": 6}
 ARRAYS_READ = {**dict.fromkeys(SEGMENTS_READ, "segment_ids"), "ranked": "ranks"}
 
 
-def check_pattern(pattern: str) -> None:
-    """Raises ValueError if `pattern` is not one of `ATTENTION_PATTERNS`."""
-    if pattern not in ATTENTION_PATTERNS:
-        raise ValueError(
-            f"attention_pattern must be one of {', '.join(ATTENTION_PATTERNS)}, got {pattern!r}."
-        )
-
-
 def check_segments(pattern: str, num_segments: int) -> None:
     """Raises ValueError if a pattern tells more segments apart than a backbone has, 0 for none."""
     read = SEGMENTS_READ.get(pattern, 0)

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.attention.sequence_layout import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
@@ -154,10 +155,7 @@ class GlobalTokens(ConfiguredLayer):
 
     @pattern.setter
     def pattern(self, value: str) -> None:
-        if value not in GLOBAL_TOKENS:
-            raise ValueError(
-                f"global_tokens must be one of {', '.join(GLOBAL_TOKENS)}, got {value!r}."
-            )
+        check_choice("global_tokens", value, GLOBAL_TOKENS)
         self._pattern = value
 
     def call(

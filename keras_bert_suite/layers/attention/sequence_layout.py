@@ -8,11 +8,8 @@ from keras import ops
 from keras.src.backend.common.global_state import get_global_attribute
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.attention.attention_patterns import (
-    ATTENTION_PATTERNS,
-    check_pattern,
-    mask_by_ranks,
-)
+from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
 from keras_bert_suite.layers.attention.bucketed_layout import (
     BucketedLayout,
     pack_tokens,
@@ -122,7 +119,7 @@ class VisibleTokens(ConfiguredLayer):
 
     def __init__(self, pattern: str = "bidirectional", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_pattern(pattern)
+        check_choice("attention_pattern", pattern, ATTENTION_PATTERNS)
         self._register_call_context_args(LAYOUT_ARGUMENT)
         self.pattern = pattern
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.rows import check_same_rows, name_columns, take_rows
+from keras_bert_suite.data.arrays import check_same_rows, name_columns, take_rows
 from keras_bert_suite.tasks.answers.wrong_answers import WrongAnswer
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tokenizers.joining import join_words
@@ -43,7 +43,11 @@ def inspect_rows(
     Raises:
         ValueError: as `score`.
     """
-    wrong = task.score_with(task.answers.inspect, x, y, batch_size)
+    return complete_wrong(task, x, task.score_with(task.answers.inspect, x, y, batch_size))
+
+
+def complete_wrong(task: Any, x: Inputs, wrong: list[WrongAnswer]) -> list[WrongAnswer]:
+    """Gives the wrong answers of a task their texts, the highest loss first."""
     rows = task.data.read(x)
     if not rows.is_packed:
         wrong = [

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import keras_hub
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.part_checks import check_summary_place
 from keras_bert_suite.tasks.base.task import Task
@@ -70,10 +70,3 @@ class PairScorer(Task):
         """The scores of pairs, float32 (B, 1), from inputs of the backbone (B, L)."""
         pooled = self.classifier_dropout(encode_summary(self.backbone, inputs))
         return self.output_activation(getattr(self, self.scorer_name)(pooled))
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "dropout": self.dropout,
-            "input_names": list(self.input_names),
-        }

@@ -9,6 +9,7 @@ import keras
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.files.model_card import write_card
+from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.resized_encoder import check_unconverted
@@ -24,11 +25,15 @@ from keras_bert_suite.training.bert_optimizer import BertOptimizer
 #: The names in `task.card` that belong to the weights, and not to where they come from.
 SCORES = ("last epoch", "dev", "test")
 
+#: Arguments of constructors that KerasHub saves, or that another argument says.
+_SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
+
 
 class SavedTask(SealedPreset):
     """A task whose files also say which layers are frozen, and what its model card says.
 
-    Keras and KerasHub do not save this.
+    Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
+    attribute of the same name, from which it is saved.
     """
 
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
@@ -209,7 +214,7 @@ class SavedTask(SealedPreset):
         return [*self.backbone._flatten_layers(), *optimizer]
 
     def get_config(self) -> Config:
-        config = super().get_config()
+        config = {**super().get_config(), **read_arguments(self, type(self), _SAVED_ELSEWHERE)}
         # The configuration of a `TextEncoder` says itself which layers are frozen.
         if not isinstance(self.backbone, TextEncoder):
             config["backbone_trainability"] = read_trainability(self.backbone)

@@ -95,5 +95,5 @@ class TokenTask(Task):
             )
 
     def get_config(self) -> Config:
-        layers = [keras.layers.serialize(layer) for layer in self.head_layers]
-        return {**super().get_config(), "head_layers": layers or None}
+        config = super().get_config()
+        return {**config, "head_layers": config["head_layers"] or None}

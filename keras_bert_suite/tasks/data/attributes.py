@@ -5,8 +5,8 @@ import numbers
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import as_array, name_columns
 from keras_bert_suite.data.label_encoding import encode_labels
-from keras_bert_suite.data.rows import as_array, name_columns
 from keras_bert_suite.tasks.data.labels import NamedLabels
 from keras_bert_suite.tasks.data.texts import TextData
 

@@ -9,7 +9,8 @@ from keras_bert_suite.data.answer_spans import (
     read_accepted_answers,
     read_answer_spans,
 )
-from keras_bert_suite.data.rows import Rows, leave_tensorflow
+from keras_bert_suite.data.arrays import leave_tensorflow
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.data.labels import Labels
 from keras_bert_suite.tasks.data.question_windows import cut_question_windows

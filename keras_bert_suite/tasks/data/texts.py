@@ -5,8 +5,9 @@ import threading
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import holds_texts, leave_tensorflow
 from keras_bert_suite.data.input_dataset import unpack_batch
-from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows, holds_texts, leave_tensorflow
+from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tasks.data.input_checks import (
