@@ -182,7 +182,12 @@ def build_pretrainer(values, objective, tokenizer):
 
 def check_tokenizer(values, tokenizer, other):
     """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
-    is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
+    # A vocab.txt is read without the spaces around a piece. That of bert-base-chinese has one that
+    # ends in a line separator, which its tokenizer.json keeps.
+    pieces, wanted_pieces = (
+        [piece.strip() for piece in each.get_vocabulary()] for each in (tokenizer, other)
+    )
+    is_same = pieces == wanted_pieces
     # A vocab.txt does not say from which length on a word is unknown, and files of Hugging Face do.
     # Words of 100 characters are no reason to prepare a corpus again.
     own, wanted = (

@@ -386,7 +386,7 @@ def test_a_checkpoint_of_another_vocabulary(run, corpus, tmp_path):
 
 
 def test_a_piece_that_ends_in_a_line_separator(tmp_path):
-    """That of bert-base-chinese, in a tokenizer.json. A vocabulary has it without."""
+    """That of bert-base-chinese, in a tokenizer.json. The vocab.txt of a corpus is read without."""
     (tmp_path / "texts.txt").write_text("a good film\n")
     tokenizer = WordPieceTokenizer([*VOCABULARY, "##\u2028"])
     prepare_corpus(tmp_path / "texts.txt", tokenizer, tmp_path / "corpus")

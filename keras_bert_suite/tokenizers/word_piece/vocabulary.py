@@ -11,8 +11,6 @@ SPACE = "▁"
 class Vocabulary:
     """An immutable list of WordPieces, one id each, in file order.
 
-    Spaces around a token are dropped, as BERT's original loader drops them.
-
     Attributes:
         tokens: tuple of str; `tokens[id]` is the token. "" is an id that no text becomes.
         ids: dict, token -> id.
@@ -20,8 +18,7 @@ class Vocabulary:
     """
 
     def __init__(self, tokens, source="vocabulary list"):
-        # A token of spaces alone keeps them: its id has to stay.
-        self.tokens = tuple(t.strip() or t if isinstance(t, str) else t for t in tokens)
+        self.tokens = tuple(tokens)
         self.source = source
         _check_tokens(self.tokens, source)
         self.ids = {token: index for index, token in enumerate(self.tokens) if token}
@@ -31,7 +28,8 @@ class Vocabulary:
         """Reads `vocab.txt`: UTF-8, one token in each line, lines ended by LF or CRLF.
 
         Blank lines at the end are ignored. Other blank lines have ids, which no text becomes:
-        SimBERT's file has such a line.
+        SimBERT's file has such a line. Spaces around a token are dropped, as BERT's original
+        loader drops them.
         """
         path = os.fspath(path)
         with open(path, "rb") as file:
@@ -46,7 +44,7 @@ class Vocabulary:
         lines = text.split("\n")
         while lines and not lines[-1].strip("\r"):
             lines.pop()
-        return cls([line.rstrip("\r") for line in lines], f"vocabulary {path}")
+        return cls([line.strip() or line.rstrip("\r") for line in lines], f"vocabulary {path}")
 
     def files(self, names):
         """dict of the one name in `names` -> the tokens as UTF-8, one a line, ended by LF."""
