@@ -141,6 +141,8 @@ def main():
     parser.add_argument("--measure", help="file with a text in each line")
     parser.add_argument("--margin", type=float, default=3.0)
     options = parser.parse_args()
+    if not (options.text or options.measure):
+        parser.error("pass --text, or --measure with a file of texts")
     model = kbs.MaskedLM.from_preset(options.model)
     is_candidate = CANDIDATES[options.kind]
     for text, row in zip(

@@ -67,7 +67,9 @@ def write_errors(path, wrong, examples, names, title):
         title: str, for a page.
     """
     records = [make_record(answer, examples, names) for answer in wrong]
-    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+    # Excel takes a file without this mark for one in the encoding of the system.
+    encoding = "utf-8-sig" if path.suffix.lower() == ".csv" else "utf-8"
+    with open(path, "w", encoding=encoding, errors="backslashreplace", newline="") as file:
         if path.suffix.lower() == ".html":
             file.writelines(make_page(records, len(examples), title))
         elif path.suffix.lower() == ".jsonl":

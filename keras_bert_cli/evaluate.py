@@ -16,10 +16,10 @@ Example:
   # Precision, recall and F1 of the entities, of every type and of all.
   keras-bert evaluate --model tagger.keras --input test.txt
 
-  # Exact match and F1 of the answers to questions.
+  # Exact match and F1 of the answers to questions, in percent.
   keras-bert evaluate --model answerer.keras --input dev-v2.0.json
 
-  # ROUGE and exact match of titles that a model writes.
+  # ROUGE and exact match of titles that a model writes, in percent.
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 

@@ -22,7 +22,7 @@ from .command_flags import REQUIRED, UsageError
 from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
-from .table_flags import TABLES
+from .table_flags import NO_TEXTS, TABLES
 
 FORMATS = ("saved_model", "onnx", "openvino", "litert")
 #: Each precision -> the formats that can be written in it.
@@ -125,7 +125,7 @@ def check_precision(values):
 
 def read_calibration(path, input_names):
     """The texts from which int8 has its scales, as the model takes them."""
-    if not path.lower().endswith(TABLES):
+    if not path.lower().endswith((*TABLES, *NO_TEXTS)):
         return read_lines(path)
     columns = tuple(read_columns(path, list(input_names or ["text"])).columns)
     return columns if len(columns) > 1 else columns[0]

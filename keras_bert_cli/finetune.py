@@ -16,7 +16,8 @@ What each --task reads:
   ranking     a table with a query, a text and its relevance in each row, clicks or grades, in the
               columns query, text and label; the rows of a query are its candidates
   seq2seq     a table with a text, and the text to write in --target_column
-  embed       a table with two matching texts in each row, or with two texts and a score
+  embed       a table with two matching texts in each row, or with two texts and a score in
+              --label_column, which must be given
 
 With --window_pooling, classify, multilabel and regress read the whole of a long text, in windows of
 --sequence_length tokens.

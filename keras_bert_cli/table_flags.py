@@ -13,6 +13,9 @@ TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "del
 #: The ends of the names of tables.
 TABLES = (".tsv", ".csv", *JSON_LINES, *PARQUET)
 
+#: The ends of the names of files that have no text in each line. Their readers name a remedy.
+NO_TEXTS = (".json", ".xlsx", ".xls")
+
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
@@ -93,7 +96,7 @@ def read_text_columns(values, flag, input_names=None):
     """
     check_table_flags(values, flag)
     path = getattr(values, flag)
-    if not is_table(values, flag):
+    if not is_table(values, flag) and not path.lower().endswith(NO_TEXTS):
         return {"text": read_lines(path, values.encoding)}
     names = choose_text_columns(values, input_names)
     read = read_columns(path, names, **table_arguments(values))

@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.tables import check_filled
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
@@ -64,7 +65,10 @@ class AttributeKind(Kind):
         texts = choose_text_columns(self.values, self.model and self.model.input_names)
         names = self.columns
         read = read_columns(path, [*texts, *names], **table_arguments(self.values))
-        x, labels = read.x[: len(texts)], read.x[len(texts) :]
+        for number, name in enumerate(texts):
+            check_filled(read, number, "text", name)
+        x = read.x[: len(texts)]
+        labels = [[label.strip() for label in column] for column in read.x[len(texts) :]]
         y = dict(zip(self.model.attributes if self.model else names, labels, strict=True))
         return dataclasses.replace(read, x=x if len(x) > 1 else x[0], y=y)
 

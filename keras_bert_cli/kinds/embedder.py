@@ -10,7 +10,6 @@ class EmbedKind(Kind):
 
     name = "embed"
     about = "a vector for each text, from pairs"
-    rows = "pairs"
     input_names = ("text",)
     own_flags = ("negative_column",)
 
@@ -25,6 +24,10 @@ class EmbedKind(Kind):
     @classmethod
     def serves(cls, output_names):
         return "embedding" in output_names
+
+    @property
+    def rows(self):
+        return "pairs" if self.has_scores else "pairs, read as matches, since no --label_column"
 
     @property
     def has_scores(self):

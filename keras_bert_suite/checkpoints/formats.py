@@ -64,7 +64,12 @@ def open_checkpoint(preset):
     path = _download(handle) if separator else Path(name)
     if not path.is_dir() and not path.with_name(path.name + ".index").is_file():
         if path.exists():
-            raise ValueError(f"{path} is a single file, wanted the directory of {_FORMATS}.")
+            remedy = ""
+            if path.suffix == ".keras":
+                remedy = f" keras.saving.load_model({str(path)!r}) opens the file."
+            raise ValueError(
+                f"{path} is a single file, wanted the directory of {_FORMATS}.{remedy}"
+            )
         raise FileNotFoundError(
             f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
             "from the Hugging Face Hub, pass 'hf://owner/name'."

@@ -19,9 +19,10 @@ def read_documents(corpus_slice, options, faults):
     Each line of "sentences" is a sentence. The texts of the other formats are split by
     `split_sentences`. A byte order mark is dropped, and so are blank lines of "jsonl".
 
-    A document that cannot be read is left out, and `faults` says why. There are four reasons: it
+    A document that cannot be read is left out, and `faults` says why. There are five reasons: it
     has bytes that are not of the encoding (with `errors` "strict"); it is not a JSON object with a
-    text under `text_key`; its file cannot be unpacked; or its Wikipedia dump ends early.
+    text under `text_key`; its file cannot be unpacked; its Wikipedia dump ends early; or,
+    with `format` "auto", it begins a file that is a table or has objects of JSON.
 
     Raises:
         ValueError: if a file is shorter than it was when the corpus was planned.
@@ -106,11 +107,24 @@ class _PartReader:
                 sentences, readable = [], True
             else:
                 sentence = self._decode(line, offset)
-                if sentence is None:
+                if sentence is None or self._is_of_other_format(sentence, offset):
                     readable = False
                 else:
                     sentences.append(sentence.strip())
         yield from self._one_document(sentences if readable else None)
+
+    def _is_of_other_format(self, line, offset):
+        """Whether the first line of a file shows that "auto" has not found its format."""
+        if self._options.format != "auto" or offset > len(self._options.byte_order_mark):
+            return False
+        reason = ""
+        if self._name.removesuffix(".gz").endswith((".csv", ".tsv")):
+            reason = " is of a table. Write its texts to a .jsonl file, as objects with a text."
+        elif line.startswith("{") and _is_object(line):
+            reason = " is an object of JSON. `format` 'jsonl' reads its text."
+        if reason:
+            self._faults.add(self._name, offset, reason)
+        return bool(reason)
 
     def _one_document(self, document):
         """Yields a document. None stands for a document that could not be read; it is counted."""
@@ -175,5 +189,14 @@ class _PartReader:
         got = f"a {type(document).__name__}"
         if isinstance(document, dict):
             got = f"an object with the keys [{list_names(document)}]"
+            if key in document:
+                got = f"{json.dumps(document[key], ensure_ascii=False)[:40]} under it"
         reason = f": wanted an object with a string under {key!r}, got {got}."
         self._faults.add(self._name, offset, reason)
+
+
+def _is_object(line):
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

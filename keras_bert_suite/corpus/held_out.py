@@ -41,7 +41,8 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
     if held[:, 0].sum() in (0, corpus.num_documents):
         raise ValueError(
             f"share={share} holds {held[:, 0].sum()} of {corpus.num_documents} documents out, but "
-            "both parts need at least one document. Use another share or seed."
+            "both parts need at least one document. Use another share or seed. In a text file, an "
+            "empty line ends a document."
         )
     trained = np.stack([corpus.shard_documents, corpus.shard_sentences], axis=1) - held
     return (

@@ -30,6 +30,11 @@ _INVISIBLE_TAGS = ("ref", "table")
 _MAGIC_WORDS = re.compile(r"__[A-Z]+__")
 #: What removed templates leave of "(pronounced {{IPA|...}}; born ...)" and the like.
 _EMPTY_BRACKETS = re.compile(r" ?[(（][\s,;:，；：、]*[)）]")
+#: A text in each variant of a language, as in -{zh-hans:软件; zh-hant:軟體}-. Flags end with "|".
+#: https://www.mediawiki.org/wiki/Writing_systems/Syntax
+_VARIANTS = re.compile(r"-\{(?:([A-Za-z;\s-]*)\|)?([^{}]*)\}-")
+_FIRST_VARIANT = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)*\s*:\s*([^;]*)")
+_HIDING_FLAGS = {"H", "T", "-"}
 #: Rows of tables and references that the parser finds no end of.
 _LEFT_MARKUP = re.compile(r"^(?:\{\||[|!]).*$|</?ref\b[^>]*>", re.MULTILINE)
 
@@ -55,7 +60,7 @@ class Article:
         """The text without markup, str: no templates, tables, references, headings and files."""
         import mwparserfromhell
 
-        code = mwparserfromhell.parse(self.markup)
+        code = mwparserfromhell.parse(_VARIANTS.sub(_choose_variant, self.markup))
         self._hide(code)
         text = code.strip_code()
         for pattern in (_MAGIC_WORDS, _LEFT_MARKUP, _EMPTY_BRACKETS):
@@ -81,6 +86,15 @@ class Article:
         if isinstance(node, Tag):
             return str(node.tag).lower() in _INVISIBLE_TAGS
         return isinstance(node, Heading)
+
+
+def _choose_variant(match):
+    """The text of the first variant of a match of `_VARIANTS`, or "" if a flag hides it."""
+    flags, text = match.groups(default="")
+    if _HIDING_FLAGS & {flag.strip() for flag in flags.split(";")}:
+        return ""
+    first = _FIRST_VARIANT.match(text)
+    return first[1] if first else text
 
 
 def check_markup_parser():

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.arrays import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.data.row_orders import shuffled_by_length
+from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
 
@@ -55,7 +56,7 @@ def edit_words(
     if synonyms:
         operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
     edited = []
-    for text in texts:
+    for text in read_texts(texts):
         parts = _split(text, word_segmenter)
         if len(parts) > 1:
             number = max(1, round(rate * (len(parts) // 2)))
@@ -93,6 +94,7 @@ def replace_words(
     """
     rng = np.random.default_rng(seed)
     tokenizer = masked_lm.preprocessor.tokenizer
+    texts = read_texts(texts)
     rows, places, masked = [_split(text, word_segmenter) for text in texts], {}, []
     for row, parts in enumerate(rows):
         words = range(1, len(parts), 2)

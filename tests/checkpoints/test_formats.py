@@ -129,6 +129,10 @@ def test_single_file(save_peer):
     _, path = save_peer()
     with pytest.raises(ValueError, match="is a single file"):
         open_checkpoint(path / "model.safetensors")
+    file = path / "model.keras"
+    file.touch()
+    with pytest.raises(ValueError, match=r"keras.saving.load_model\('.*model.keras'\) opens"):
+        open_checkpoint(file)
 
 
 def test_configuration_without_weights(save_peer):

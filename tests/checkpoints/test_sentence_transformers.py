@@ -9,7 +9,7 @@ from peer_weights import to_numpy
 from small_embedder import make_embedder
 from small_texts import make_reviews
 
-from keras_bert_suite import TextEmbedder
+from keras_bert_suite import TextEmbedder, TextRanker
 from keras_bert_suite.checkpoints import (
     embedder_arguments,
     open_checkpoint,
@@ -231,6 +231,9 @@ def test_what_the_format_cannot_hold(saved, tmp_path):
     with pytest.raises(ValueError, match="no module for FirstLastPooling"):
         save_sentence_transformers(embedder, tmp_path / "written")
     embedder = make_embedder()
+    ranker = TextRanker(embedder.backbone)
+    with pytest.raises(ValueError, match="got a TextRanker. save_hugging_face writes it"):
+        save_sentence_transformers(ranker, tmp_path / "written")
     embedder.preprocessor.truncation = "tail"
     with pytest.raises(ValueError, match="keeps the beginning of a long text"):
         save_sentence_transformers(embedder, tmp_path / "written")

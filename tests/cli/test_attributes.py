@@ -61,9 +61,21 @@ def test_a_model_is_trained_and_evaluated(described, run, tmp_path):
     assert first["attributes"]["tone"]["probability"] >= 0.5
 
 
-def test_wrong_flags(described, run, workshop):
-    train = ("finetune", "--task=attributes", "--checkpoint", workshop / "checkpoint")
-    train += ("--train", described / "train.tsv", "--output", described / "other.keras")
+def train_on(workshop):
+    return ("finetune", "--task=attributes", "--checkpoint", workshop / "checkpoint")
+
+
+def test_wrong_flags(described, run, workshop, tmp_path):
+    (tmp_path / "gap.tsv").write_text("text\ttone\twhat\n\tgood\tfilm\n")
+    (tmp_path / "spaces.tsv").write_text("text\ttone\nx\tgood\ny\tgood \n")
+    spaces = (*train_on(workshop), "--train", tmp_path / "spaces.tsv", "--output", tmp_path / "x")
+    train = (
+        *train_on(workshop),
+        "--train",
+        described / "train.tsv",
+        "--output",
+        described / "other.keras",
+    )
     evaluate = ("evaluate", "--model", described / "model.keras", "--input")
     for arguments, message in (
         (train, "--task attributes needs --attribute_columns"),
@@ -77,6 +89,8 @@ def test_wrong_flags(described, run, workshop):
             "has 1 columns, wanted one for each attribute of the model, in this order: tone, what",
         ),
         ((*evaluate, workshop / "dev.tsv"), "no column"),
+        ((*evaluate, tmp_path / "gap.tsv"), "line 2: the text in the column 'text' is missing"),
+        ((*spaces, "--attribute_columns=tone"), "the column 'tone' has the labels ['good']"),
     ):
         status, _, err = run(*arguments)
         assert status in (1, 2) and message in err, message

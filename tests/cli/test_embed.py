@@ -68,6 +68,16 @@ def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     assert status == 0 and "recall@1 0.0000" in out
 
 
+def test_pairs_without_scores_are_called_matches(folder, run, workshop, tmp_path):
+    """A column of scores that no flag names is not read, whatever its name."""
+    table = folder / "queries.tsv"
+    arguments = ("--task=embed", "--checkpoint", workshop / "checkpoint", "--train", table)
+    arguments += (*COLUMNS, "--epochs=1", "--output", tmp_path / "matches")
+    status, out, _ = run("finetune", *arguments)
+    assert status == 0
+    assert "2 training pairs, read as matches, since no --label_column" in out
+
+
 def test_texts_are_embedded_and_found(folder, run, tmp_path):
     first, second = make_pairs(16, seed=2)[0]
     (tmp_path / "docs.txt").write_text("\n".join(second) + "\n")
@@ -148,6 +158,12 @@ def test_bad_input(folder, run, tmp_path):
             1,
             "nan.tsv, line 2: the label in the column 'score' is 'nan'. Wanted a finite number",
         ),
+        (
+            ("search", *model, "--corpus", tmp_path / "x.json", "--query=a"),
+            1,
+            "rename it to .jsonl",
+        ),
+        (("embed", *model, "--input", tmp_path / "x.xlsx", "--output=v.npy"), 1, "Save it as CSV"),
         (("predict", *model, "--input", tmp_path / "x.txt", "--format=tsv"), 1, "x.txt"),
         (("predict", *model, "--input", bad, *COLUMNS), 1, "rows of 2, question, answer. Name"),
     ):

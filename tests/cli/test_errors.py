@@ -32,7 +32,8 @@ def test_tables(evaluate, finetuned, workshop):
     texts, labels = zip(*(line.split("\t") for line in lines[1:]), strict=True)
     wrong = keras.saving.load_model(finetuned / "model.keras").inspect(list(texts), list(labels))
     assert out.splitlines()[-1].startswith(f"wrote {table}: {len(wrong)} wrong answers, ")
-    with open(table, newline="", encoding="utf-8") as file:
+    assert table.read_bytes().startswith(b"\xef\xbb\xbfline,")  # Excel reads UTF-8 with this mark.
+    with open(table, newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(wrong) > 0
     assert [*rows[0]] == [
@@ -97,7 +98,7 @@ def test_training_rows_are_checked_before_a_training(run, workshop, tmp_path, mo
     status, out, err = run(*arguments, "--errors=suspects.csv", "--folds=2")
     assert (status, err) == (0, "")
     assert "wrote suspects.csv: " in out
-    with open("suspects.csv", newline="", encoding="utf-8") as file:
+    with open("suspects.csv", newline="", encoding="utf-8-sig") as file:
         lines = [int(row["line"]) for row in csv.DictReader(file)]
     assert len({*lines}) == len(lines) > 0 and {*lines} <= {*range(2, 34)}
     assert list_files(tmp_path) == ["model.keras", "suspects.csv"]

@@ -5,6 +5,8 @@ import shutil
 import pytest
 from cli.small_files import list_files
 
+from keras_bert_cli.export import read_calibration
+
 pytest.importorskip("tensorflow_text")
 
 
@@ -128,3 +130,8 @@ def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
         status, _, err = run(*model, "--output", tmp_path / "no", *flags)
         assert status == 2 and message in err
     assert not (tmp_path / "no").exists()
+
+
+def test_json_is_no_file_of_texts_for_the_calibration():
+    with pytest.raises(ValueError, match="rename it to .jsonl"):
+        read_calibration("rows.json", ["text"])

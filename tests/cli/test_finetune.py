@@ -108,7 +108,7 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "one.tsv"}, "needs 2 or more different labels, got ['yes']"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
         ({"dev": "spaces.tsv"}, "'neg' at row 0"),
-        ({"dev": "shouted.tsv"}, "'NO ' at row 0"),
+        ({"dev": "shouted.tsv"}, "'NO' at row 0"),
         ({"dev": "strange.tsv"}, "strange.tsv: Label 'maybe' at row 1 is not one"),
         ({"test": "strange.tsv"}, "strange.tsv: Label 'maybe' at row 1 is not one"),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),

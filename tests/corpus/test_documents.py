@@ -88,7 +88,9 @@ def test_gzip(tmp_path, format):
         ("a.txt", b"one\n\n\xe4\xb8\n", "line 3 is not UTF-8: byte 0xe4"),
         ("a.jsonl", b'{"text": "a"}\n{"text": "b}\n', "line 2 is not JSON: Unterminated .* 10"),
         ("a.jsonl", b'{"text": "a"}\n\n{"txt": "b"}', r"line 3: .* under 'text', got .* \[txt\]"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": 7}', r"line 2: .* with the keys \[text\].*text_key"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": 7}', r"line 2: .* got 7 under it.*text_key"),
+        ("wiki_00", b'{"id": "1", "text": "a"}\n', "line 1 is an object of JSON. `format` 'jsonl'"),
+        ("a.csv", b"text,label\na,1\n", "line 1 is of a table. Write its texts to a .jsonl file"),
         ("a.jsonl", b'"a text"\n', "line 1: wanted an object .* got a str"),
         ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not UTF-8: byte 0xff"),
     ],
@@ -101,6 +103,15 @@ def test_damaged_input(tmp_path, name, content, message, slice_bytes):
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
     with pytest.raises(ValueError, match=message.replace("a.txt", "a.txt.gz")):
         read_all(tmp_path / f"{name}.gz", slice_bytes)
+
+
+def test_a_named_format_is_believed(tmp_path):
+    path = tmp_path / "wiki_00"
+    path.write_text('{"text": "One. Two."}\n')
+    assert read_all(path, format="jsonl") == [["One.", "Two."]]
+    assert read_all(path, format="sentences") == [['{"text": "One. Two."}']]
+    path.write_text("{ a brace\n")
+    assert read_all(path) == [["{ a brace"]]
 
 
 def test_a_document_that_is_not_utf8(tmp_path):

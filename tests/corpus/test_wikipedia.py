@@ -7,7 +7,7 @@ import pytest
 from corpus.test_documents import read_all, read_with_faults
 
 from keras_bert_suite.corpus.input_files import find_files, format_of, plan_slices
-from keras_bert_suite.corpus.wikipedia import read_articles
+from keras_bert_suite.corpus.wikipedia import Article, read_articles
 
 pytest.importorskip("mwparserfromhell")
 
@@ -108,6 +108,22 @@ def test_a_dump(tmp_path, name):
         assert read_all(path, slice_bytes) == documents
     most = {"wiki.xml": len(pages), "wiki.xml.bz2": 8, "one_stream.xml.bz2": 1}[name]
     assert len(plan_slices(folder, names, "auto", 1)) >= most
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [  # Of https://www.mediawiki.org/wiki/Writing_systems/Syntax.
+        ("-{zh-hans:计算机; zh-hant:電腦;}-科学", "计算机科学"),
+        ("用-{電腦}-的", "用電腦的"),
+        ("-{A|zh-cn:博客; zh-tw:網誌}-很多", "博客很多"),
+        ("-{H|zh-cn:博客; zh-tw:網誌}-很多", "很多"),
+        ("-{T|zh-cn:博客}-很多", "很多"),
+        ("见-{[[河|长江]]}-。", "见长江。"),
+        ("若 x-{y 则 z", "若 x-{y 则 z"),
+    ],
+)
+def test_variants_of_a_language(markup, text):
+    assert Article(markup, frozenset()).read_text() == text
 
 
 @pytest.mark.parametrize("name", ["wiki.xml", "wiki.xml.bz2", "one_stream.xml.bz2"])

@@ -141,6 +141,19 @@ def test_all_rows_or_none():
         assert x["a"].count("x") == number
 
 
+@pytest.mark.parametrize(
+    ("texts", "error"),
+    [
+        ("a good film", "a list of strings, got the string 'a good film'. Put it in a list"),
+        (["a film", None], "got None .NoneType. at row 1"),
+        ([("a film", "a plot")], "Pairs of texts must come as a tuple"),
+    ],
+)
+def test_what_is_no_list_of_texts(texts, error):
+    with pytest.raises(ValueError, match=error):
+        kbs.edit_words(texts)
+
+
 def test_packed_arrays_are_refused():
     with pytest.raises(ValueError, match="x must be columns of strings"):
         kbs.AugmentedRows({"token_ids": np.zeros((2, 3), "int32")}, [0, 1], kbs.edit_words)

@@ -330,6 +330,7 @@ def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
         ({"label_names": None}, "needs `num_classes` or `label_names`"),
         ({"label_names": ["a"]}, r"2 or more different labels, got \['a'\]"),
         ({"label_names": ["a", "a"]}, "different labels"),
+        ({"label_names": {"a", "b"}}, "label_names must be a list of strings, got {"),
         ({"num_classes": 3}, "num_classes=3, but there are 2 label_names"),
     ],
 )

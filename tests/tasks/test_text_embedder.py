@@ -216,7 +216,7 @@ def test_bad_input(embedder):
     embedder.compile(loss=CosineRegression())
     refuses("got 5.0 at row 0", embedder.fit, PAIRS, 5.0 * np.ones(12), verbose=0)
     refuses("a label for each row", embedder.fit, PAIRS, verbose=0)
-    refuses("NaN", embedder.fit, PAIRS, np.full(12, np.nan), verbose=0)
+    refuses("got nan at row 2", embedder.fit, PAIRS, [1.0, 0.5, np.nan] + [0.0] * 9, verbose=0)
     refuses("rows of 2 texts, got rows of 3", embedder.fit, (*PAIRS, THIRD), SCORES, verbose=0)
     embedder.compile()
 

@@ -31,8 +31,14 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
     Raises:
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
-        ValueError: if the format cannot hold the embedder, its pooling or its preprocessor.
+        ValueError: if the format cannot hold the embedder, its pooling or its preprocessor, or it
+            is another task.
     """
+    if not hasattr(embedder, "pooling_names"):
+        raise ValueError(
+            f"sentence-transformers has vectors of texts, got a {type(embedder).__name__}. "
+            "save_hugging_face writes it; a TextRanker is a CrossEncoder there."
+        )
     packer = embedder.preprocessor
     pooling = _write_pooling(embedder)
     dense = [_write_dense(layer) for layer in embedder.dense_layers]

@@ -145,6 +145,8 @@ def _find_splitter(path, delimiter, text):
         if suffix == ".json":
             remedy = "If it has a JSON object in each line, rename it to .jsonl; for other JSON, "
             remedy += "pass json.load's rows to read_rows."
+        if suffix in (".xlsx", ".xls"):
+            remedy = "Save it as CSV, or pass the rows of pandas.read_excel to read_rows."
         raise ValueError(
             f"{path} is neither a .tsv nor a .csv file, nor a .txt file with a tab in its first "
             f"line. {remedy}"

@@ -1,5 +1,6 @@
 """Reads sentences with a tag on each word from files in CoNLL's form, with a word in each line."""
 
+import json
 import os
 import re
 
@@ -59,10 +60,12 @@ def read_conll(
         ValueError: if a line is in another encoding, lacks a field, or has another number of fields
             than the first line and a column counts from the end, naming the line; if tags are
             likely words, or more than `max_tags`, naming a line; if no column is named and several
-            may be meant; if there are no sentences; or if there is no such column, encoding or
-            scheme.
+            may be meant; if there are no sentences, or the file is JSON; or if there is no such
+            column, encoding or scheme.
     """
-    lines = read_conll_lines(path, read_text(path, encoding))
+    text = read_text(path, encoding)
+    _check_is_no_json(path, text)
+    lines = read_conll_lines(path, text)
     word, tag = choose_columns(lines, word_column, tag_column)
     check_widths(lines, word, tag)
     words = [[fields[word] for _, fields in sentence] for sentence in lines.sentences]
@@ -78,6 +81,20 @@ def read_conll(
     y, names = _label(tags, located, scheme)
     firsts = [sentence[0][0] for sentence in lines.sentences]
     return Examples(str(path), words, y, names, firsts, left_out=lines.left_out)
+
+
+def _check_is_no_json(path, text):
+    """Raises a ValueError for JSON, as CLUENER has it: its spaces would be taken for columns."""
+    try:
+        is_json = isinstance(json.loads(text.lstrip().partition("\n")[0]), (dict, list))
+    except (ValueError, RecursionError):
+        return
+    if is_json:
+        raise ValueError(
+            f"{path} is JSON. Wanted a word and its tag in each line. If it has the places of "
+            "entities, read it with json.loads, and pass texts and lists of (start, end, type), "
+            "without the character at `end`, to `EntitySpanClassifier.fit`."
+        )
 
 
 def _label(tags, names, scheme):

@@ -118,7 +118,7 @@ def check_widths(lines, word, tag):
             if len(fields) < fewest:
                 raise ValueError(
                     f"{lines.path}, line {line}: got {len(fields)} fields, wanted at least "
-                    f"{fewest}, a word and its tag among them."
+                    f"{fewest}, a word and its tag among them, with tabs or spaces between."
                 )
             if len(fields) != len(first) and min(word, tag) < 0:
                 raise ValueError(

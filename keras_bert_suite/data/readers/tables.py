@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+import warnings
 from collections.abc import Sequence
 
 from keras_bert_suite.data.readers.columns import read_columns
@@ -98,17 +99,19 @@ def label_table(read, texts, label_column, problem_type, label_separator):
         raise ValueError(f"Wanted different columns, got {', '.join(columns)}.")
     table = read(columns)
     for number, column in enumerate(columns if problem_type is None else texts):
-        _check_filled(table, number, "text", column)
+        check_filled(table, number, "text", column)
     x = table.columns[: len(texts)]
     examples = dataclasses.replace(table, x=x if len(x) > 1 else x[0])
     if label_column is None:
         return examples
     y, names = table.columns[-1], None
     if problem_type == CLASSES:
-        _check_filled(table, -1, "label", label_column)
+        check_filled(table, -1, "label", label_column)
+        y = [label.strip() for label in y]
         names = list_label_names(y)
     elif problem_type == SETS:
         y = [_split_labels(labels, label_separator) for labels in y]
+        _warn_of_separator(table.path, y, label_separator)
         names = list_label_names(name for labels in y for name in labels)
     elif problem_type == NUMBERS:
         y = [_read_number(table, row, label_column) for row in range(len(table))]
@@ -129,7 +132,7 @@ def list_label_names(labels):
         return sorted(names)
 
 
-def _check_filled(table, number, noun, column):
+def check_filled(table, number, noun, column):
     """Raises a `ValueError` if a field of a column is empty or a list, naming its line."""
     fields = table.columns[number]
     lists = [row for row, field in enumerate(fields) if not isinstance(field, str)]
@@ -154,6 +157,20 @@ def _split_labels(labels, separator):
     """
     names = labels.split(separator) if isinstance(labels, str) else labels
     return [name.strip() for name in names if name.strip()]
+
+
+def _warn_of_separator(path, sets, separator):
+    """Warns if no row has two labels, and another separator seems to be in them."""
+    if any(len(names) > 1 for names in sets):
+        return
+    for name in (name for names in sets for name in names):
+        if mark := next((mark for mark in ";|、；，," if mark in name), None):
+            warnings.warn(
+                f"{path}: no row has two labels with {separator!r} between them, and {name!r} is "
+                f"read as one. If it is several, pass label_separator={mark!r}.",
+                stacklevel=4,
+            )
+            return
 
 
 def _read_number(table, row, column):

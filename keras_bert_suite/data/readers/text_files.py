@@ -45,7 +45,7 @@ def read_text(path, encoding):
         line_number = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
             f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
-            "encoding it is in."
+            "encoding it is in, such as gb18030 or cp1252."
         ) from None
     except LookupError as error:
         raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None

@@ -71,7 +71,10 @@ def resolve_label_names(
         if num_classes is None:
             raise ValueError(f"A {task} needs `num_classes` or `label_names`.")
         label_names = [str(i) for i in range(num_classes)]
-    if isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
+    # A set has another order in each process, so a resumed run would have other class ids.
+    if isinstance(label_names, (str, set)) or not all(
+        isinstance(name, str) for name in label_names
+    ):
         raise ValueError(
             f"label_names must be a list of strings, got {label_names!r}. Labels that are numbers "
             "are class ids. Write names as strings, both here and in the data."

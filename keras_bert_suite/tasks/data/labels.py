@@ -279,9 +279,12 @@ class Scores(Labels):
         if scores.ndim == 2 and scores.shape[1] == 1:
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
+            got = f"an array of shape {scores.shape}"
+            if scores.ndim == 1:
+                row = int(np.argmin(np.isfinite(scores)))
+                got = f"{scores[row]} at row {row}"
             raise ValueError(
-                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
-                f"an array of shape {scores.shape}."
+                f"The scores of a TextEmbedder must be one finite number for each row, got {got}."
             )
         if self.loss is not None:
             self.loss.check_scores(scores)

@@ -50,6 +50,9 @@ def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
         ("EU\tB-ORG\nNew York\n", "utf-8", {}, "line 2: the line 'New York' has no tab"),
         ("EU B-ORG\nNew York B-LOC\n", "utf-8", {}, "line 2: got 3 fields.* and line 1 has 2"),
         ("EU\tNNP\tB-ORG\nin\tIN\t\n", "utf-8", {}, "line 2: got 2 fields.* and line 1 has 3"),
+        ("EU,B-ORG\nin,O\n", "utf-8", {}, "line 1: got 1 fields.* with tabs or spaces between"),
+        ('{"text": "浙商", "label": {"ORG": {"浙商": [[0, 1]]}}}\n' * 2, "utf-8", {}, "is JSON"),
+        ('[{"text": "浙商"}]', "utf-8", {}, "is JSON. Wanted a word and its tag"),
     ],
 )
 def test_wrong_files(tmp_path, content, encoding, arguments, error):

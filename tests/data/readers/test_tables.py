@@ -1,5 +1,6 @@
 """Texts of tables and their labels."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,28 @@ def test_numbers_and_empty_sets(write):
     assert read.y == [[], ["a", "b"]] and read.label_names == ["a", "b"]
     path = write("4\tx\n")
     assert read_table(path, "2", "1", NUMBERS, header=False).label_names == ["score"]
+
+
+def test_spaces_around_a_class_make_no_other_class(write):
+    read = read_table(write("text\tlabel\n x\ta \ny\ta\nz\t b c\n"), "text", "label")
+    assert (read.x, read.y, read.label_names) == ([" x", "y", "z"], ["a", "a", "b c"], ["a", "b c"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "separator", "warned"),
+    [
+        (["a;b", "b"], ",", "label_separator=';'"),
+        (["好；坏", "坏"], ",", "label_separator='；'"),
+        (["a,b", "b"], ";", "label_separator=','"),
+        (["a;b", "b,c"], ",", None),  # Some rows have two labels.
+        (["a", "b c"], ",", None),
+    ],
+)
+def test_another_separator_of_labels(write, labels, separator, warned):
+    path = write("".join(f"x\t{label}\n" for label in labels))
+    warns = pytest.warns(UserWarning, match=warned) if warned else contextlib.nullcontext()
+    with warns:
+        read_table(path, "1", "2", SETS, label_separator=separator, header=False)
 
 
 @pytest.mark.parametrize(
