@@ -129,8 +129,9 @@ def write_directory(path, flags, dense=(), normalize=True, prompts=None, form="s
     ]
     (path / "modules.json").write_text(json.dumps(entries))
     (path / "sentence_bert_config.json").write_text('{"max_seq_length": 12}')
-    settings = {"prompts": prompts or {}, "default_prompt_name": None}
-    (path / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    if prompts:  # Models of 2020 lack this file.
+        settings = {"prompts": prompts, "default_prompt_name": None}
+        (path / "config_sentence_transformers.json").write_text(json.dumps(settings))
 
 
 TANH, IDENTITY, GELU = ACTIVATIONS

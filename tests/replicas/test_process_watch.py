@@ -96,6 +96,7 @@ def test_a_process_reads_what_another_writes(monkeypatch):
 
     watches[0]._find_lost = find_lost
     watches[0]._run()
+    assert watches[0]._has_lost.is_set()
     # The other one was seen at 0 s, and is given up after 60 s.
     assert ends[:2] == [None, None] and "Process 1 of 2 was lost in step 1 of fit" in ends[2]
 
