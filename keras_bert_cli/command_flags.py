@@ -102,9 +102,9 @@ class Flags(argparse_flags.ArgumentParser):
 class _Number:
     """Reads a number of a type, within bounds, or one of a few words."""
 
-    def __init__(self, kind, at_least=None, at_most=None, words=()):
+    def __init__(self, kind, at_least, at_most=None, words=()):
         self.__name__, self.kind, self.words = " or ".join([kind.__name__, *words]), kind, words
-        self.at_least = -float("inf") if at_least is None else at_least
+        self.at_least = at_least
         self.at_most = float("inf") if at_most is None else at_most
 
     def __call__(self, text):

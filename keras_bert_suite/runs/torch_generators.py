@@ -70,8 +70,7 @@ def _copy_own() -> Arrays:
     import torch
 
     states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"cuda:{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+    states |= {f"cuda:{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
     return {device: state.numpy().copy() for device, state in states.items()}
 
 

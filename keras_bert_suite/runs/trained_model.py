@@ -117,11 +117,10 @@ class TrainedModel:
         self.drop_scores()
         open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
-        if self.optimizer is not None:
-            build_optimizer(self)
-            if not self._has_common_weights:
-                copy_weights(self)
-                self._has_common_weights = True
+        build_optimizer(self)
+        if not self._has_common_weights:
+            copy_weights(self)
+            self._has_common_weights = True
         return keras.Model.train_on_batch(self, *batch, **kwargs)
 
     @whole_batches()

@@ -176,7 +176,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         """
         task = super().from_preset(preset, **kwargs)
         tokenizer = getattr(task.preprocessor, "tokenizer", None)
-        if tokenizer is None or task.data.find_marker_ids() is not None:
+        if tokenizer is None:
             return task
         added = {token.content for token in tokenizer.added_tokens}
         tokenizer.add_tokens([name for name in task.markers if name not in added], special=True)

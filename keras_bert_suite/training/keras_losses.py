@@ -35,7 +35,7 @@ def read_loss(loss: Any, from_logits: bool) -> Any:
     if kind is not None and "from_logits" in inspect.signature(kind).parameters:
         loss = kind(from_logits=from_logits)
     takes_logits = getattr(loss, "from_logits", None)
-    if takes_logits is None and inspect.isroutine(loss) or isinstance(loss, functools.partial):
+    if inspect.isroutine(loss) or isinstance(loss, functools.partial):
         argument = inspect.signature(loss).parameters.get("from_logits")
         takes_logits = None if argument is None else argument.default
     if takes_logits is not None and bool(takes_logits) != from_logits:

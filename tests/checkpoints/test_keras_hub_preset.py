@@ -122,6 +122,8 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
         with pytest.raises(ValueError, match=message):
             open_checkpoint(tmp_path)
     file.write_text(written)
+    with pytest.raises(FileNotFoundError, match=r"no tokenizer.json\. Save .* of your own"):
+        open_checkpoint(tmp_path).tokenizer_config  # noqa: B018
     weights = tmp_path / "model.weights.h5"
     weights.write_bytes(weights.read_bytes()[:1000])
     with pytest.raises(ValueError, match="model.weights.h5 cannot be read"):

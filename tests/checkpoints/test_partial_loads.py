@@ -12,6 +12,7 @@ from peer_weights import run_transformers, to_numpy
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import (
     find_other_heads,
+    find_task,
     head_arguments,
     load_weights,
     open_checkpoint,
@@ -68,6 +69,13 @@ def test_a_configuration_that_names_no_class(save_peer):
     assert str(caught.value).endswith(f'"architectures": {json.dumps(name)}.')
     (path / "config.json").write_text(json.dumps({**config, "architectures": name}))
     assert head_arguments(open_checkpoint(path), "classifier")["label_names"]
+
+
+def test_a_head_without_labels_is_found_by_its_weights(save_peer):
+    _, path = save_peer("BertForQuestionAnswering")
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, "architectures": None}))
+    assert find_task(open_checkpoint(path)) == "QuestionAnswerer"
 
 
 @pytest.mark.parametrize("model_name", ["BertForTokenClassification", "BertForMultipleChoice"])

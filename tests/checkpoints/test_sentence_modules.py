@@ -79,7 +79,9 @@ def encode(path, texts, prompt=""):
 
 
 def apply_dense(folder, config, vectors):
-    linear = torch.nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
+    linear = torch.nn.Linear(
+        config["in_features"], config["out_features"], bias=config.get("bias", True)
+    )
     if (folder / "model.safetensors").is_file():
         state = load_file(folder / "model.safetensors")
     else:
@@ -106,8 +108,8 @@ def write_directory(path, flags, dense=(), normalize=True, prompts=None, form="s
     for number, (units, bias, activation) in enumerate(dense, start=2):
         folder = path / f"{number}_Dense"
         folder.mkdir()
-        fields = {"in_features": width, "out_features": units, "bias": bias}
-        fields["activation_function"] = activation
+        fields = {"in_features": width, "out_features": units, "activation_function": activation}
+        fields |= {} if bias else {"bias": False}  # The default is a bias.
         (folder / "config.json").write_text(json.dumps(fields))
         tensors = {"linear.weight": torch.randn(units, width, generator=generator)}
         tensors |= {"linear.bias": torch.randn(units, generator=generator)} if bias else {}
@@ -127,8 +129,9 @@ def write_directory(path, flags, dense=(), normalize=True, prompts=None, form="s
     ]
     (path / "modules.json").write_text(json.dumps(entries))
     (path / "sentence_bert_config.json").write_text('{"max_seq_length": 12}')
-    settings = {"prompts": prompts or {}, "default_prompt_name": None}
-    (path / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    if prompts:  # Models of 2020 lack this file.
+        settings = {"prompts": prompts, "default_prompt_name": None}
+        (path / "config_sentence_transformers.json").write_text(json.dumps(settings))
 
 
 TANH, IDENTITY, GELU = ACTIVATIONS

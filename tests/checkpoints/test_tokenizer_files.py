@@ -249,13 +249,16 @@ def test_missing_vocabulary(tmp_path):
         read_hugging_face_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("rows", [30522, 30528, 30592, 30720])
-def test_vocabulary_that_fits(rows):
-    check_vocabulary(30522, rows)
+@pytest.mark.parametrize(
+    "tokens, rows", [(17, 24), *((30522, rows) for rows in (30522, 30528, 30592, 30720))]
+)
+def test_vocabulary_that_fits(tokens, rows):
+    check_vocabulary(tokens, rows)
 
 
 @pytest.mark.parametrize(
-    "tokens, rows", [(17964, 18000), (31102, 32102), (30521, 50000), (21128, 21130), (15, 24)]
+    "tokens, rows",
+    [(17964, 18000), (31102, 32102), (30521, 50000), (21128, 21130), (15, 24), (17, 20), (17, 18)],
 )
 def test_more_rows_than_tokens(tokens, rows):
     """As in public checkpoints, which transformers loads."""

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 from small_texts import TINY, VOCABULARY
 
 import keras_bert_suite as kbs
+from keras_bert_cli.saved_tasks import find_task
 from keras_bert_suite.checkpoints import open_checkpoint
 
 
@@ -152,3 +153,12 @@ def test_bad_input(run, workshop, tmp_path):
     arguments = ["convert", "--input", checkpoint, "--to=preset", "--output", tmp_path]
     assert "exists already" in run(*arguments)[2]
     assert list_files(tmp_path) == before
+
+
+def test_any_classifier_of_keras_hub_is_read_as_ours(tmp_path):
+    encoder = {"registered_name": "keras_hub>XLNetBackbone", "class_name": "XLNetBackbone"}
+    (tmp_path / "config.json").write_text(json.dumps({**encoder, "config": {}}))
+    (tmp_path / "model.weights.h5").touch()
+    for name, wanted in (("XLNetTextClassifier", "TextClassifier"), ("XLNetTagger", "XLNetTagger")):
+        (tmp_path / "task.json").write_text(json.dumps({"class_name": name}))
+        assert find_task(str(tmp_path)) == wanted

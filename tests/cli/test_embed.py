@@ -2,12 +2,14 @@
 
 import json
 import re
+import types
 
 import numpy as np
 import pytest
 from small_embedder import make_pairs
 
 import keras_bert_suite as kbs
+from keras_bert_cli import search
 
 
 def write_pairs(path, num_rows, seed):
@@ -169,3 +171,21 @@ def test_bad_input(folder, run, tmp_path):
     ):
         got, _, err = run(*arguments)
         assert got == status and message in err, err
+
+
+class Trap:
+    """Its pickle, when it is opened, makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_a_file_of_vectors_runs_no_code(tmp_path):
+    vectors, opened = tmp_path / "vectors.npy", tmp_path / "opened"
+    np.save(vectors, np.array([[Trap(str(opened))]], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="vectors.npy is no file of vectors .*keras-bert embed"):
+        search._read_vectors(types.SimpleNamespace(vectors=vectors, corpus="docs.txt"), 1)
+    assert not opened.exists()

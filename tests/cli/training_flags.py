@@ -124,7 +124,10 @@ PRETRAIN = [
     ("--shuffle_blocks=3", {"PretrainingBatches.shuffle_blocks": 3}),
     ("--optimizer=lamb", {"compile.optimizer.__class__.__name__": "Lamb"}),
     ("--optimizer=adamw", {"compile.optimizer.__class__.__name__": "AdamW"}, "--optimizer=lamb"),
-    ("--learning_rate=0.25", {SCHEDULE + "peak_learning_rate": 0.25}),
+    (
+        "--learning_rate=0.25",
+        {SCHEDULE + "peak_learning_rate": 0.25, SCHEDULE + "warmup_ratio": 0.01},
+    ),
     ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 20}),
     ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 5}, "--accumulate=4"),
     ("--weight_decay=0.5", {"compile.optimizer.decay": 0.5}),

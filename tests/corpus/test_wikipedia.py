@@ -1,6 +1,7 @@
 """Dumps of Wikipedia."""
 
 import bz2
+import sys
 import tracemalloc
 
 import pytest
@@ -178,3 +179,11 @@ def test_memory_does_not_grow(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < size / 2
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "format"), [("a.xml", "auto"), ("a.txt", "wikipedia")])
+def test_without_its_parser_no_dump_is_begun(tmp_path, monkeypatch, name, format):
+    (tmp_path / name).write_text(HEAD + TAIL)
+    monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
+    with pytest.raises(ImportError, match=r"pip install 'keras-bert-suite\[wikipedia\]'"):
+        plan_slices(str(tmp_path), [name], format, 1000)

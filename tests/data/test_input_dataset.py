@@ -1,5 +1,6 @@
 """Datasets of every kind, batch by batch, without a model."""
 
+import itertools
 from types import SimpleNamespace
 
 import grain
@@ -71,6 +72,8 @@ def test_a_resume_leaves_out_batches():
     assert list(choose_batches(dataset, total=4)) == list(choose_batches(dataset)) == [0, 1, 2, 3]
     # Keras looks at batches even if it trains on none.
     assert list(choose_batches(dataset, total=4, first=4)) == [0, 1, 2, 3]
+    endless = choose_batches(dataset.repeat(), total=10, first=6)
+    assert list(itertools.islice(endless, 3)) == [2, 3, 0]
 
 
 @pytest.mark.backend("tensorflow")

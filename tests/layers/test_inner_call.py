@@ -180,6 +180,16 @@ class _PackedModel(sequence_layout.PackedSequences, keras.Model):
     """A model of a guest whose rows may come packed."""
 
 
+def test_a_model_without_names_of_inputs_within_a_graph():
+    x = keras.Input((3,))
+    inner = keras.Model(x, keras.layers.Dense(2)(x))
+    outer = keras.Model({"x": x}, inner(x))
+    inputs = {"x": np.arange(6, dtype="float32").reshape(2, 3)}
+    plain = graph_calls.find_plain_inputs(outer, inputs, training=False)
+    got = graph_calls.run_graph(outer, plain, training=False)
+    np.testing.assert_array_equal(to_numpy(got), to_numpy(outer(inputs)))
+
+
 def test_hooks_of_pytorch_are_called():
     backbone = BertBackbone(**SIZES)
     called = []

@@ -367,3 +367,7 @@ def test_precision_and_trainability_are_saved(cls):
     arguments = {**CASES[cls].arguments, "dtype": "mixed_bfloat16", "name": "other"}
     again = reopen(cls(**arguments, trainable=False))
     assert (again.compute_dtype, again.name, again.trainable) == ("bfloat16", "other", False)
+    # Layers that were given have their own precision.
+    given = tuple(type(value) for value in arguments.values() if isinstance(value, keras.Layer))
+    inner = [layer for layer in again._flatten_layers() if not isinstance(layer, given)]
+    assert {layer.compute_dtype for layer in inner} == {"bfloat16"}

@@ -11,6 +11,7 @@ from keras_bert_suite import (
     BertBackbone,
     ElectraBackbone,
     ElectraPretrainer,
+    MaskedLM,
     NextTokenTargets,
     Pretrainer,
     SegmentPacker,
@@ -64,7 +65,8 @@ def test_copies_and_errors():
         with pytest.raises(ValueError, match=f"'left_to_right', got '{pattern}'"):
             targets.check_task(Pretrainer(backbone, next_sentence=False))
     backbone = BertBackbone(30, **sizes, attention_pattern="left_to_right")
-    targets.check_task(Pretrainer(backbone, next_sentence=False))
+    for task in (Pretrainer(backbone, next_sentence=False), MaskedLM(backbone)):
+        targets.check_task(task)
     electra = ElectraBackbone(30, **sizes, attention_pattern="left_to_right")
     for task, names in (
         (Pretrainer(backbone), "this Pretrainer must not predict nsp"),

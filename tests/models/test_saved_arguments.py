@@ -101,6 +101,14 @@ def test_all_arguments_are_saved(cls, tmp_path):
         assert model.get_config() == backbone.get_config()
 
 
+@pytest.mark.parametrize("cls", [*CHANGED, kbs.BertEncoderDecoder])
+def test_every_layer_has_the_precision_of_its_backbone(cls):
+    arguments = CHANGED.get(cls, {"encoder_arguments": BERT, "decoder_arguments": BERT})
+    layers = cls(**arguments, dtype="mixed_bfloat16")._flatten_layers()
+    inner = [layer for layer in layers if not isinstance(layer, keras.layers.InputLayer)]
+    assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
+
+
 def test_every_backbone_has_a_row():
     # Its arguments are those of two BERTs.
     assert set(CHANGED) == set(kbs.models.BACKBONES.values()) - {kbs.BertEncoderDecoder}

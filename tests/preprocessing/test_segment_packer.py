@@ -41,6 +41,16 @@ def test_one_text_literally(tokenizer):
     assert {array.dtype for array in packed.values()} == {np.dtype("int32")}
 
 
+def test_tokens_behind_others_literally(tokenizer):
+    where = np.array([0, 2], "int32"), np.array([2, 1], "int32")
+    first = np.array([[5, 6], [0, 1], [1, 1]], "int32")
+    packer = SegmentPacker(tokenizer, sequence_length=6)
+    packed = packer.pack_tokens(np.array([7, 8, 9], "int32"), *where, queries=[first])
+    assert packed["token_ids"].tolist() == [[CLS, 5, SEP, 7, 8, SEP], [CLS, 6, SEP, 9, SEP, PAD]]
+    indices = packed["token_indices"].tolist()
+    assert indices == [[-1, -1, -1, 0, 1, -1], [-1, -1, -1, 2, -1, -1]]
+
+
 def test_pair_literally(tokenizer):
     packed = SegmentPacker(tokenizer, sequence_length=8).pack(["a film"], ["it was not good !"])
     # Of 5 places the second text loses until both fit: 2 and 3.

@@ -8,7 +8,11 @@ from small_texts import VOCABULARY, WORDS
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 from keras_bert_suite.preprocessing.packing import NUMPY
-from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
+from keras_bert_suite.preprocessing.windows import (
+    share_strided_windows,
+    share_windows,
+    slide_windows,
+)
 
 PAD, CLS, SEP = 0, 2, 3
 
@@ -26,6 +30,19 @@ def make_texts(num_rows, longest, seed, shortest=0):
     rng = random.Random(seed)
     words = [*WORDS, "films", "badly", "unfine", "!"]
     return [" ".join(rng.choices(words, k=rng.randint(shortest, longest))) for _ in range(num_rows)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "wanted"),
+    [
+        (4, ([0, 2, 4, 6, 9], [4, 4, 4, 3, 3], [0, 0, 0, 0, 1], [0, 1, 1, 1, 0], [3, 3, 3, 3, 3])),
+        (5, ([0, 3, 6, 9], [5, 5, 3, 3], [0, 0, 0, 1], [0, 1, 1, 0], [4, 4, 3, 3])),
+    ],
+)
+def test_shared_windows_literally(budget, wanted):
+    """Texts of nine and three tokens. Each token is in the middle of one window."""
+    shared = share_windows(NUMPY, np.array([0, 9], "int32"), np.array([9, 3], "int32"), budget)
+    assert tuple(column.tolist() for column in shared) == wanted
 
 
 def test_pair_literally(tokenizer):

@@ -76,6 +76,31 @@ def test_a_process_that_fails_is_named_at_once(look):
     assert "Process 2 of 3 was lost in step 4 of fit; the others stop. OSError: The disk" in failed
 
 
+def test_a_process_reads_what_another_writes(monkeypatch):
+    clock, store, ends = Clock(), Store(), []
+    monkeypatch.setattr(process_watch, "time", clock)
+    monkeypatch.setattr(process_watch, "PERIOD", 0.0)
+    watches = [ProcessWatch("fit"), ProcessWatch("fit")]
+    for index, watch in enumerate(watches):
+        watch._begin(Member(index, 2), store)
+    watches[1].on_train_batch_begin(0)
+    watches[1]._show()
+
+    def find_lost():
+        clock.seconds += 25
+        assert clock.seconds < 1000, "no process was read"
+        ends.append(ProcessWatch._find_lost(watches[0]))
+        if ends[-1]:
+            watches[0]._ended.set()
+        return ends[-1]
+
+    watches[0]._find_lost = find_lost
+    watches[0]._run()
+    assert watches[0]._has_lost.is_set()
+    # The other one was seen at 0 s, and is given up after 60 s.
+    assert ends[:2] == [None, None] and "Process 1 of 2 was lost in step 1 of fit" in ends[2]
+
+
 def test_the_place_counts_steps(monkeypatch):
     watch = ProcessWatch("fit")
     for batch in (0, 1, 0):

@@ -2,6 +2,7 @@
 
 import re
 
+import keras
 import numpy as np
 import pytest
 from replicas.cases import build_case, check_same, train_case
@@ -9,6 +10,7 @@ from replicas.threads import Threads
 
 from keras_bert_suite import FGM, AdamW
 from keras_bert_suite.replicas.processes import compare_batches
+from keras_bert_suite.training.gradient_sums import keep_on_leader
 
 pytestmark = pytest.mark.backend("torch")
 
@@ -107,3 +109,12 @@ def test_each_process_trains_and_tests_on_its_share_of_a_batch(threads):
         np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4)
         for array, other in zip(found[1], wanted[1], strict=True):
             np.testing.assert_allclose(array, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_sum_of_all_processes_is_gone_on_with_in_one(threads):
+    optimizers = [keras.optimizers.SGD(gradient_accumulation_steps=2) for _ in range(2)]
+    for optimizer in optimizers:
+        optimizer._accumulated_gradients = [keras.Variable([3.0])]
+    threads.run(lambda rank: keep_on_leader(optimizers[rank]))
+    kept = [each._accumulated_gradients[0].numpy().tolist() for each in optimizers]
+    assert kept == [[3.0], [0.0]]

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from small_texts import ONE_LAYER
 
-from keras_bert_suite import AdamW, BertBackbone, TextClassifier
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    ElectraBackbone,
+    ElectraPretrainer,
+    Pretrainer,
+    TextClassifier,
+)
 
 
 @pytest.fixture
@@ -88,6 +95,27 @@ def test_freezing_after_compile(classifier):
         classifier.train_on_batch(inputs, labels)
     classifier.compile(AdamW(1e-2))
     assert "embeddings/token_embedding/embeddings" in fit_and_find_changes(classifier)
+
+
+@pytest.mark.parametrize(
+    ("task", "ratio"),
+    # 10,000 of a million steps in the papers of BERT and ELECTRA; a tenth in a fine-tuning.
+    [
+        (lambda: TextClassifier(BertBackbone(**ONE_LAYER), num_classes=2), 0.1),
+        (lambda: Pretrainer(BertBackbone(**ONE_LAYER)), 0.01),
+        (lambda: ElectraPretrainer(ElectraBackbone(**ONE_LAYER)), 0.01),
+    ],
+)
+def test_the_warm_up_of_the_default_optimizer(task, ratio):
+    assert task().optimizer._learning_rate.warmup_ratio == ratio
+
+
+def test_a_task_that_is_not_compiled_says_so(classifier, tmp_path):
+    classifier.save(tmp_path / "task.keras")
+    task = keras.saving.load_model(tmp_path / "task.keras", compile=False)
+    for method in (task.fit, task.train_on_batch, task.test_on_batch):
+        with pytest.raises(ValueError, match="call `compile"):
+            method(*make_rows())
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,7 @@ def test_greedy_targets_equal_those_of_whole_passes(saved):
 def test_a_file_goes_back_to_transformers(saved, tmp_path):
     path, peer = saved
     save_hugging_face(Seq2Seq.from_preset(path), tmp_path / "again")
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["is_encoder_decoder"]
     again = transformers.EncoderDecoderModel.from_pretrained(tmp_path / "again")
     written = again.state_dict()
     assert written.keys() == peer.state_dict().keys()

@@ -225,3 +225,4 @@ def test_scores_in_float32_under_the_policy_of_the_process():
         keras.config.set_dtype_policy("float32")
     assert chooser.backbone.compute_dtype == "bfloat16"
     assert chooser.predict(ROWS, verbose=0).dtype == "float32"
+    assert {tensor.dtype for tensor in chooser.input.values()} == {"int32"}

@@ -224,6 +224,9 @@ def test_low_precision():
     assert {*history} == {"loss", "micro_f1", "macro_f1"} and np.isfinite(history["loss"][0])
     outputs = classifier.predict(TEXTS, verbose=0)
     assert outputs.dtype == "float32" and 0 < outputs.min() and outputs.max() < 1
+    wanted = [[name for name, p in zip(NAMES, row, strict=True) if p > 0.5] for row in outputs]
+    assert outputs.min() < 0.5
+    assert classifier.predict_labels(TEXTS, verbose=0) == wanted
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,8 @@ def test_a_checkpoint_without_markers(tmp_path, markers):
     np.testing.assert_array_equal(
         again.predict(texts, verbose=0), classifier.predict(texts, verbose=0)
     )
+    bare = RelationClassifier.from_preset(tmp_path / "after", preprocessor=None)
+    assert bare.preprocessor is None
 
 
 def test_byte_pairs():

@@ -154,7 +154,7 @@ def test_an_ended_beam_keeps_its_score():
 
 
 @pytest.mark.parametrize("sampler", ["top_k", "top_p", "random"])
-def test_samplers_of_keras_hub(sampler):
+def test_samplers_of_keras_hub(sampler, tmp_path):
     writer = make_writer(max_target_length=4)
     sampler = getattr(
         keras_hub.samplers,
@@ -164,6 +164,8 @@ def test_samplers_of_keras_hub(sampler):
     drawn = [writer.predict(SOURCES) for _ in range(3)]
     assert all(isinstance(text, str) for row in drawn for text in row)
     assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
+    with pytest.raises(ValueError, match="got a .*Sampler, which draws tokens at random"):
+        export_saved_model(writer, tmp_path / "1")
 
 
 def test_learns_to_copy_the_first_word():
@@ -288,6 +290,8 @@ def test_errors():
         Seq2Seq(BertBackbone(**ONE_LAYER))
     with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone with 'left_to"):
         Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
+    with pytest.raises(ValueError, match="max_target_length must be .*, got 0"):
+        make_writer(max_target_length=0)
     writer = make_writer()
     with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):
         writer.compile(sampler="beem")

@@ -29,6 +29,7 @@ from keras_bert_suite import (
     DocumentClassifier,
     InBatchNegatives,
     NezhaBackbone,
+    RobertaBackbone,
     RoFormerBackbone,
     ScalarMix,
     SegmentPacker,
@@ -181,7 +182,7 @@ def test_blocks_that_are_computed_twice_can_be_packed(layouts):
     ("kind", "dtype", "tolerance"),
     everywhere_for(
         [(BertBackbone, "float32", 2e-6), (BertBackbone, "bfloat16", 0.05),
-         (RoFormerBackbone, "float32", 1e-5)],
+         (RoFormerBackbone, "float32", 1e-5), (RobertaBackbone, "float32", 2e-6)],
         (RoFormerBackbone, "float32", 1e-5),
     ),
 )  # fmt: skip
@@ -190,6 +191,7 @@ def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
     assert backbone.takes_buckets()
     randomize(backbone)  # Attention tells positions apart.
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
+    packed = {name: packed[name] for name in backbone.input_names}
     layout = lay_out(packed["padding_mask"])
     padded, unpacked = (
         evaluate(backbone, inputs) for inputs in (packed, {**packed, LAYOUT_ARGUMENT: layout})

@@ -177,6 +177,13 @@ def test_batches_in_single_steps():
     np.testing.assert_allclose(classifier.predict_on_batch(packed), outputs, atol=1e-5)
 
 
+def test_one_batch_is_answered_without_a_progress_bar_unless_asked(untouched, capsys):
+    alone = untouched.predict(TEXTS[:1])
+    assert capsys.readouterr().out == ""
+    np.testing.assert_array_equal(untouched.predict(TEXTS[:1], verbose=1), alone)
+    assert "1/1" in capsys.readouterr().out
+
+
 def test_nothing_to_predict():
     classifier = make_classifier()
     empty = classifier.predict([])

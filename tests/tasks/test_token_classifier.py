@@ -199,6 +199,10 @@ def test_packed_arrays(tagger):
     probabilities = tagger.predict_probabilities(packed, verbose=0)
     np.testing.assert_array_equal(probabilities.argmax(-1), logits.argmax(-1))
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-6)
+    is_word = labels >= 0
+    labels[is_word] = (logits[is_word].argmax(-1) + 1) % 3
+    wrong = tagger.inspect(packed, labels)
+    assert {(answer.row, answer.place) for answer in wrong} == {(0, 1), (0, 2), (0, 3), (1, 1)}
     shorter = {name: array[:, :8] for name, array in packed.items()}
     with pytest.raises(ValueError, match="size 16 and .* size 8"):
         tagger.predict(iter([(packed,), (shorter,)]), verbose=0)

@@ -5,10 +5,15 @@ import random
 import pytest
 import transformers
 from small_byte_pairs import MERGES, make_vocabulary
-from small_sentence_pieces import make_xlm_roberta
+from small_sentence_pieces import make_albert, make_xlm_roberta
 from tokenizers import AddedToken
 
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, XLMRobertaTokenizer
+from keras_bert_suite.tokenizers import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+)
 
 PIECES = [
     *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "co", "##vid", "covid", "-", "19", "a", "cat"),
@@ -123,6 +128,16 @@ def test_spaces_behind_a_token_alone():
     texts = [" low covid-19  lower", "cat cat ", "good covid-19"]
     assert ours.tokenize(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
     check_offsets(ours, texts)
+
+
+def test_normalized_tokens_of_albert(tmp_path):
+    """On texts without what Google's code and transformers read differently."""
+    ours = AlbertTokenizer(make_albert())
+    ours.save_assets(tmp_path)
+    theirs = transformers.AlbertTokenizer.from_pretrained(tmp_path)
+    add_tokens(ours, theirs, ["cat", "é"], {})
+    texts = ["A CAT, a Cat, cats", "caf\u00c9 cafe cat"]
+    assert ours.tokenize(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
 
 
 def make_files(tokenizer, path):

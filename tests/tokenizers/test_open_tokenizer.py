@@ -8,7 +8,7 @@ import transformers
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import VOCABULARY
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import write_tokenizer
@@ -164,6 +164,17 @@ def test_a_tokenizer_json_alone(tmp_path, model, special, kind):
     theirs.save(str(tmp_path / "tokenizer.json"))
     ours = kbs.open_tokenizer(tmp_path / "tokenizer.json")
     assert type(ours).__name__ == kind
+    assert ours.tokenize(TEXTS) == [theirs.encode(text).ids for text in TEXTS]
+
+
+def test_a_tokenizer_json_of_word_pieces_alone(tmp_path):
+    ids = {piece: number for number, piece in enumerate(VOCABULARY)}
+    theirs = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    theirs.normalizer = normalizers.BertNormalizer()
+    theirs.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = kbs.open_tokenizer(tmp_path / "tokenizer.json")
+    assert type(ours) is kbs.WordPieceTokenizer
     assert ours.tokenize(TEXTS) == [theirs.encode(text).ids for text in TEXTS]
 
 

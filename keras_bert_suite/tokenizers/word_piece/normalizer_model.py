@@ -47,8 +47,7 @@ def _changed_characters(lowercase, strip_accents):
     """dict of code point -> str for every character that does not stay as it is."""
     characters = CharacterMap(lowercase, strip_accents)
     candidates = membership(DELETED) | membership(SPACE)
-    if lowercase:
-        candidates[list(lowercase_map())] = True
+    candidates[list(lowercase_map())] = True
     if strip_accents:
         candidates |= membership(unicode14.NONSPACING)
         candidates[HANGUL_SYLLABLES] = True

@@ -145,6 +145,7 @@ ONE_WORD = "1\tDu\tdu\tPRON\t_\t_\t0\troot\t_\t_\n\n1\tJa\tja\tINTJ\t_\t_\t0\tro
         (GERMEVAL, {"tag_column": 4}, [["SC", "Freiburg"], ["#"]], [["O", "B-LOC"], ["O"]]),
         (CONLLU, {"tag_column": "UPOS"}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
         (ONE_WORD, {"tag_column": "UPOS"}, [["Du"], ["Ja"]], [["PRON"], ["INTJ"]]),
+        (ONE_WORD.replace("1", "5"), {"tag_column": 4}, [["5"], ["5"]], [["PRON"], ["INTJ"]]),
         (CONLLU, {"tag_column": 4}, [["vamos", "nos", "New York"]], [["VERB", "PRON", "X"]]),
         (
             "# global.columns = FORM NER\nAda\tB-PER\n",
