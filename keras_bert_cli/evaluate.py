@@ -79,7 +79,6 @@ def run(values):
     if values.errors:
         check_inspects(kind.model, type(kind.model).__name__)
     examples = kind.read(values.input)
-    kind.check(kind.model, examples)
     if values.errors:
         scores, wrong = score_and_inspect(kind, examples)
     else:
@@ -102,6 +101,7 @@ def score_and_inspect(kind, examples):
     from keras_bert_suite.tasks.base.inspection import complete_wrong
 
     task = kind.model
+    kind.check(task, examples)
 
     def find(outputs, rows, labels):
         scores = kind.score_outputs(task, outputs, rows, labels)

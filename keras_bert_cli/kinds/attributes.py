@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bert_suite.data.readers.columns import read_columns
-from keras_bert_suite.data.readers.tables import check_filled
+from keras_bert_suite.data.readers.tables import check_filled, check_no_lists
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
@@ -67,6 +67,8 @@ class AttributeKind(Kind):
         read = read_columns(path, [*texts, *names], **table_arguments(self.values))
         for number, name in enumerate(texts):
             check_filled(read, number, "text", name)
+        for number, name in enumerate(names, len(texts)):
+            check_no_lists(read, number, "label", name)
         x = read.x[: len(texts)]
         labels = [[label.strip() for label in column] for column in read.x[len(texts) :]]
         y = dict(zip(self.model.attributes if self.model else names, labels, strict=True))

@@ -118,6 +118,7 @@ class Kind(ABC):
 
     def score(self, task, examples):
         """dict of the scores of a task: numbers, and tables of numbers."""
+        self.check(task, examples)
         score = functools.partial(self.score_outputs, task)
         return task.score_with(score, examples.x, examples.y, self.values.batch_size)
 

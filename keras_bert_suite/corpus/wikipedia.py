@@ -35,6 +35,8 @@ _EMPTY_BRACKETS = re.compile(r" ?[(（][\s,;:，；：、]*[)）]")
 _VARIANTS = re.compile(r"-\{(?:([A-Za-z;\s-]*)\|)?([^{}]*)\}-")
 _FIRST_VARIANT = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)*\s*:\s*([^;]*)")
 _HIDING_FLAGS = {"H", "T", "-"}
+#: A part of the name of a compound, as in N-{4-[(2-amino)methyl]phenyl}-2-aminoacetamide.
+_COMPOUND = re.compile(r"(?<=[A-Za-z0-9)\]])-\{[!-z]+\}-(?=[A-Za-z0-9(\[])")
 #: Rows of tables and references that the parser finds no end of.
 _LEFT_MARKUP = re.compile(r"^(?:\{\||[|!]).*$|</?ref\b[^>]*>", re.MULTILINE)
 
@@ -91,9 +93,11 @@ class Article:
 def _choose_variant(match):
     """The text of the first variant of a match of `_VARIANTS`, or "" if a flag hides it."""
     flags, text = match.groups(default="")
+    first = _FIRST_VARIANT.match(text)
+    if not first and _COMPOUND.match(match.string, match.start()):
+        return match[0]
     if _HIDING_FLAGS & {flag.strip() for flag in flags.split(";")}:
         return ""
-    first = _FIRST_VARIANT.match(text)
     return first[1] if first else text
 
 

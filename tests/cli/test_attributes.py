@@ -68,6 +68,7 @@ def train_on(workshop):
 def test_wrong_flags(described, run, workshop, tmp_path):
     (tmp_path / "gap.tsv").write_text("text\ttone\twhat\n\tgood\tfilm\n")
     (tmp_path / "spaces.tsv").write_text("text\ttone\nx\tgood\ny\tgood \n")
+    (tmp_path / "lists.jsonl").write_text('{"text": "x", "tone": ["good"], "what": "film"}\n')
     spaces = (*train_on(workshop), "--train", tmp_path / "spaces.tsv", "--output", tmp_path / "x")
     train = (
         *train_on(workshop),
@@ -90,6 +91,7 @@ def test_wrong_flags(described, run, workshop, tmp_path):
         ),
         ((*evaluate, workshop / "dev.tsv"), "no column"),
         ((*evaluate, tmp_path / "gap.tsv"), "line 2: the text in the column 'text' is missing"),
+        ((*evaluate, tmp_path / "lists.jsonl"), "line 1: the label in the column 'tone' is a list"),
         ((*spaces, "--attribute_columns=tone"), "the column 'tone' has the labels ['good']"),
     ):
         status, _, err = run(*arguments)

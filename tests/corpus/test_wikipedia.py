@@ -121,6 +121,9 @@ def test_a_dump(tmp_path, name):
         ("-{T|zh-cn:博客}-很多", "很多"),
         ("见-{[[河|长江]]}-。", "见长江。"),
         ("若 x-{y 则 z", "若 x-{y 则 z"),
+        ("iOS-{zh-cn:软件; zh-tw:軟體}-2", "iOS软件2"),
+        ("'''-{iOS}-'''", "iOS"),
+        ("N-{4-[(2-amino)methyl]phenyl}-2-amide", "N-{4-[(2-amino)methyl]phenyl}-2-amide"),
     ],
 )
 def test_variants_of_a_language(markup, text):

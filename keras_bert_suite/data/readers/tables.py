@@ -134,18 +134,24 @@ def list_label_names(labels):
 
 def check_filled(table, number, noun, column):
     """Raises a `ValueError` if a field of a column is empty or a list, naming its line."""
+    check_no_lists(table, number, noun, column)
+    fields = table.columns[number]
+    empty = [row for row, field in enumerate(fields) if not field.strip()]
+    if empty:
+        raise ValueError(
+            f"{table.locate(empty[0])}: the {noun} in the column {column!r} is missing, as in "
+            f"{len(empty)} of {len(fields)} rows. Add the {noun}, or remove the row."
+        )
+
+
+def check_no_lists(table, number, noun, column):
+    """Raises a `ValueError` if a field of a column is a list, naming its line."""
     fields = table.columns[number]
     lists = [row for row, field in enumerate(fields) if not isinstance(field, str)]
     if lists:
         raise ValueError(
             f"{table.locate(lists[0])}: the {noun} in the column {column!r} is a list. Wanted one "
             "text, or problem_type='multi_label_classification' for lists of labels."
-        )
-    empty = [row for row, field in enumerate(fields) if not field.strip()]
-    if empty:
-        raise ValueError(
-            f"{table.locate(empty[0])}: the {noun} in the column {column!r} is missing, as in "
-            f"{len(empty)} of {len(fields)} rows. Add the {noun}, or remove the row."
         )
 
 
