@@ -114,7 +114,7 @@ class SegmentPacker(PresetPacker):
         # Keras' own `__call__` would convert the strings to tensors of the backend.
         if len(args) == 1 and not kwargs and type(args[0]) is tuple and len(args[0]) in (2, 3):
             args = args[0]
-        return as_written(self.call)(*args, **kwargs)
+        return self.call(*args, **kwargs)
 
     def call(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Packs a batch of texts. Labels and sample weights pass through.
@@ -137,7 +137,8 @@ class SegmentPacker(PresetPacker):
             ValueError: as `pack`.
         """
         segments = x if isinstance(x, tuple) else (x,)
-        return keras.utils.pack_x_y_sample_weight(self.pack(*segments), y, sample_weight)
+        packed = as_written(self.pack)(*segments)
+        return keras.utils.pack_x_y_sample_weight(packed, y, sample_weight)
 
     def pack(self, *segments: Any) -> dict[str, Tensor]:
         """Packs a batch of texts.
