@@ -192,8 +192,8 @@ def test_blocks_run(page, folder, monkeypatch):
         before = title
         for pattern, replacement in SMALLER:
             code = re.sub(pattern, replacement, code)
-        for path in re.findall(r'export_saved_model\(\w+, "(.*?)"', code):
-            shutil.rmtree(path, ignore_errors=True)  # Of an earlier block.
+        for path in re.findall(r'(?:export_saved_model\(\w+, |index\.save\()"(.*?)"', code):
+            shutil.rmtree(path, ignore_errors=True)  # Of an earlier block or page.
         try:
             exec(compile(code, f"{page.name}:{line}", "exec"), names)
         except Exception as error:
