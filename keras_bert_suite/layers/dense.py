@@ -8,7 +8,8 @@ from keras import ops
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.layers.torch_products import linear, read_weight
+from keras_bert_suite.layers.rounded_weights import read_weight
+from keras_bert_suite.layers.torch_products import linear
 
 #: PyTorch's names for the two functions.
 GELU_APPROXIMATIONS = {gelu_erf: "none", gelu_tanh: "tanh"}

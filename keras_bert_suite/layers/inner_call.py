@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras.src.backend.common.variables import get_autocast_scope
+from keras.src.backend.common.variables import AutocastScope, get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
 
@@ -20,9 +20,9 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
     PyTorch in each step. So under PyTorch `layer.call` is called itself.
 
     The whole call is kept where something of it would be lost: for symbolic tensors, for a layer
-    that is not built or has another dtype than its input, outside of the scope in which the weights
-    of a mixed policy are rounded, with hooks of PyTorch, and with a regularizer of outputs.
-    Quantization and LoRA are in the calls of the layers themselves.
+    that is not built or has another dtype than its input, with hooks of PyTorch, and with a
+    regularizer of outputs. The scope in which the weights of a mixed policy are rounded is opened
+    here. Quantization and LoRA are in the calls of the layers themselves.
 
     Args:
         layer: the inner layer.
@@ -46,7 +46,6 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     is_plain = (
         layer.built
         and all(map(_needs_no_cast, inputs, itertools.repeat(policy.compute_dtype)))
-        and _rounds_weights(layer, policy)
         and not layer._forward_hooks
         and not layer._forward_pre_hooks
         and not layer._backward_hooks
@@ -55,7 +54,16 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     )
     if not is_plain:
         return layer
-    return layer.call if policy.quantization_mode is None else layer.quantized_call
+    call = layer.call if policy.quantization_mode is None else layer.quantized_call
+    scope, dtype = get_autocast_scope(), _find_rounded_dtype(layer, policy)
+    if dtype == (scope and scope.dtype):
+        return call
+    return functools.partial(_call_in_scope, call, dtype)
+
+
+def _call_in_scope(call: Callable[..., Any], dtype: str | None, *args: Any, **kwargs: Any) -> Any:
+    with AutocastScope(dtype):
+        return call(*args, **kwargs)
 
 
 def _needs_no_cast(x: Any, dtype: str) -> bool:
@@ -68,14 +76,13 @@ def _needs_no_cast(x: Any, dtype: str) -> bool:
     return _torch_dtypes().get(getattr(x, "dtype", None)) in (dtype, "")
 
 
-def _rounds_weights(layer: Any, policy: Any) -> bool:
-    """Whether weights are read as in the whole call: in the dtype that a layer computes in.
+def _find_rounded_dtype(layer: Any, policy: Any) -> str | None:
+    """The dtype to which the weights of a layer are rounded when it reads them; None for no other.
 
     A layer without `autocast`, such as a table of embeddings, reads them as they are.
     """
-    scope = get_autocast_scope()
-    read_in = policy.compute_dtype if layer.autocast else policy.variable_dtype
-    return read_in == (scope and scope.dtype or policy.variable_dtype)
+    is_mixed = layer.autocast and policy.compute_dtype != policy.variable_dtype
+    return policy.compute_dtype if is_mixed else None
 
 
 @functools.cache

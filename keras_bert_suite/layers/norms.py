@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
-from keras_bert_suite.layers.torch_products import read_weight
+from keras_bert_suite.layers.rounded_weights import read_weight
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -47,13 +47,18 @@ class LayerNormalization(keras.layers.LayerNormalization):
         return self._call_torch(inputs) if backend == "torch" else self._call_jax(inputs)
 
     def _call_torch(self, inputs: Tensor) -> Tensor:
-        """By its kernel alone. Keras asks seven times for the dtype of an array."""
+        """By its kernel alone, which sums in float32. Keras asks seven times for a dtype."""
         import torch
 
-        weights = (read_weight(weight) for weight in (self.gamma, self.beta))
-        gamma, beta = (None if weight is None else weight.float() for weight in weights)
+        if inputs.is_cuda:  # There the kernel wants one dtype. On a CPU the weights stay float32.
+            weights = (read_weight(w, self.compute_dtype) for w in (self.gamma, self.beta))
+            gamma, beta = (
+                None if weight is None else weight.to(inputs.dtype) for weight in weights
+            )
+        else:
+            gamma, beta = read_weight(self.gamma), read_weight(self.beta)
         outputs = torch.nn.functional.layer_norm(
-            inputs.float(), inputs.shape[-1:], gamma, beta, self.epsilon
+            inputs, inputs.shape[-1:], gamma, beta, self.epsilon
         )
         return outputs.to(getattr(torch, self.compute_dtype))
 

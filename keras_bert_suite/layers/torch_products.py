@@ -10,21 +10,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import keras
-
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.processor import read_processor
 
 #: The least number of multiplications of a product for oneDNN. Calling it takes longer.
 _LEAST_PRODUCT = 1 << 23
-
-
-def read_weight(weight: Any) -> Tensor | None:
-    """The tensor of a weight: of a `keras.Variable`, or of what LoRA makes of one; None for None.
-
-    `keras.ops.convert_to_tensor` gives the same, and first looks for symbolic tensors.
-    """
-    return weight.value if isinstance(weight, keras.Variable) else weight
 
 
 def linear(

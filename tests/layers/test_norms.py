@@ -24,8 +24,12 @@ def test_it_is_the_norm_of_keras(dtype, center):
         outputs = norm(x)
         outputs.sin().sum().backward()
         results.append([outputs, x.grad, *(weight.value.grad for weight in norm.weights)])
+    # Sums of 16-bit numbers are rounded at the end. Keras casts whole arrays, and adds in turn.
+    is_wide = dtype in ("float64", "float32")
     for ours, theirs in zip(*results, strict=True):
-        assert ours.dtype == theirs.dtype and torch.equal(ours, theirs)
+        rounding = 0 if is_wide else torch.finfo(getattr(torch, norm.compute_dtype)).eps
+        largest = float(theirs.abs().max())
+        torch.testing.assert_close(ours, theirs, rtol=rounding, atol=rounding * largest)
 
 
 @pytest.mark.backend("jax")

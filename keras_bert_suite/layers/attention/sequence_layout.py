@@ -17,7 +17,10 @@ from keras_bert_suite.layers.attention.bucketed_layout import (
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
+from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.graph_calls import find_plain_inputs, run_graph
+from keras_bert_suite.layers.norms import LayerNormalization
+from keras_bert_suite.layers.rounded_weights import rounded_weights
 
 #: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
 #: the inputs of a model, and need not be there.
@@ -252,6 +255,10 @@ class PackedSequences:
         arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
         would take them for others of the same shape.
         """
+        with rounded_weights(self, (Dense, LayerNormalization)):
+            return self._call(inputs, training, mask, **kwargs)
+
+    def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor, **kwargs: Any) -> Any:
         inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
         if not (companions or kwargs or _hands_companions_on()):
             tensors = find_plain_inputs(self, inputs, training, mask)
