@@ -14,6 +14,13 @@ def find_minilm():
     return os.path.join(spec.submodule_search_locations[0], "model")
 
 
+def find_torch_device():
+    """The device of the peers of PyTorch: that of Keras' layers, a GPU if there is one."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def make_bert_config(num_layers, hidden_dim, num_heads, vocabulary_size=30522, **others):
     """`transformers.BertConfig` of a shape. The feed-forward layers are four times as wide.
 

@@ -5,9 +5,9 @@
 
 Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first questions of
 a part of SQuAD 1.1's training set, and answers the first questions of its dev set. Rows of 384
-tokens, windows with a stride of 128, batches of 12 windows of similar length, AdamW with bias
-correction, weight decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps
-and Google's linear decay. The peer packs, labels and decodes as the script run_qa.py of
+tokens, windows with a stride of 128, batches of `--batch_size` windows of similar length, AdamW
+with bias correction, weight decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of
+the steps and Google's linear decay. The peer packs, labels and decodes as the script run_qa.py of
 transformers does: its stride of 128 is the overlap of windows, and it takes the best of 20 first
 and 20 last tokens of each window. Each side runs in a process of its own. The count of the official
 script scores them all. The data is the folder `--data`, with train_partial_combined.json and
@@ -28,46 +28,43 @@ from harness.result_tables import (
 )
 from harness.side_flags import BACKENDS, list_pairs, parse_training_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import find_minilm, make_adamw, take_step
+from peer_recipes import find_minilm, find_torch_device, make_adamw, take_step
 
 DATA = Path("data") / "qa"
-BATCH_SIZE, SEQUENCE_LENGTH, STRIDE = 12, 384, 128
+SEQUENCE_LENGTH, STRIDE = 384, 128
 NUM_BEST, MAX_ANSWER_LENGTH = 20, 30
 
 
-def run_ours(train, dev, epochs, learning_rate, seed):
+def run_ours(train, dev, options):
     import keras
 
     import keras_bert_suite as kbs
 
-    keras.utils.set_random_seed(seed)
+    keras.utils.set_random_seed(options.seed)
     answerer = kbs.QuestionAnswerer.from_preset(
         find_minilm(), sequence_length=SEQUENCE_LENGTH, stride=STRIDE, skip="span_labeler/.*"
     )
-    answerer.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
+    answerer.compile(kbs.AdamW(kbs.LinearWarmupDecay(options.learning_rate), bias_correction=True))
     begin = time.perf_counter()
-    answerer.fit(
-        train.x,
-        train.y,
-        batch_size=BATCH_SIZE,
-        epochs=epochs,
-        verbose=0,
-    )
+    answerer.fit(train.x, train.y, batch_size=options.batch_size, epochs=options.epochs, verbose=0)
     seconds = time.perf_counter() - begin
-    answers = answerer.predict(dev.x, batch_size=BATCH_SIZE, verbose=0)
+    answers = answerer.predict(dev.x, batch_size=options.batch_size, verbose=0)
     return seconds, [answer.text for answer in answers]
 
 
-def run_transformers(train, dev, epochs, learning_rate, seed):
+def run_transformers(train, dev, options):
     import numpy as np
     import torch
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     from keras_bert_suite.data.row_orders import shuffled_by_length
 
-    torch.manual_seed(seed)
+    torch.manual_seed(options.seed)
+    size = options.batch_size
     tokenizer = AutoTokenizer.from_pretrained(find_minilm())
     model = AutoModelForQuestionAnswering.from_pretrained(find_minilm())
+    device = find_torch_device()
+    model.to(device)
 
     def cut_windows(rows):
         """The windows of rows, and the row of each."""
@@ -84,7 +81,7 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     def pad(encoded, places):
         names = ("input_ids", "token_type_ids", "attention_mask")
         windows = [{name: encoded[name][place] for name in names} for place in places]
-        return tokenizer.pad(windows, return_tensors="pt")
+        return tokenizer.pad(windows, return_tensors="pt").to(device)
 
     def place_answer(encoded, window, answers):
         """The first and last token of the first answer, or 0 and 0."""
@@ -107,13 +104,13 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     encoded, rows = cut_windows(train)
     labels = [place_answer(encoded, w, train.y[row]) for w, row in enumerate(rows)]
     lengths = [len(ids) for ids in encoded["input_ids"]]
-    adamw = make_adamw(model, learning_rate, -(-len(lengths) // BATCH_SIZE) * epochs)
+    adamw = make_adamw(model, options.learning_rate, -(-len(lengths) // size) * options.epochs)
     # Rows of similar length share a batch, as on our side.
-    order = shuffled_by_length(lengths, BATCH_SIZE, seed=seed)
+    order = shuffled_by_length(lengths, size, seed=options.seed)
     model.train()
-    for epoch in range(epochs):
-        for batch in np.array_split(order(epoch), range(BATCH_SIZE, len(lengths), BATCH_SIZE)):
-            starts, ends = torch.tensor([labels[place] for place in batch]).T
+    for epoch in range(options.epochs):
+        for batch in np.array_split(order(epoch), range(size, len(lengths), size)):
+            starts, ends = torch.tensor([labels[place] for place in batch], device=device).T
             inputs = pad(encoded, batch)
             loss = model(**inputs, start_positions=starts, end_positions=ends).loss
             take_step(model, loss, *adamw)
@@ -124,11 +121,12 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     best = [(-np.inf, "")] * len(dev)
     order = sorted(range(len(rows)), key=lambda place: len(encoded["input_ids"][place]))
     with torch.inference_mode():
-        for begin_of_batch in range(0, len(order), BATCH_SIZE):
-            places = order[begin_of_batch : begin_of_batch + BATCH_SIZE]
+        for begin_of_batch in range(0, len(order), size):
+            places = order[begin_of_batch : begin_of_batch + size]
             outputs = model(**pad(encoded, places))
+            starts, ends = (x.cpu().numpy() for x in (outputs.start_logits, outputs.end_logits))
             for i, place in enumerate(places):
-                scores = outputs.start_logits[i].numpy(), outputs.end_logits[i].numpy()
+                scores = starts[i], ends[i]
                 firsts, lasts = (np.argsort(-column)[:NUM_BEST] for column in scores)
                 segments, offsets = encoded.sequence_ids(place), encoded["offset_mapping"][place]
                 for first in firsts:
@@ -154,7 +152,7 @@ def run_side(side, options):
     folder = Path(options.data)
     train = kbs.read_squad(folder / "train_partial_combined.json").take(options.num_rows)
     dev = kbs.read_squad(folder / "squad_v1.1" / "dev-v1.1.json").take(options.dev_rows)
-    seconds, answers = SIDES[side](train, dev, options.epochs, options.learning_rate, options.seed)
+    seconds, answers = SIDES[side](train, dev, options)
     scores = score_answers([row["text"] for row in dev.y], answers)
     figures = {name: scores[name] for name in ("exact_match", "f1")}
     report({"seconds": seconds, **figures})
@@ -165,6 +163,7 @@ def main():
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_rows", type=int, default=8478)
     parser.add_argument("--dev_rows", type=int, default=10570)
+    parser.add_argument("--batch_size", type=int, default=12)
     options = parse_training_flags(parser, SIDES, BACKENDS, 2, 1e-4)
     if options.child:
         run_side(options.child, options)

@@ -33,7 +33,7 @@ from harness.result_tables import (
 )
 from harness.side_flags import BACKENDS, list_pairs, parse_training_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import find_minilm
+from peer_recipes import find_minilm, find_torch_device
 
 DATA = Path("data") / "glue" / "STS-B"
 SEQUENCE_LENGTH = 128
@@ -92,7 +92,7 @@ def run_sentence_transformers(options, pairs):
     from sentence_transformers.sentence_transformer.readers import InputExample
 
     torch.manual_seed(options.seed)
-    model = SentenceTransformer(find_minilm(), device="cpu")
+    model = SentenceTransformer(find_minilm(), device=find_torch_device())
     model.max_seq_length = SEQUENCE_LENGTH
     seconds = 0.0
     if options.loss != "untrained":

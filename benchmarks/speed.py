@@ -21,7 +21,7 @@ from harness.machine_figures import count_operations
 from harness.result_tables import describe_run, format_columns
 from harness.side_flags import BACKENDS, parse_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import make_adamw, make_bert_config, take_step
+from peer_recipes import find_torch_device, make_adamw, make_bert_config, take_step
 
 import keras_bert_suite as kbs
 
@@ -89,7 +89,7 @@ def measure_peer(size, dtype, batch_size, length, steps):
 
     num_layers, hidden_dim, num_heads = kbs.models.BERT_SIZES[size]
     config = make_bert_config(num_layers, hidden_dim, num_heads, VOCABULARY_SIZE)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = find_torch_device()
     model = BertForSequenceClassification(config).to(device)
     optimizer, schedule = make_adamw(model, 1e-5, 2 * steps)
     autocast = torch.autocast(device, torch.bfloat16, enabled=dtype == "mixed_bfloat16")
@@ -142,9 +142,9 @@ class Clock(keras.callbacks.Callback):
         super().__init__()
         self.begin, self.first_step, self.epochs = None, None, []
 
-    def on_train_batch_end(self, batch, logs=None):
-        if self.first_step is None:
-            float(next(iter((logs or {}).values()), 0.0))  # waits for the device
+    # A callback for the end of a batch would make Keras wait for the device in each step.
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 1 and self.first_step is None:
             self.first_step = time.perf_counter() - self.begin
 
     def on_epoch_end(self, epoch, logs=None):

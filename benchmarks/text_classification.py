@@ -36,7 +36,7 @@ from harness.result_tables import (
 )
 from harness.side_flags import list_pairs, parse_training_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import find_minilm, make_adamw, take_step
+from peer_recipes import find_minilm, find_torch_device, make_adamw, take_step
 
 DATA = Path("data")
 TASKS = ("cola", "sst2", "mrpc", "stsb", "rte", "goemotions", "chnsenticorp")
@@ -155,6 +155,8 @@ def run_transformers(task, train, dev, options):
     model = AutoModelForSequenceClassification.from_pretrained(
         options.checkpoint, num_labels=len(task.label_names), problem_type=task.problem_type
     )
+    device = find_torch_device()
+    model.to(device)
     steps = -(-len(train) // size) * options.epochs
     adamw = make_adamw(model, options.learning_rate, steps)
 
@@ -162,7 +164,7 @@ def run_transformers(task, train, dev, options):
         columns = [[column[number] for number in numbers] for column in rows.columns]
         return tokenizer(
             *columns, truncation=True, max_length=SEQUENCE_LENGTH, padding=True, return_tensors="pt"
-        )
+        ).to(device)
 
     def encode(labels):
         if task.problem_type == "regression":
@@ -186,7 +188,7 @@ def run_transformers(task, train, dev, options):
     model.train()
     for epoch in range(options.epochs):
         for batch in np.array_split(order(epoch), range(size, len(train), size)):
-            labels = encode([train.y[number] for number in batch])
+            labels = encode([train.y[number] for number in batch]).to(device)
             take_step(model, model(**pack(train, batch), labels=labels).loss, *adamw)
     seconds = time.perf_counter() - begin
 
@@ -195,7 +197,7 @@ def run_transformers(task, train, dev, options):
     order = np.argsort(lengths(dev))
     with torch.inference_mode():
         for batch in np.array_split(order, range(size, len(dev), size)):
-            logits = model(**pack(dev, batch)).logits.numpy()
+            logits = model(**pack(dev, batch)).logits.cpu().numpy()
             for number, row in zip(batch, logits, strict=True):
                 answers[number] = decode(row)
     return seconds, answers

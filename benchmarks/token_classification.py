@@ -30,7 +30,7 @@ from harness.result_tables import (
 )
 from harness.side_flags import BACKENDS, list_pairs, parse_training_flags
 from harness.side_runs import report, run_in_turn
-from peer_recipes import find_minilm, make_adamw, take_step
+from peer_recipes import find_minilm, find_torch_device, make_adamw, take_step
 
 DATA = Path("data") / "ner" / "conll2003_en"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
@@ -77,6 +77,8 @@ def run_transformers(train, dev, label_names, options):
     torch.manual_seed(options.seed)
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     model = AutoModelForTokenClassification.from_pretrained(checkpoint, num_labels=len(label_names))
+    device = find_torch_device()
+    model.to(device)
     steps = -(-len(train) // BATCH_SIZE) * epochs
     adamw = make_adamw(model, options.learning_rate, steps)
 
@@ -88,7 +90,7 @@ def run_transformers(train, dev, label_names, options):
             max_length=SEQUENCE_LENGTH,
             padding=True,
             return_tensors="pt",
-        )
+        ).to(device)
 
     def find_first_tokens(packed, number):
         """For each row a dict, number of a word -> place of its first token."""
@@ -111,7 +113,7 @@ def run_transformers(train, dev, label_names, options):
         cuts = range(BATCH_SIZE, len(lengths), BATCH_SIZE)
         for batch in np.array_split(order(epoch), cuts):
             packed = pack([train.x[row] for row in batch])
-            labels = torch.full(packed["input_ids"].shape, -100)
+            labels = torch.full(packed["input_ids"].shape, -100, device=device)
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
                     labels[i, place] = label_names.index(train.y[batch[i]][word])
@@ -125,7 +127,7 @@ def run_transformers(train, dev, label_names, options):
         for start in range(0, len(order), BATCH_SIZE):
             batch = order[start : start + BATCH_SIZE]
             packed = pack([dev.x[row] for row in batch])
-            answers = model(**packed).logits.argmax(-1).numpy()
+            answers = model(**packed).logits.argmax(-1).cpu().numpy()
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
                     tags[batch[i]][word] = label_names[answers[i, place]]
