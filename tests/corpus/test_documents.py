@@ -91,6 +91,7 @@ def test_gzip(tmp_path, format):
         ("a.jsonl", b'{"text": "a"}\n{"text": 7}', r"line 2: .* got 7 under it.*text_key"),
         ("wiki_00", b'{"id": "1", "text": "a"}\n', "line 1 is an object of JSON. `format` 'jsonl'"),
         ("a.csv", b"text,label\na,1\n", "line 1 is of a table. Write its texts to a .jsonl file"),
+        ("a.csv", b"\xef\xbb\xbftext,label\na,1\n", "line 1 is of a table. Write its texts to a"),
         ("a.jsonl", b'"a text"\n', "line 1: wanted an object .* got a str"),
         ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not UTF-8: byte 0xff"),
     ],

@@ -9,7 +9,13 @@ from gradients import input_gradients
 from keras import ops
 from peer_weights import TRANSFORMERS_NAMES, random_array, randomize, to_numpy
 
-from keras_bert_suite.layers import RotaryAttention, SelfAttention, TransformerBlock, gelu_erf
+from keras_bert_suite.layers import (
+    RotaryAttention,
+    RotaryBlock,
+    SelfAttention,
+    TransformerBlock,
+    gelu_erf,
+)
 
 B, L, S, H, HEADS = 3, 4, 6, 12, 3
 RNG = np.random.default_rng(0)
@@ -155,3 +161,13 @@ def test_queries_and_keys_have_positions_of_their_own():
     for positions in (None, np.arange(S, dtype="int32")[None]):
         got = layer(**queries, source=SOURCE, source_positions=positions)
         np.testing.assert_allclose(to_numpy(got), expected, atol=1e-5)
+
+
+def test_a_block_hands_both_positions_on():
+    """Only the distances count, so queries and keys may move together."""
+    block = RotaryBlock(**SIZES)
+    block(SOURCE)
+    expected = to_numpy(randomize(block)(SOURCE))[:, 2:]
+    places = np.arange(S, dtype="int32")[None] + 3
+    got = block(SOURCE[:, 2:], positions=places[:, 2:], source=SOURCE, source_positions=places)
+    np.testing.assert_allclose(to_numpy(got), expected, atol=1e-5)

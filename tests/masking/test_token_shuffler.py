@@ -127,6 +127,17 @@ def test_a_row_depends_on_its_number_alone():
     assert static.dynamic is False and shuffler.tokenizer is TOKENIZER
 
 
+def test_a_row_does_not_depend_on_its_padding():
+    shuffler, texts = make_shuffler(rate=0.3, max_predictions=4), make_reviews(16)[0]
+    alone = shuffler(pack(*texts), range(16))
+    beside = shuffler(pack(*texts, "the film was good " * 15), range(17))
+    assert beside["token_ids"].shape[1] > 2 * alone["token_ids"].shape[1]
+    for name in OUTPUTS:
+        padded = np.zeros_like(beside[name][:16])
+        padded[:, : alone[name].shape[1]] = alone[name]
+        np.testing.assert_array_equal(beside[name][:16], padded, name)
+
+
 def test_pretraining_batches():
     ids = TOKENIZER.tokenize(make_reviews(120)[0])
     corpus = TokenCorpus.from_documents([ids[i : i + 6] for i in range(0, 120, 6)])

@@ -107,13 +107,15 @@ def test_other_tasks_open(cls, arguments, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
-@pytest.mark.parametrize("alpha", [True, 0.3])
-def test_more_positions(name, alpha, tmp_path):
+@pytest.mark.parametrize(
+    "alpha, lengthen", [(True, lambda held: 3 * held + 1), (0.3, lambda held: held**2)]
+)
+def test_more_positions(name, alpha, lengthen, tmp_path):
     member = MEMBERS[name]
     member.save_peer(tmp_path / "peer")
     whole = member.backbone.from_preset(tmp_path / "peer")
     held, offset = whole.max_sequence_length, whole.position_offset
-    wanted_length = 3 * held + 1
+    wanted_length = lengthen(held)
     backbone = member.backbone.from_preset(
         tmp_path / "peer", max_sequence_length=wanted_length, hierarchical_positions=alpha
     )

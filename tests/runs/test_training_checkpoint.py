@@ -6,6 +6,7 @@ import threading
 import keras
 import numpy as np
 import pytest
+import torch
 from small_pretraining import (
     EPOCHS,
     STEPS,
@@ -21,7 +22,7 @@ from small_pretraining import (
 )
 from small_texts import TINY
 
-from keras_bert_suite import AdamW, TrainingCheckpoint
+from keras_bert_suite import AdamW, LinearWarmupDecay, TrainingCheckpoint
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,25 @@ def test_a_finished_run_may_be_extended(directory):
     for epochs in (1, 2):
         logs.append(fit(build_pretrainer(), TrainingCheckpoint(directory), epochs=epochs))
     assert [len(log["loss"]) for log in logs] == [1, 1]
+
+
+def test_an_extended_run_goes_on_before_its_last_validation(directory):
+    """A validation that draws random numbers moves no state of the training."""
+
+    class Draw(keras.callbacks.Callback):
+        def on_test_batch_end(self, batch, logs=None):
+            torch.rand(1)
+
+    def train(directory, epochs):
+        task = build_pretrainer()
+        task.optimizer.learning_rate = LinearWarmupDecay(1e-3, total_steps=100)
+        checkpoint = TrainingCheckpoint(directory, every=100)
+        fit(task, checkpoint, Draw(), validation_data=SmallBatches(), epochs=epochs)
+        return task
+
+    train(directory, 1)
+    wanted = train(directory.with_name("other"), 2)
+    assert_same(train(directory, 2), all_arrays(wanted))
 
 
 def test_epochs_longer_than_the_data(directory):

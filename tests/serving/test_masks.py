@@ -171,6 +171,18 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
         np.testing.assert_array_equal(got[name], wanted[name])
 
 
+def test_no_guess_is_beyond_a_short_vocabulary():
+    """Some embeddings have more rows than there are tokens."""
+    packer = SegmentPacker(WordPieceTokenizer(CHINESE), LENGTH)
+    backbone = BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(CHINESE) + 40})
+    model = MaskedLM(backbone, preprocessor=packer, top_k=len(CHINESE))
+    got = ServedMasks(model).answer_texts((tf.constant(["a [MASK]"]),))
+    assert {token.decode() for token in got["tokens"].numpy()[0, 0]} == {*CHINESE}
+    ((wanted,),) = model.predict(["a [MASK]"], verbose=0)
+    probabilities = [probability for _, probability in wanted]
+    np.testing.assert_allclose(got["probabilities"][0, 0], probabilities, atol=1e-6)
+
+
 @pytest.mark.long("serving")
 def test_every_signature_in_a_server(saved_model, native_server):
     answered = native_server.answer_warmup(saved_model)

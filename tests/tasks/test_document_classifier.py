@@ -16,6 +16,7 @@ from keras_bert_suite import (
     BytePairTokenizer,
     DocumentClassifier,
     LinearWarmupDecay,
+    MeanPooling,
     RobertaBackbone,
     ScalarMix,
     SegmentPacker,
@@ -209,6 +210,9 @@ def test_the_head_of_a_classifier_of_texts(tmp_path):
             tmp_path / "preset", num_classes=3, window_pooling=AttentionPooling()
         )
     assert new.predict(short, verbose=0).shape == (2, 3)
+    with pytest.warns(UserWarning, match="holds a classification layer"):
+        new = DocumentClassifier.from_preset(tmp_path / "preset", num_classes=3)
+    assert type(new.window_pooling) is MeanPooling  # The default, as everywhere.
 
 
 def test_other_encoders():

@@ -260,6 +260,15 @@ def test_a_server_writes_the_same_targets(sampler, saved, tmp_path):
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("shares", [False, True])
+def test_the_precision_is_that_of_the_encoder(shares):
+    encoder = BertBackbone(**ONE_LAYER, dtype="mixed_bfloat16")
+    decoder = None if shares else BertBackbone(**ONE_LAYER)
+    for wanted, given in (("mixed_bfloat16", {}), ("float32", {"dtype": "float32"})):
+        joined = BertEncoderDecoder.from_backbones(encoder, decoder, **given)
+        assert {layer.dtype_policy.name for layer in joined.transformer_layers} == {wanted}
+
+
 def test_errors(tmp_path):
     with pytest.raises(ValueError, match="got a RobertaBackbone. Open a checkpoint of a BERT"):
         BertEncoderDecoder.from_backbones(RobertaBackbone(**ONE_LAYER))

@@ -103,13 +103,13 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
     "make_pooling", everywhere_for([use_first_token, AttentionPooling], AttentionPooling)
 )
 def test_it_takes_the_arguments_of_fit(make_pooling):
-    """Weights, rows that are held out, and a schedule of open length."""
+    """Weights, rows that are held out, the first epoch, and a schedule of open length."""
     cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
     frozen.backbone.trainable = False
     frozen.compile(AdamW(LinearWarmupDecay(0.1)))
     weights = np.linspace(0, 2, 12)
     for arguments in (
-        {"class_weight": {"yes": 3.0}, "validation_split": 0.25},
+        {"class_weight": {"yes": 3.0}, "validation_split": 0.25, "initial_epoch": 1},
         {"sample_weight": weights, "validation_data": (TEXTS, LABELS, weights)},
     ):
         given = {"batch_size": 12, "epochs": 3, "verbose": 0, **arguments}

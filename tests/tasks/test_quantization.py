@@ -123,7 +123,9 @@ def test_training_goes_on(tmp_path):
     """Nobody is told of layers without matrices, or of the optimizer's state of the old weights."""
     model, rows = make_task("texts", "SegmentPacker")
     # A rate for matrices that are not trained any more after `quantize`.
-    model.compile(AdamW(1e-3, rate_multipliers=[("query/kernel$", 2.0), ("bias$", 0.5)]))
+    rates = [("query/kernel$", 2.0), ("bias$", 0.5)]
+    names = ["^embeddings$", "^kernel$"]  # Only the head has a kernel that is trained.
+    model.compile(AdamW(1e-3, rate_multipliers=rates, no_decay_names=names))
     model.fit(*rows, verbose=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Layer |Skipping variable loading")
@@ -134,6 +136,7 @@ def test_training_goes_on(tmp_path):
         model.save(tmp_path / "task.keras")
         loaded = keras.saving.load_model(tmp_path / "task.keras")
     assert loaded.optimizer.rate_multipliers == (("bias$", 0.5),)
+    assert loaded.optimizer.no_decay_names == ("^kernel$",)
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
     wanted = model.fit(*rows, verbose=0).history["loss"]
     assert loaded.fit(*rows, verbose=0).history["loss"] == pytest.approx(wanted, rel=1e-4)

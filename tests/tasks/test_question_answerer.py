@@ -245,6 +245,18 @@ def test_threshold(answerer, tmp_path):
     answerer.no_answer_threshold = before
 
 
+def test_a_threshold_by_characters(answerer):
+    """Of an answer within a word no word is found, and each character is."""
+    before = answerer.no_answer_threshold
+    inner = [span if span == NO_ANSWER else (span[0] + 1, span[0] + 4) for span in SPANS]
+    answerer.tune_threshold(PAIRS, inner, characters="korquad")
+    best = answerer.score(PAIRS, inner, characters="korquad")["f1"]
+    for other in (-1e9, 0.0, 1e9):
+        answerer.no_answer_threshold = other
+        assert answerer.score(PAIRS, inner, characters="korquad")["f1"] <= best
+    answerer.no_answer_threshold = before
+
+
 def test_mixed_precision_answers_in_float32():
     backbone = BertBackbone(**ONE_LAYER, dtype="mixed_bfloat16")
     answerer = QuestionAnswerer(backbone)

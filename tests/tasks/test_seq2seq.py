@@ -295,6 +295,8 @@ def test_errors():
     writer = make_writer()
     with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):
         writer.compile(sampler="beem")
+    writer.compile(sampler="top_p")
+    assert writer.sampler.p == 0.9  # KerasHub's 0.1 nearly always draws the most probable token.
     with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
         writer.predict(SOURCES, max_target_length=22)
     # The length that `predict` takes by default is checked before a training.

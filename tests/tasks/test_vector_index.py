@@ -43,11 +43,14 @@ def test_a_small_corpus_is_found_whole(factory):
 
 
 def test_an_embedder_searches_its_index():
-    embedder = make_embedder()
+    embedder = make_embedder(prompts={"passage": "the plot : "})
     corpus, queries = ["the good film", "a bad film", "the cat"], ["good film", "cat"]
     index = embedder.index(corpus)
     assert len(index) == 3
     assert embedder.search(queries, index, 2) == embedder.search(queries, corpus, 2)
+    written_out = embedder.index([f"the plot : {text}" for text in corpus])
+    prompted = embedder.index(corpus, prompt="passage")
+    np.testing.assert_allclose(prompted.vectors, written_out.vectors, atol=1e-6)
 
 
 def test_bad_input(tmp_path):

@@ -154,6 +154,18 @@ def test_words_of_byte_pairs(tmp_path):
     assert ours.tokenize_words(words)[0].tolist() == wanted
 
 
+@pytest.mark.parametrize("make", [make_byte_pairs, make_sentence_pieces])
+def test_the_text_beside_an_added_token_is_other_words(tmp_path, make):
+    tokenizer, *_ = make(tmp_path)
+    tokenizer.add_tokens(["covid-19"])
+    ids, _, begins = tokenizer.tokenize_with_offsets("xcovid-19low")
+    place = ids.index(tokenizer.token_to_id("covid-19"))
+    assert begins[place] and begins[place + 1]
+    # What masks whole words has these tables alone.
+    continues, ends = tokenizer.find_continuations()[ids], tokenizer.find_endings()[ids]
+    assert not continues[place] and ends[place]
+
+
 def test_texts_cannot_hold_the_special_tokens():
     tokenizer = WordPieceTokenizer(PIECES, added_tokens=["[E1]"])
     special = {tokenizer.token_to_id(token) for token in tokenizer.special_tokens}

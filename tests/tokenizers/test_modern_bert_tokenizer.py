@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from small_byte_pairs import MERGES, make_vocabulary, train
 from tokenizer_checks import SAMPLES, check_engines, list_edges, random_texts
 from tokenizers.normalizers import NFC
+from transformers import AutoTokenizer
 
 from keras_bert_suite import BytePairTokenizer, ModernBertTokenizer
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
@@ -153,6 +154,18 @@ def test_files_are_read_back(pair, tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match="has no tokenizer.json"):
         read_modern_bert_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("takes_space", [True, False])
+def test_a_written_mask_takes_the_space_before_it_or_not(tmp_path, takes_space):
+    ours = ModernBertTokenizer(
+        make_vocabulary(special=SPECIAL), MERGES, mask_takes_space=takes_space
+    )
+    write_tokenizer(ours, 64, tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    wanted = theirs("low  [MASK] low", add_special_tokens=False)["input_ids"]
+    before, after = map(ours.tokenize, ours.split_at_masks("low  [MASK] low"))
+    assert [*before, ours.mask_token_id, *after] == wanted
 
 
 def test_what_is_no_ordinary_piece(pair):

@@ -165,6 +165,13 @@ ONE_WORD = "1\tDu\tdu\tPRON\t_\t_\t0\troot\t_\t_\n\n1\tJa\tja\tINTJ\t_\t_\t0\tro
         # In files of characters a space is a word.
         ("你 O\n  O\n好 B-X\n", {}, [["你", " ", "好"]], [["O", "O", "B-X"]]),
         ("你\tO\n \tO\n好\tB-X\n", {}, [["你", " ", "好"]], [["O", "O", "B-X"]]),
+        # The words of CoNLL 2012 are counted from 0.
+        (
+            "0\tAda\tB-PER\n1\twrote\tO\n\n0\tBob\tB-PER\n",
+            {},
+            [["Ada", "wrote"], ["Bob"]],
+            [["B-PER", "O"], ["B-PER"]],
+        ),
         # Numbers that do not count are words.
         ("1 CD O\n1 CD B-X\n", {}, [["1", "1"]], [["O", "B-X"]]),
     ],

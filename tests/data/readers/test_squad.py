@@ -170,6 +170,9 @@ def test_other_forms_of_the_same_data(tmp_path):
         (tmp_path / "rows.jsonl").write_text(lines + "\n\n", "utf-8")
         read = read_squad(tmp_path / "rows.jsonl")
         assert (read.x, read.y, read.ids) == (wanted.x, wanted.y, wanted.ids)
+    # A byte order mark, as editors on Windows write it.
+    (tmp_path / "mark.json").write_text("\ufeff" + json.dumps(CONTENT), "utf-8")
+    assert read_squad(tmp_path / "mark.json").y == wanted.y
     (tmp_path / "one.jsonl").write_text(json.dumps(rows[0]))
     assert read_squad(tmp_path / "one.jsonl").ids == ["1"]
     (tmp_path / "bad.jsonl").write_text(json.dumps(rows[0]) + "\n{")
