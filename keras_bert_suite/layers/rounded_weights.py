@@ -45,15 +45,7 @@ def rounded_weights(
     """
     weights: dict[str, list[keras.Variable]] = {}
     if _is_eager_torch() and not vars(_rounded).get("weights"):
-        for layer in model._flatten_layers(include_self=False):
-            if isinstance(layer, layer_types) and layer.variable_dtype != layer.compute_dtype:
-                of_layer = (*layer._trainable_variables, *layer._non_trainable_variables)
-                # The weights of norms are rounded for the kernel of a GPU alone.
-                weights.setdefault(layer.compute_dtype, []).extend(
-                    variable
-                    for variable in of_layer
-                    if variable._autocast or variable._value.is_cuda
-                )
+        weights = _list_rounded(model, layer_types)
     if not weights:
         yield
         return
@@ -66,6 +58,24 @@ def rounded_weights(
         yield
     finally:
         del _rounded.weights
+
+
+def _list_rounded(model: Any, layer_types: Any) -> dict[str, list[keras.Variable]]:
+    """dtype -> the weights that are read rounded to it."""
+    weights: dict[str, list[keras.Variable]] = {}
+    for layer in model._flatten_layers(include_self=False):
+        if getattr(layer, "remat", False):
+            return {}  # A block that is computed twice must not keep what it rounds.
+        if not isinstance(layer, layer_types) or getattr(layer, "lora_enabled", False):
+            continue
+        dtype = layer.compute_dtype
+        for variable in (*layer._trainable_variables, *layer._non_trainable_variables):
+            value = variable._value
+            # The weights of norms are rounded for the kernel of a GPU alone.
+            is_read_rounded = variable._autocast or value.is_cuda
+            if is_read_rounded and value.is_floating_point() and variable._dtype != dtype:
+                weights.setdefault(dtype, []).append(variable)
+    return weights
 
 
 def _is_eager_torch() -> bool:
