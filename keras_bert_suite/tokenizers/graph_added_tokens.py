@@ -40,8 +40,6 @@ class GraphAddedTokens(GraphEngine):
         import tensorflow as tf
 
         self._engine = engine
-        # The library looks at special tokens first where two have the same normalized text.
-        tokens = sorted(tokens, key=lambda token: not token.special)
         verbatim = [token for token in tokens if not token.normalized]
         others = [token for token in tokens if token.normalized]
         self._finders = []
