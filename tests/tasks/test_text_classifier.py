@@ -206,6 +206,14 @@ def test_validation_batch_size():
     assert len(sizes) == 6
 
 
+def test_steps_evaluate_the_first_rows():
+    """And not the shortest, with which a whole evaluation begins."""
+    classifier = make_classifier()
+    wanted = classifier.evaluate(TEXTS[:8], LABELS[:8], verbose=0)
+    found = classifier.evaluate(TEXTS, LABELS, batch_size=4, steps=2, verbose=0)
+    assert found == pytest.approx(wanted, abs=1e-5)
+
+
 def test_the_order_of_rows_follows_the_seed():
     classifier = make_classifier(dropout=0.0)
     classifier.compile(AdamW(1e-3))
