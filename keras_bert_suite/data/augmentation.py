@@ -113,7 +113,7 @@ def replace_words(
     for (row, slots), found in zip(places.items(), guesses, strict=True):
         # Masks beyond the row of the model have no guesses.
         pairs = zip(slots, found, strict=False)
-        drawn = [_draw(part, slot, tokenizer, rng) for (_, part), slot in pairs]
+        drawn = [_draw(part, slot, top_k, tokenizer, rng) for (_, part), slot in pairs]
         drawn += [part for _, part in slots[len(drawn) :]]
         for i in {i for i, _ in slots}:
             rows[row][i] = "".join(w for (j, _), w in zip(slots, drawn, strict=True) if i == j)
@@ -245,10 +245,11 @@ def _find_masked_parts(word):
     return list(word) if re.fullmatch(f"[{_CJK}]+", word) else [word]
 
 
-def _draw(word, guesses, tokenizer, rng):
-    """A guess for a word, or the word itself if no guess is another word."""
+def _draw(word, guesses, top_k, tokenizer, rng):
+    """One of the `top_k` best other guesses for a word, or the word itself if none is a word."""
     found = [(tokenizer.detokenize([tokenizer.token_to_id(t)]).strip(), p) for t, p in guesses]
-    found = [(w, p) for w, p in found if w.lower() != word.lower() and _WORD.fullmatch(w)]
+    found = [(w, p) for w, p in found if w.lower() != word.lower()][:top_k]
+    found = [(w, p) for w, p in found if _WORD.fullmatch(w)]
     if not found:
         return word
     words, weights = zip(*found, strict=True)

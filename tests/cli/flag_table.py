@@ -17,6 +17,8 @@ INPUT = [
     ("--on_error=skip", {"InputOptions.on_error": "skip"}),
 ]
 
+UNIGRAM = "--kind=unigram --output=spiece.model"
+
 VOCAB = [
     *INPUT,
     ("--output=other.out", {"put_in_place.path": "other.out"}),
@@ -35,9 +37,14 @@ VOCAB = [
     (
         "--character_coverage=0.99",
         {"train_sentence_pieces.character_coverage": 0.99},
-        "--kind=unigram --output=spiece.model",
+        UNIGRAM,
     ),
     ("--limit_alphabet=20", {"learn_pieces.limit_alphabet": 20}),
+    ("--size=300", {"train_byte_pairs.size": 300}, "--kind=byte_pair"),
+    ("--min_frequency=1", {"train_byte_pairs.min_frequency": 1}, "--kind=byte_pair"),
+    ("--size=30", {"train_sentence_pieces.size": 30}, UNIGRAM),
+    ("--nolowercase", {"train_sentence_pieces.lowercase": False}, UNIGRAM),
+    ("--nostrip_accents", {"train_sentence_pieces.strip_accents": False}, UNIGRAM),
 ]
 
 PREPARE = [
@@ -135,6 +142,7 @@ EVALUATE = [
     ("--answer_errors=skip", {"read_squad.errors": "skip"}, QA),
     ("--characters=korquad", {"score.characters": "korquad"}, QA),
     ("--batch_size=7", {"predict.batch_size": 7}, "--model=choice --input=swag.csv"),
+    ("--batch_size=7", {"score.batch_size": 7}, f"--model=ranking {RANKING}"),
     ("--batch_size=7", {"score_retrieval.batch_size": 7}, PAIRS),
     (
         "--batch_size=7",

@@ -322,6 +322,8 @@ FINETUNE = [
     (*OVERWRITE, "--export=saved/7"),
     ("--epochs=7", {"fit.epochs": 7}),
     ("--batch_size=7", {"fit.batch_size": 7, "score_with.batch_size": 7}, "--test=test.tsv"),
+    ("--batch_size=7", {"fit.validation_batch_size": 7}, "--dev=dev.tsv"),
+    ("--batch_size=7", {"score.batch_size": 7}, RANKING + " --test=train.tsv"),
     (
         "--batch_size=7",
         {"tune_thresholds.batch_size": 7, "score_with.batch_size": 7},
@@ -360,6 +362,9 @@ FINETUNE = [
     ("--batch_size=7", {"AugmentedRows.batch_size": 7}, "--augment=words"),
     ("--errors=errors.csv", {"inspect_by_folds.folds": 5, "inspect_by_folds.epochs": 3}),
     ("--folds=2", {"inspect_by_folds.folds": 2}, "--errors=errors.csv"),
+    ("--batch_size=7", {"inspect_by_folds.batch_size": 7}, "--errors=errors.csv"),
+    ("--seed=7", {"inspect_by_folds.seed": 7}, "--errors=errors.csv"),
+    ("--epochs=7", {"inspect_by_folds.epochs": 7}, "--errors=errors.csv"),
     ("--truncation=tail", {"fit.task.preprocessor.truncation": "tail"}),
     (
         "--truncation=tail",

@@ -81,7 +81,8 @@ class Guesses:
         assert whole_words
         self.asked += texts
         counts = [text.count("[MASK]") for text in texts]
-        return [[self.guesses] * min(count, self.most or count) for count in counts]
+        guesses = self.guesses[:top_k]
+        return [[guesses] * min(count, self.most or count) for count in counts]
 
 
 def test_guesses_take_the_place_of_words():
@@ -103,6 +104,40 @@ def test_the_probabilities_decide():
     model = Guesses([("great", 0.9), ("awful", 0.1)])
     found = [kbs.replace_words(["good"], seed, masked_lm=model)[0] for seed in range(200)]
     assert 5 < found.count("awful") < 40 and found.count("great") + found.count("awful") == 200
+
+
+@pytest.mark.parametrize(
+    ("guesses", "top_k", "wanted"),
+    [
+        ("great awful dull", 1, {"great"}),
+        ("great awful dull", 2, {"great", "awful"}),
+        # The word itself is none of the guesses, and a mark takes no word's place.
+        ("good great awful", 1, {"great"}),
+        ("great good awful dull", 2, {"great", "awful"}),
+        (", great", 1, {"good"}),
+    ],
+)
+def test_words_are_drawn_from_the_best_guesses(guesses, top_k, wanted):
+    words = guesses.split()
+    model = Guesses([(word, 1 / len(words)) for word in words])
+    found = {
+        kbs.replace_words(["good"], seed, masked_lm=model, top_k=top_k)[0] for seed in range(40)
+    }
+    assert found == wanted
+
+
+def test_guesses_for_chinese_words():
+    """A mask for each character of a word; without a segmenter each character is a word."""
+    model = Guesses([("dull", 1.0)])
+
+    def replace(**arguments):
+        return {
+            kbs.replace_words(["我喜欢"], seed, masked_lm=model, **arguments)[0]
+            for seed in range(20)
+        }
+
+    assert replace() == {"dull喜欢", "我dull欢", "我喜dull"}
+    assert replace(word_segmenter=lambda text: ["我", "喜欢"]) == {"dull喜欢", "我dulldull"}
 
 
 def test_masks_without_guesses_keep_their_words():
@@ -129,6 +164,26 @@ def test_batches_change_in_each_epoch_and_keep_their_labels():
     assert 0 < sum("x" in text for text in seen[0]) < 10
     assert seen[0] != seen[1]
     assert rows[4] == epochs[1][1], "a training that resumes sees the same batch"
+
+
+def test_the_seed_decides_the_order_and_the_changes():
+    def read(seed, share, batch_size):
+        rows = kbs.AugmentedRows(
+            ["good"] * 9,
+            range(9),
+            lambda part, rng: [str(rng.random()) for _ in part],
+            batch_size,
+            share=share,
+            seed=seed,
+        )
+        return [rows[i] for i in range(2 * len(rows))]
+
+    # Without changes only the order of the labels is left; in one batch, only the changes.
+    for share, batch_size in ((0.0, 2), (1.0, 9)):
+        first, second, again = (read(seed, share, batch_size) for seed in (0, 1, 0))
+        assert first == again
+        column = 0 if share else 1
+        assert [batch[column] for batch in first] != [batch[column] for batch in second]
 
 
 def test_all_rows_or_none():

@@ -109,6 +109,24 @@ def test_every_layer_has_the_precision_of_its_backbone(cls):
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
 
 
+@pytest.mark.parametrize("cls", CHANGED)
+def test_every_layer_has_the_range_and_the_epsilon_of_its_backbone(cls):
+    """Also the layers of the heads of pretraining."""
+    changed = {"initializer_range": 1.0, "layer_norm_epsilon": 0.25, "output_hidden_states": False}
+    backbone = cls(**{**CHANGED[cls], **changed})
+    models = [kbs.MaskedLM(backbone)]
+    if cls is kbs.BertBackbone:
+        models.append(kbs.Pretrainer(backbone, span_boundary=True))
+    if cls is kbs.ElectraBackbone:
+        models.append(kbs.ElectraPretrainer(backbone))
+    for model in models:
+        # With the default range, 0.02, no weight is above 0.04.
+        for weight in model.weights:
+            assert len(weight.shape) < 2 or np.abs(to_numpy(weight)).max() > 0.1, weight.path
+        norms = [layer for layer in model._flatten_layers() if hasattr(layer, "epsilon")]
+        assert norms and {layer.epsilon for layer in norms} == {0.25}
+
+
 def test_every_backbone_has_a_row():
     # Its arguments are those of two BERTs.
     assert set(CHANGED) == set(kbs.models.BACKBONES.values()) - {kbs.BertEncoderDecoder}

@@ -19,6 +19,7 @@ from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
 from small_tasks import (
     BATCH_SIZE,
+    NUM_ROWS,
     STEPS,
     TASKS,
     assert_close,
@@ -199,6 +200,22 @@ def test_a_dataset_has_no_score(task):
     if callback is not None:
         with pytest.raises(ValueError, match="Wanted rows in memory"):
             model.fit(*columns, callbacks=[callback(iter([columns]), columns[1])], verbose=0)
+
+
+@pytest.mark.parametrize("task", ["texts", "masks"])
+def test_a_loop_of_ones_own_packs_batches(task):
+    """The loss of such a batch is that of its rows. Without labels, it is for predictions."""
+    model, columns = MAKERS[task]()
+    compile_model(model)
+    if columns[1] is not None:
+        columns = (*columns, np.linspace(0, 2, NUM_ROWS))
+    batch = model.preprocess_samples(*columns, labelled=True)
+    wanted = model.test_on_batch(*columns, return_dict=True)
+    model.reset_metrics()
+    found = keras.Model.test_on_batch(model, *batch, return_dict=True)
+    assert found == pytest.approx(wanted, rel=1e-5)
+    inputs = model.preprocess_samples(predicted_columns(model, columns[0]))
+    assert isinstance(inputs, dict) and set(inputs) <= {*model.input}
 
 
 #: How many axes packed arrays have; two for all other tasks.

@@ -125,6 +125,20 @@ def test_it_takes_the_arguments_of_fit(make_pooling):
         cached.fit_on_features(TEXTS, LABELS, **both)
 
 
+@pytest.mark.parametrize("make_pooling", [use_first_token, AttentionPooling])
+def test_batches_in_the_order_of_the_rows(make_pooling):
+    """Of texts of one length, so that no text has to change its place."""
+    texts = [" ".join(text.split()[:3]) for text in TEXTS]
+    cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
+    frozen.backbone.trainable = False
+    frozen.compile(keras.optimizers.SGD(0.5))
+    given = {"batch_size": 5, "epochs": 1, "shuffle": False, "verbose": 0}
+    cached.fit_on_features(texts, LABELS, optimizer=keras.optimizers.SGD(0.5), **given)
+    frozen.fit(texts, LABELS, **given)
+    for got, expected in zip(cached.get_weights(), frozen.get_weights(), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
 @pytest.mark.every_backend  # The batches have other numbers of windows.
 def test_vectors_of_windows():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))

@@ -128,13 +128,18 @@ class Echo:
     """A task that learns each label of a text by heart, and finds the others wrong."""
 
     trained = []
+    sizes = []
+    held_out = []
 
     def fit(self, x, y, batch_size, **fit):
         self.known = {*x[0]}
+        self.sizes.append(batch_size)
         self.trained.append((len(y), y.count("yes"), fit))
 
     def inspect(self, x, y, batch_size):
         assert not self.known & {*x[0]}, "a row is held out or trained on, not both"
+        self.sizes.append(batch_size)
+        self.held_out.append({*x[0]})
         return [
             kbs.tasks.answers.wrong_answers.WrongAnswer(i, (), label, "", 0.5, 0.5, float(text))
             for i, (text, label) in enumerate(zip(x[0], y, strict=True))
@@ -150,6 +155,13 @@ def test_each_row_is_answered_by_a_task_that_has_not_seen_it():
     assert [yes for _, yes, _ in Echo.trained] == [4] * 5
     assert {rows for rows, _, _ in Echo.trained} == {17, 18}
     assert Echo.trained[0][2] == {"epochs": 2}
+    for seed in (0, 7):
+        Echo.sizes.clear()
+        Echo.held_out.clear()
+        kbs.inspect_by_folds(Echo, (numbers, numbers), labels, 5, seed=seed, batch_size=3)
+        fold_of = deal_into_folds((numbers, numbers), labels, 5, seed)
+        folds = [{str(i) for i in np.flatnonzero(fold_of == fold)} for fold in range(5)]
+        assert Echo.held_out == folds and Echo.sizes == [3] * 10
     table = pandas.DataFrame({"size": labels, "season": labels})
     folds = deal_into_folds({"text": numbers}, table, 5, seed=0)
     assert np.bincount(folds).tolist() == [5, 5, 4, 4, 4]

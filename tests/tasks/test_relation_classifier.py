@@ -66,6 +66,20 @@ def test_it_learns(entity_states):
     assert np.mean([a == b for a, b in zip(found, labels, strict=True)]) == scores["accuracy"]
 
 
+def test_another_name_of_rows_without_a_relation():
+    classifier = randomize(make_classifier())
+    texts, labels = make_rows(30)
+    scores = classifier.score(texts, labels, other="Same")
+    assert set(scores["relations"]) == {"Other"}
+    wanted, found = (
+        np.array(names) == "Other"
+        for names in (labels, classifier.predict_labels(texts, verbose=0))
+    )
+    other = scores["relations"]["Other"]
+    assert other["rows"] == wanted.sum()
+    assert other["recall"] == pytest.approx((wanted & found).sum() / wanted.sum())
+
+
 @pytest.mark.parametrize("entity_states", ["markers", "averages"])
 def test_the_states_that_are_classified(entity_states):
     """The last layer computes the states of the markers alone, and so equals the whole one."""

@@ -177,6 +177,23 @@ def test_batches_in_single_steps():
     np.testing.assert_allclose(classifier.predict_on_batch(packed), outputs, atol=1e-5)
 
 
+def test_a_batch_has_the_weights_of_its_rows():
+    """Its loss is that of an evaluation with these weights."""
+    classifier = make_classifier(dropout=0.0)
+    x, y = TEXTS[:8], LABELS[:8]
+    weights = np.array([3.0 if label == "yes" else 0.0 for label in y])
+    wanted = classifier.evaluate(x, y, sample_weight=weights, verbose=0)[0]
+    assert wanted != pytest.approx(classifier.evaluate(x, y, verbose=0)[0], rel=1e-3)
+    classifier.compile(AdamW(0.0))
+    for found in (
+        lambda: classifier.test_on_batch(x, y, sample_weight=weights),
+        lambda: classifier.train_on_batch(x, y, sample_weight=weights),
+        lambda: classifier.train_on_batch(x, y, class_weight={"yes": 3.0, "no": 0.0}),
+    ):
+        classifier.reset_metrics()
+        assert found()[0] == pytest.approx(wanted, rel=1e-4)
+
+
 def test_one_batch_is_answered_without_a_progress_bar_unless_asked(untouched, capsys):
     alone = untouched.predict(TEXTS[:1])
     assert capsys.readouterr().out == ""
@@ -204,6 +221,14 @@ def test_validation_batch_size():
         callbacks=[Recorder()], verbose=0,
     )  # fmt: skip
     assert len(sizes) == 6
+
+
+def test_steps_evaluate_the_first_rows():
+    """And not the shortest, with which a whole evaluation begins."""
+    classifier = make_classifier()
+    wanted = classifier.evaluate(TEXTS[:8], LABELS[:8], verbose=0)
+    found = classifier.evaluate(TEXTS, LABELS, batch_size=4, steps=2, verbose=0)
+    assert found == pytest.approx(wanted, abs=1e-5)
 
 
 def test_the_order_of_rows_follows_the_seed():

@@ -167,6 +167,10 @@ def test_comparing_and_searching(embedder):
     found = embedder.score_retrieval(texts, corpus, relevant, top_k=(1, 2))
     assert found["mrr"] == pytest.approx(0.75)
     assert (found["recall@1"], found["recall@2"]) == (0.5, 1.0)
+    # The last of twelve is only found by a search for all.
+    last = {"q0": [f"d{np.argmin(cosines[0])}"]}
+    found = embedder.score_retrieval(texts, corpus, last, top_k=(11, 12))
+    assert (found["recall@11"], found["recall@12"]) == (0.0, 1.0)
     assert embedder.predict([], verbose=0).shape == (0, 16)
 
 

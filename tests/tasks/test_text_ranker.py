@@ -101,6 +101,17 @@ def test_rank(ranker):
     assert [hit.id for hit in several[0]] == order[:2].tolist() and len(several[1]) == 1
 
 
+def test_scores_of_other_depths(ranker):
+    scores = ranker.score(ROWS, LABELS, top_k=(2, 3))
+    assert set(scores) == {"mrr", *(f"{name}@{k}" for name in ("recall", "ndcg") for k in (2, 3))}
+    ranks = [
+        [hit.id for hit in row].index(int(np.argmax(labels)))
+        for row, labels in zip(ranker.rank(*ROWS), LABELS, strict=True)
+    ]
+    for k in (2, 3):
+        assert scores[f"recall@{k}"] == pytest.approx(np.mean([rank < k for rank in ranks]))
+
+
 def test_every_form_of_rows(ranker):
     ranker.compile()
     rows, labels = tuple(column[:8] for column in ROWS), LABELS[:8]

@@ -53,6 +53,16 @@ def test_an_embedder_searches_its_index():
     np.testing.assert_allclose(prompted.vectors, written_out.vectors, atol=1e-6)
 
 
+def test_an_embedder_hands_its_options_to_the_index():
+    embedder, vectors = make_embedder(), make_vectors(9, 0)
+    for precision in ("int8", "binary"):
+        wanted = VectorIndex(vectors, precision=precision)
+        found = embedder.index(vectors, precision=precision)
+        np.testing.assert_array_equal(found.vectors, wanted.vectors)
+    with pytest.raises(ValueError, match="'SQ8' keeps 8 bits"):
+        embedder.index(vectors, faiss_factory="Flat", precision="int8")
+
+
 def test_bad_input(tmp_path):
     vectors = make_vectors(4, 0)
     with pytest.raises(ValueError, match=r"\(N, H\), got the shape \(8,\)"):

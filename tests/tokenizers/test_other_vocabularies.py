@@ -37,6 +37,12 @@ def test_byte_pairs(tmp_path):
         train_byte_pairs(TEXTS, size=260)
 
 
+@pytest.mark.parametrize("least", [1, 2, 3, 4])
+def test_rare_byte_pairs(least):
+    vocabulary, merges = train_byte_pairs(["dull"] * 3, size=300, min_frequency=least)
+    assert ("dull" in vocabulary) is bool(merges) is (least <= 3)
+
+
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_unigrams(tmp_path, lowercase):
     transformers = pytest.importorskip("transformers")
@@ -56,6 +62,16 @@ def test_unigrams(tmp_path, lowercase):
         assert ours.unknown_token_id not in ids[:-1]
     assert any("É" in piece for piece in ours.get_vocabulary()) is not lowercase
     assert train_sentence_pieces(TEXTS, size=120, **rules) == model
+
+
+@pytest.mark.parametrize(
+    ("lowercase", "strip_accents", "letter"), [(True, False, "é"), (False, True, "E")]
+)
+def test_one_rule_for_characters_without_the_other(lowercase, strip_accents, letter):
+    """The texts have no E and no accent but those of Éva."""
+    model = train_sentence_pieces(TEXTS[:40], 80, lowercase=lowercase, strip_accents=strip_accents)
+    pieces = "".join(AlbertTokenizer(model).get_vocabulary()[5:])
+    assert {*pieces} & {*"EÉé"} == {letter}
 
 
 @pytest.mark.parametrize("coverage", [1.0, 0.98])

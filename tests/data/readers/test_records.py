@@ -125,6 +125,9 @@ def test_names_of_classes_of_a_dataset():
     read = read_rows(rows, "text", "label")
     assert (read.y, read.label_names) == (["pos", "pos"], ["neg", "pos"])
     assert read_rows(rows, "text").y is None
+    named = [{"text": "a", "sets": "x, y;z"}]
+    read = read_rows(named, "text", "sets", "multi_label_classification", label_separator=";")
+    assert read.y == [["x, y", "z"]]
     with pytest.raises(ValueError, match="A row must be a dict of its columns, got .*'a'"):
         read_rows(["a"], "text")
     with pytest.raises(ValueError, match="rows has no rows"):

@@ -24,6 +24,8 @@ def test_sentences_and_relations(tmp_path):
     assert alone.x == train.x and alone.y is None
     path.write_text("".join(TRAIN.splitlines(keepends=True)[::4]))
     assert read_semeval(path, labelled=False).x == train.x
+    path.write_bytes(TRAIN.encode("utf-16"))
+    assert read_semeval(path, encoding="utf-16").x == train.x
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,19 @@ def test_rows(tmp_path):
         read_swag(path)
 
 
+def test_another_delimiter_and_encoding(tmp_path):
+    path = tmp_path / "train.txt"
+    row = "Es regnet.;Sie;ißt.;läuft, schnell.;sitzt.;schläft.;1"
+    header = "sent1;sent2;ending0;ending1;ending2;ending3;label"
+    path.write_text(f"{header}\n{row}\n", encoding="cp1252")
+    rows = read_swag(path, encoding="cp1252", delimiter=";")
+    assert rows.x == (
+        ["Es regnet."],
+        [["Sie ißt.", "Sie läuft, schnell.", "Sie sitzt.", "Sie schläft."]],
+    )
+    assert rows.y == [1]
+
+
 def test_wrong_labels(tmp_path):
     path = tmp_path / "train.csv"
     path.write_text(f"{HEADER}\n{ROW}\n{ROW[:-1]}4\n")
