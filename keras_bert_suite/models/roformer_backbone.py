@@ -61,7 +61,9 @@ class RoFormerBackbone(BertBackbone):
         self.pooler_activation = get_activation(activation)
         if norm_type == "rms_norm":
             # Its head for masked tokens is the product with the token embedding alone.
-            self.token_transform = keras.layers.Identity(name="token_transform")
+            self.token_transform = keras.layers.Identity(
+                dtype=kwargs.get("dtype"), name="token_transform"
+            )
         super().__init__(
             *sizes, activation=activation, max_sequence_length=max_sequence_length, **kwargs
         )
