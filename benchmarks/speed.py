@@ -136,7 +136,7 @@ def measure_peer(size, dtype, batch_size, length, steps):
 
 
 class Clock(keras.callbacks.Callback):
-    """Notes the seconds of the first step, and the end of each epoch."""
+    """Notes the seconds until the second step begins, and the end of each epoch."""
 
     def __init__(self):
         super().__init__()

@@ -174,6 +174,10 @@ INTERNAL = {
         "Cached gradients under a mixed policy would be computed from rounded weights, and the "
         "products of a decoder from weights that are not.",
     ),
+    "keras.src.backend.common.stateless_scope": (
+        {"in_stateless_scope": []},
+        "Under PyTorch, a mixed policy reads weights that another scope has replaced.",
+    ),
     "keras.src.distribution.distribution_lib": (
         {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},
         "Under JAX, several devices must divide the rows of every batch, also of the last.",

@@ -50,7 +50,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         """By its kernel alone, which sums in float32. Keras asks seven times for a dtype."""
         import torch
 
-        if inputs.is_cuda:  # There the kernel wants one dtype. On a CPU the weights stay float32.
+        if inputs.device.type != "cpu":  # There the kernel wants one dtype.
             weights = (read_weight(w, self.compute_dtype) for w in (self.gamma, self.beta))
             gamma, beta = (
                 None if weight is None else weight.to(inputs.dtype) for weight in weights

@@ -32,26 +32,25 @@ def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
 
 @contextlib.contextmanager
 def rounded_weights(
-    model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...]
+    model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...], training: bool | None
 ) -> Iterator[None]:
     """Rounds weights of a model together, and lets `read_weight` find them.
 
     Keras rounds each weight of a mixed policy when a layer reads it. For a BERT of 12 layers these
-    are 200 calls, half of the time that Python takes for a forward pass.
+    are 200 calls, half of the time that Python takes for a forward pass. The rounded weights are
+    kept until the pass ends, and their gradients until all of them are known.
 
     Args:
         model: a model that computes eagerly within the context. A model within it adds nothing.
         layer_types: the layers that read their weights by `read_weight`.
+        training: whether gradients will be taken.
     """
-    weights: dict[str, list[keras.Variable]] = {}
-    if _is_eager_torch() and not vars(_rounded).get("weights"):
-        weights = _list_rounded(model, layer_types)
-    if not weights:
+    if not _is_eager_torch() or hasattr(_rounded, "weights"):
         yield
         return
     _rounded.weights = {
         (id(variable), dtype): value
-        for dtype, variables in weights.items()
+        for dtype, variables in _list_rounded(model, layer_types, training).items()
         for variable, value in zip(variables, _round(variables, dtype), strict=True)
     }
     try:
@@ -60,19 +59,19 @@ def rounded_weights(
         del _rounded.weights
 
 
-def _list_rounded(model: Any, layer_types: Any) -> dict[str, list[keras.Variable]]:
+def _list_rounded(model: Any, layer_types: Any, training: Any) -> dict[str, list[keras.Variable]]:
     """dtype -> the weights that are read rounded to it."""
     weights: dict[str, list[keras.Variable]] = {}
     for layer in model._flatten_layers(include_self=False):
-        if getattr(layer, "remat", False):
+        if training and getattr(layer, "remat", False):
             return {}  # A block that is computed twice must not keep what it rounds.
         if not isinstance(layer, layer_types) or getattr(layer, "lora_enabled", False):
             continue
         dtype = layer.compute_dtype
-        for variable in (*layer._trainable_variables, *layer._non_trainable_variables):
+        for variable in layer._trainable_variables:
             value = variable._value
             # The weights of norms are rounded for the kernel of a GPU alone.
-            is_read_rounded = variable._autocast or value.is_cuda
+            is_read_rounded = layer.autocast or value.device.type != "cpu"
             if is_read_rounded and value.is_floating_point() and variable._dtype != dtype:
                 weights.setdefault(dtype, []).append(variable)
     return weights
@@ -99,11 +98,21 @@ def _rounding() -> Any:
     class Rounding(torch.autograd.Function):
         """Tensors in another dtype, by one kernel for all; their gradients likewise."""
 
+        generate_vmap_rule = True
+
         @staticmethod
-        def forward(ctx: Any, dtype: Any, *weights: Tensor) -> tuple[Tensor, ...]:
+        def forward(dtype: Any, *weights: Tensor) -> tuple[Tensor, ...]:
+            return tuple(_copy(weights, [dtype] * len(weights)))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, outputs: tuple[Tensor, ...]) -> None:
+            weights = inputs[1:]
             ctx.set_materialize_grads(False)
             ctx.dtypes = [weight.dtype for weight in weights]
-            return tuple(_copy(weights, [dtype] * len(weights)))
+            # Frozen weights stay so. Otherwise PyTorch would take gradients down to the first.
+            needed = ctx.needs_input_grad[1:]
+            frozen = (x for x, is_needed in zip(outputs, needed, strict=True) if not is_needed)
+            ctx.mark_non_differentiable(*frozen)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_suite import BertBackbone, TextClassifier
-from keras_bert_suite.layers import rounded_weights
+from keras_bert_suite.layers import dense, rounded_weights
 from keras_bert_suite.layers.attention import sequence_layout
 
 pytestmark = pytest.mark.backend("torch")
@@ -66,9 +66,9 @@ def test_outputs_and_gradients(case, monkeypatch):
 
     classifier, seen = make_classifier(**CASES[case]), []
     if case == "LoRA":
-        dense = classifier.backbone.transformer_layers[0].intermediate
-        dense.enable_lora(2)
-        dense.lora_kernel_b.assign(np.full(dense.lora_kernel_b.shape, 0.1))
+        layer = classifier.backbone.transformer_layers[0].intermediate
+        layer.enable_lora(2)
+        layer.lora_kernel_b.assign(np.full(layer.lora_kernel_b.shape, 0.1))
     logits, gradients = compute(classifier, seen)
     monkeypatch.setattr(sequence_layout, "rounded_weights", lambda *_: contextlib.nullcontext())
     wanted, wanted_gradients = compute(classifier, seen)
@@ -85,6 +85,30 @@ def test_a_weight_that_changes_is_rounded_anew():
     kernel = classifier.backbone.transformer_layers[0].intermediate.kernel
     kernel.assign(kernel.value * 2)
     assert not np.array_equal(first.detach(), classifier(make_batch(), training=False).detach())
+
+
+def test_frozen_weights_ask_for_no_gradient(monkeypatch):
+    """Otherwise the activations of frozen blocks would be kept for gradients that nobody wants."""
+    classifier = make_classifier(dtype="mixed_bfloat16")
+    classifier.backbone.embeddings.trainable = False
+    classifier.backbone.transformer_layers[0].trainable = False
+    linear, asked = dense.linear, []
+
+    def note(x, kernel, *others, **more):
+        asked.append(kernel.requires_grad)
+        return linear(x, kernel, *others, **more)
+
+    monkeypatch.setattr(dense, "linear", note)
+    classifier(make_batch(), training=True)
+    assert asked == [False] * 6 + [True] * 6
+
+
+def test_a_call_that_fails_leaves_nothing_behind(monkeypatch):
+    classifier = make_classifier(dtype="mixed_bfloat16")
+    monkeypatch.setattr(dense, "linear", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        classifier(make_batch(), training=False)
+    assert not vars(rounded_weights._rounded)
 
 
 def test_gradients_of_gradients():

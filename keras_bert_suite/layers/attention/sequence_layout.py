@@ -255,7 +255,7 @@ class PackedSequences:
         arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
         would take them for others of the same shape.
         """
-        with rounded_weights(self, (Dense, LayerNormalization)):
+        with rounded_weights(self, (Dense, LayerNormalization), training):
             return self._call(inputs, training, mask, **kwargs)
 
     def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor, **kwargs: Any) -> Any:
