@@ -41,11 +41,14 @@ def rounded_weights(
     kept until the pass ends, and their gradients until all of them are known.
 
     Args:
-        model: a model that computes eagerly within the context. A model within it adds nothing.
+        model: a task, or a backbone, that computes eagerly within the context. A model within it
+            adds nothing. In float32 nothing is looked for.
         layer_types: the layers that read their weights by `read_weight`.
         training: whether gradients will be taken.
     """
-    if not _is_eager_torch() or hasattr(_rounded, "weights"):
+    policy = getattr(model, "backbone", model).dtype_policy
+    is_mixed = policy.compute_dtype != policy.variable_dtype
+    if not is_mixed or not _is_eager_torch() or hasattr(_rounded, "weights"):
         yield
         return
     _rounded.weights = {
