@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,11 +70,7 @@ class TokenCorpus(abc.ABC):
         Empty sentences are left out, and so are documents that have empty sentences only.
         """
         documents = [[sentence for sentence in document if len(sentence)] for document in documents]
-        documents = [document for document in documents if document]
-        lengths = [len(sentence) for document in documents for sentence in document]
-        tokens = [np.concatenate(document).astype("int32") for document in documents]
-        starts = np.cumsum([0, *map(len, documents)])
-        return MemoryCorpus(np.array(lengths, "int32"), starts, tokens.__getitem__)
+        return MemoryCorpus([document for document in documents if document])
 
     @abc.abstractmethod
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,27 +177,17 @@ class TokenCorpus(abc.ABC):
 
 
 class MemoryCorpus(TokenCorpus):
-    """A corpus of a single shard, whose lengths are in memory. D documents, S sentences.
+    """A corpus of a single shard in memory. No document is empty, and no sentence."""
 
-    Args:
-        sentence_lengths: int32 (S,), how many tokens each sentence has, document after document.
-        document_starts: int64 (D + 1,), the first sentence of each document, then S.
-        read_tokens: function from a document, int in [0, D), to the int32 ids of its sentences.
-    """
-
-    def __init__(
-        self,
-        sentence_lengths: np.ndarray,
-        document_starts: np.ndarray,
-        read_tokens: Callable[[int], np.ndarray],
-    ) -> None:
-        super().__init__([len(document_starts) - 1], [len(sentence_lengths)])
-        self.sentence_lengths = sentence_lengths
-        self.document_starts = document_starts
-        self._read_tokens = read_tokens
+    def __init__(self, documents: Sequence[Sequence[Sequence[int]]]) -> None:
+        lengths = [len(sentence) for document in documents for sentence in document]
+        super().__init__([len(documents)], [len(lengths)])
+        self.sentence_lengths = np.array(lengths, "int32")
+        self.document_starts = np.cumsum([0, *map(len, documents)])
+        self._tokens = [np.concatenate(document).astype("int32") for document in documents]
 
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
         return self.sentence_lengths, np.diff(self.document_starts)
 
     def tokens(self, document: int) -> np.ndarray:
-        return self._read_tokens(document)
+        return self._tokens[document]

@@ -419,7 +419,7 @@ def test_long_sentences(tmp_path):
     prepare_corpus(tmp_path / "a.txt", make_tokenizer(), tmp_path / "out")
     corpus = open_corpus(tmp_path / "out")
     assert corpus.sentences(0).tolist() == [100_000]
-    (pair,) = tokenize_in_memory([["good film"]], make_tokenizer())._read_tokens(0).reshape(1, 2)
+    (pair,) = tokenize_in_memory([["good film"]], make_tokenizer()).tokens(0).reshape(1, 2)
     assert (corpus.tokens(0).reshape(-1, 2) == pair).all()
 
 
