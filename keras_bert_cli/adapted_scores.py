@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.checksums import find_digest
 
 from . import finetune
 from .command_flags import Flags, UsageError
 from .cut_texts import check_length_flag
 from .kinds import choose_kind
-from .run_settings import FILE_NAME, find_digest
+from .run_settings import FILE_NAME
 from .scores import print_table
 
 #: The flags of keras-bert finetune that this command sets itself, or has no use for.

@@ -64,6 +64,7 @@ import warnings
 from pathlib import Path
 
 from keras_bert_suite.files import messages
+from keras_bert_suite.files.checksums import find_digest
 from keras_bert_suite.serving import input_names, versions
 
 from .augment import augment_rows
@@ -74,7 +75,7 @@ from .kinds import choose_kind, define_kind_flags, define_task_flag
 from .label_check import check_label_check, check_labels, define_check_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .run_settings import check_run, claim_folder, drop_run, find_digest, read_settings, report_stop
+from .run_settings import check_run, claim_folder, drop_run, read_settings, report_stop
 from .saved_tasks import export_version
 from .scores import format_scores
 from .table_flags import define_table_flags

@@ -2,12 +2,14 @@
 
 import contextlib
 
+from keras_bert_suite.files.checksums import find_digest
+
 from .command_flags import UsageError
 from .corpus_shares import read_shares
 from .devices import is_leader
 from .model_paths import check_model, digest_corpus
 from .new_models import MODEL_FLAGS, check_model_flags
-from .run_settings import check_run, claim_folder, find_digest, read_settings
+from .run_settings import check_run, claim_folder, read_settings
 
 #: Flags that may change from one start of a run to the next. The manifests of the corpora stand for
 #: their folders.

@@ -1,7 +1,6 @@
 """The folder of a run. It keeps the flags of the run, so that the same command resumes it."""
 
 import contextlib
-import hashlib
 import shutil
 import signal
 
@@ -47,12 +46,6 @@ def check_run(folder, before, settings):
             f"{folder} holds a run with other settings: {'; '.join(differences)}. Give the same "
             "flags to resume it, choose another folder, or delete this one to begin anew."
         )
-
-
-def find_digest(path):
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def holds_files(folder):

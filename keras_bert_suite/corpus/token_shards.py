@@ -23,6 +23,7 @@ import numpy as np
 from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_documents
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.files.atomic_file import atomic_file, parse_sealed_json, write_sealed_json
+from keras_bert_suite.files.checksums import find_digest
 
 #: On Wikipedia these options take 1.5 bytes a token, and pack 160 MB/s. A group is unpacked as a
 #: whole: with 32 documents in a group, reading one document takes five times as long. Level 17
@@ -167,9 +168,7 @@ def describe_slice(corpus_slice):
 
 def describe_file(path):
     """dict of the size and the SHA-256 of a file."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": os.path.getsize(path), "sha256": digest}
+    return {"bytes": os.path.getsize(path), "sha256": find_digest(path)}
 
 
 def describe_content(content):

@@ -13,7 +13,7 @@ CHECKSUMS = "SHA256SUMS"
 
 def describe_checksums(folder, names):
     """The checksums of files of a folder, as `sha256sum` prints them: a line for each, str."""
-    return "".join(f"{_digest(folder / name)}  {name}\n" for name in names)
+    return "".join(f"{find_digest(folder / name)}  {name}\n" for name in names)
 
 
 def write_checksums(folder, patterns=("**/*",)):
@@ -38,14 +38,15 @@ def check_checksums(folder):
         wanted, _, name = os.fsdecode(line).partition(" ")
         # `sha256sum --binary` writes an asterisk instead of the second space.
         path = sums.parent / name[1:]
-        if path.is_file() and _digest(path) != wanted:
+        if path.is_file() and find_digest(path) != wanted:
             raise ValueError(
                 f"{path} does not have its SHA-256 in {sums}. One of them is damaged: "
                 f"restore it. If the file was changed on purpose, remove {CHECKSUMS}."
             )
 
 
-def _digest(path):
+def find_digest(path):
+    """The SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

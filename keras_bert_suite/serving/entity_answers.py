@@ -2,7 +2,8 @@
 
 from keras_bert_suite.data.tag_schemes import entity_tables
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import decode_texts, find_words, list_entities, run_windows
+from keras_bert_suite.serving.text_words import find_words, list_entities, run_windows
+from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
 class ServedEntities(ServedTask):
@@ -12,7 +13,7 @@ class ServedEntities(ServedTask):
         """The entities of one string tensor (B,), see `list_entities`."""
         import tensorflow as tf
 
-        texts = decode_texts(*texts)
+        texts = drop_invalid(*texts)
         words = find_words(self.task.preprocessor.tokenizer, texts)
         outputs = tf.gather(self._run_tokens(words.ids), words.first_tokens)
         labels, scores = self.label_words(outputs, words.rows, tf.size(texts))

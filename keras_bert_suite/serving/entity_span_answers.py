@@ -1,7 +1,8 @@
 """The answers of an `EntitySpanClassifier` in the graph of a SavedModel: spans of texts."""
 
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import decode_texts, find_words, list_entities, run_windows
+from keras_bert_suite.serving.text_words import find_words, list_entities, run_windows
+from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
 class ServedEntitySpans(ServedTask):
@@ -14,7 +15,7 @@ class ServedEntitySpans(ServedTask):
         """
         import tensorflow as tf
 
-        task, texts = self.task, decode_texts(*texts)
+        task, texts = self.task, drop_invalid(*texts)
         words = find_words(task.preprocessor.tokenizer, texts)
         num_tokens, num_words = tf.size(words.ids.flat_values), tf.size(words.rows)
         # The word that begins with each token. Other tokens, and the one at the end, have none.

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import decode_texts
+from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
 class ServedMasks(ServedTask):
@@ -17,7 +17,7 @@ class ServedMasks(ServedTask):
 
     def pack(self, texts):
         """Packs texts in which the tokenizer's mask token stands in the place of tokens."""
-        return self._pack_decoded(decode_texts(*texts))
+        return self._pack_decoded(drop_invalid(*texts))
 
     def answer_texts(self, texts):
         """The guesses for the masks of one string tensor (B,), as `answer_ids`.
@@ -27,7 +27,7 @@ class ServedMasks(ServedTask):
         """
         import tensorflow as tf
 
-        texts = decode_texts(*texts)
+        texts = drop_invalid(*texts)
         answers = self.answer_ids(self._pack_decoded(texts))
         del answers["mask_positions"]
         mask = self.task.preprocessor.tokenizer.mask_token
@@ -67,7 +67,7 @@ class ServedMasks(ServedTask):
         }
 
     def _pack_decoded(self, texts):
-        """`pack` of a string tensor (B,) from `decode_texts`."""
+        """`pack` of a string tensor (B,) from `drop_invalid`."""
         import tensorflow as tf
 
         tokenizer = self.task.preprocessor.tokenizer

@@ -6,10 +6,11 @@ from typing import Any
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import count_characters, cut_texts, decode_texts
+from keras_bert_suite.serving.text_words import count_characters, cut_texts
 from keras_bert_suite.serving.window_batches import run_in_batches
 from keras_bert_suite.tasks.answers.questions import NO_SPAN_ODDS
 from keras_bert_suite.tasks.data.question_windows import find_room
+from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ class ServedSpans(ServedTask):
         """The answers to questions in contexts, string tensors (B,); see `make_signatures`."""
         import tensorflow as tf
 
-        task, questions, contexts = self.task, texts[0], decode_texts(texts[1])
+        task, questions, contexts = self.task, texts[0], drop_invalid(texts[1])
         ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
         starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
         is_blank = _find_blank(task, contexts, ids, starts, ends)

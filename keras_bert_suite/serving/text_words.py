@@ -45,15 +45,8 @@ class TokenWindows:
     own_ends: Any
 
 
-def decode_texts(texts):
-    """Leaves out bytes that are not UTF-8. Only characters that Python's decoder keeps count."""
-    import tensorflow as tf
-
-    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-
-
 def count_characters(texts, rows, ends):
-    """Counts the characters before places in texts, int32 (N,), from `decode_texts`.
+    """Counts the characters before places in texts, int32 (N,), from `drop_invalid`.
 
     `rows`, int32 (N,), has the text of each place, and `ends` the places, in bytes.
     """
@@ -85,7 +78,7 @@ def _find_text_starts(texts):
 
 
 def find_words(tokenizer, texts):
-    """`TextWords` of texts, a string tensor (B,) from `decode_texts`."""
+    """`TextWords` of texts, a string tensor (B,) from `drop_invalid`."""
     import tensorflow as tf
 
     ids, starts, ends, word_starts = tokenizer.tokenize_with_offsets(texts)
