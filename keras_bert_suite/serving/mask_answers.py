@@ -2,6 +2,7 @@
 
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_words import make_segment
 from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
@@ -76,10 +77,9 @@ class ServedMasks(ServedTask):
         # Each part gets a mask before it. A text begins without a mask.
         masks = tf.fill([ids.nrows(), 1], tokenizer.mask_token_id)
         rows = parts.with_values(tf.concat([masks, ids], axis=1)).merge_dims(1, 2)[:, 1:]
-        lengths = tf.cast(rows.row_lengths(), tf.int32)
         packed = pack_segments(
             tensorflow_namespace(),
-            [(rows.flat_values, tf.cumsum(lengths) - lengths, lengths)],
+            [make_segment(rows)],
             sequence_length=self.task.preprocessor.sequence_length,
             template=self.task.preprocessor.row_template,
         )

@@ -6,7 +6,7 @@ from typing import Any
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_words import count_characters, cut_texts
+from keras_bert_suite.serving.text_words import count_characters, cut_texts, make_segment
 from keras_bert_suite.serving.window_batches import run_in_batches
 from keras_bert_suite.tasks.answers.questions import NO_SPAN_ODDS
 from keras_bert_suite.tasks.data.question_windows import find_room
@@ -89,11 +89,7 @@ class ServedSpans(ServedTask):
         xp, task, packer = tensorflow_namespace(), self.task, self.packer
         stride, query_length, budget = find_room(packer, task.data.stride, task.data.query_length)
 
-        def as_segment(ragged):
-            lengths = tf.cast(ragged.row_lengths(), tf.int32)
-            return ragged.flat_values, tf.cumsum(lengths) - lengths, lengths
-
-        question, context = as_segment(packer.tokenizer.tokenize(questions)), as_segment(ids)
+        question, context = make_segment(packer.tokenizer.tokenize(questions)), make_segment(ids)
         (question, window), row_ids = slide_windows(
             xp, [question, context], budget, stride, query_length
         )

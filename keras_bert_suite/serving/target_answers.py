@@ -4,6 +4,7 @@ import keras_hub
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_words import make_segment
 
 
 class ServedTargets(ServedTask):
@@ -33,7 +34,7 @@ class ServedTargets(ServedTask):
     def pack(self, texts):
         """Packs sources, with room for a target after them."""
         (sources,) = texts
-        ids, lengths = _tokenize(self.task.preprocessor.tokenizer, sources)
+        ids, _, lengths = make_segment(self.task.preprocessor.tokenizer.tokenize(sources))
         packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
         )
@@ -77,14 +78,6 @@ def join_tokens(tokenizer, ids, is_kept):
     is_first = tf.range(tf.shape(ids)[1]) == 0
     pieces = tf.where(is_first, tf.gather(texts, ids), pieces)
     return tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1)
-
-
-def _tokenize(tokenizer, texts):
-    """(int32 (T,), the ids of all texts; int32 (B,), how many each text has), tensors."""
-    import tensorflow as tf
-
-    rows = tokenizer.tokenize(texts)
-    return rows.flat_values, tf.cast(rows.row_lengths(), tf.int32)
 
 
 def _list_piece_texts(tokenizer):

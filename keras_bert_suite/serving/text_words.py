@@ -96,22 +96,29 @@ def find_words(tokenizer, texts):
     return TextWords(ids, *columns)
 
 
+def make_segment(ragged):
+    """Ragged ids (B, None) as a segment of `pack_segments`: ids, starts and lengths."""
+    import tensorflow as tf
+
+    lengths = tf.cast(ragged.row_lengths(), tf.int32)
+    return ragged.flat_values, tf.cumsum(lengths) - lengths, lengths
+
+
 def run_windows(task, packer, ids, read):
     """Runs the model on windows over ragged ids (B, None), in batches of a bounded size.
 
     `read` makes of the `TokenWindows` of a batch a list of tensors. The result has them of all
     batches, joined along the first axis.
     """
-    import tensorflow as tf
 
-    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    tokens, *where = make_segment(ids)
     starts, lengths, _, own_starts, own_ends = share_windows(
-        tensorflow_namespace(), tf.cumsum(lengths) - lengths, lengths, packer.count_places()
+        tensorflow_namespace(), *where, packer.count_places()
     )
 
     def run(begin, end):
         first_tokens = starts[begin:end]
-        packed = packer.pack_tokens(ids.flat_values, first_tokens, lengths[begin:end])
+        packed = packer.pack_tokens(tokens, first_tokens, lengths[begin:end])
         outputs = task(task.data.encoder.select(packed), training=False)
         indices = packed["token_indices"]
         places = indices - first_tokens[:, None]
