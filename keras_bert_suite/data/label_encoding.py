@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.data.label_tensors import encode_tensor
+from keras_bert_suite.data.readers.records import is_missing
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -149,7 +150,7 @@ def weigh_token_labels(labels, sample_weight=None):
 def _encode_names(labels, label_names):
     id_of = {name: i for i, name in enumerate(label_names)}
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]
-    missing = [row for row in range(len(labels)) if _is_missing(labels[row])]
+    missing = [row for row in range(len(labels)) if is_missing(labels[row])]
     if missing and labels.dtype == object:
         raise ValueError(
             f"The label at row {missing[0]} is missing, {labels[missing[0]]!r}. Give the row a "
@@ -157,12 +158,6 @@ def _encode_names(labels, label_names):
         )
     ids = [find_label(name, id_of, row) for row, name in enumerate(names)]
     return np.array(ids, dtype="int32")
-
-
-def _is_missing(label):
-    """Whether a label is None, NaN or the NA of pandas, and not the name "nan" or "None"."""
-    is_nan = isinstance(label, (float, np.floating)) and np.isnan(label)
-    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _check_soft_labels(labels, label_names):

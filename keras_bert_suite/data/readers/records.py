@@ -90,7 +90,7 @@ def make_field(value):
         return value
     if isinstance(value, bytes):
         return value.decode()
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         return ""
     if hasattr(value, "tolist"):  # Of NumPy.
         return make_field(value.tolist())
@@ -99,10 +99,14 @@ def make_field(value):
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, numbers.Real):
-        if value != value:  # NaN.
-            return ""
         return str(int(value)) if value == int(value) else repr(value)
     raise TypeError(f"{type(value).__name__} is no text, number or list of them")
+
+
+def is_missing(value):
+    """Whether a value is None, NaN or the NA of pandas, and not the name "nan" or "None"."""
+    is_nan = isinstance(value, numbers.Real) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _read_field(table, place, column):
