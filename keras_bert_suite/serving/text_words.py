@@ -110,7 +110,6 @@ def run_windows(task, packer, ids, read):
     `read` makes of the `TokenWindows` of a batch a list of tensors. The result has them of all
     batches, joined along the first axis.
     """
-
     tokens, *where = make_segment(ids)
     starts, lengths, _, own_starts, own_ends = share_windows(
         tensorflow_namespace(), *where, packer.count_places()

@@ -10,6 +10,9 @@ class NumberedTokens:
     `special_tokens` is a dict of argument name -> token that the vocabulary must hold. Without it,
     or if an added token has another id, it is a ValueError.
 
+    Keras would track each token of a tuple or dict that a layer has, 0.2 s for 30,000 of them. So a
+    tokenizer has them in this object.
+
     Attributes:
         tokens: tuple of V str, in the order of their ids.
         ids: dict of token -> id.
