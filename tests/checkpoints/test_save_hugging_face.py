@@ -16,6 +16,7 @@ from small_tasks import FIRST, LENGTH, assert_close, make_task, predict
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 SIZES = {**small_model.SIZES, "layer_norm_epsilon": 1e-3}
@@ -72,6 +73,16 @@ def test_transformers_loads_the_classifier(tmp_path, inputs, make_classifier):
         "max_word_length": 200,
     }
     assert WordPieceTokenizer(path / "vocab.txt").get_vocabulary() == PIECES
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_the_dropout_of_a_head_is_written(tmp_path, dropout):
+    model = TextClassifier(BertBackbone(**{**SIZES, "dropout": 0.1}), 3, dropout=dropout)
+    save_hugging_face(model, tmp_path / "saved")
+    peer = load_with_transformers(transformers.BertForSequenceClassification, tmp_path / "saved")
+    assert (peer.dropout.p, peer.config.hidden_dropout_prob) == (dropout, 0.1)
+    again = TextClassifier.from_preset(tmp_path / "saved", preprocessor=None)
+    assert again.dropout == dropout
 
 
 @pytest.mark.parametrize("model_name", ["BertModel", "BertForSequenceClassification"])

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -107,6 +108,17 @@ def test_a_run_is_prolonged(run, corpus, tmp_path, monkeypatch):
     assert read_log()[2:] == [(6, pytest.approx(0.15)), (8, 0)]
     assert (tmp_path / "run/model/model.weights.h5").read_bytes() != before
     assert "is finished: 8 steps" in run("pretrain", *arguments, "--steps=8")[1]
+
+
+def test_steps_that_are_taken_again_have_one_line(tmp_path):
+    """A run that goes on from a checkpoint repeats the steps after it."""
+    report = PretrainingReport(tmp_path, tokens_per_step=8, steps_per_epoch=2, total_steps=4)
+    report.set_model(SimpleNamespace(optimizer=SimpleNamespace(learning_rate=0.1)))
+    for loss, epoch in enumerate((0, 1, 0, 1)):
+        report.on_epoch_begin(epoch)
+        report.on_train_batch_end(0)
+        report.on_epoch_end(epoch, {"loss": loss})
+    assert [(row["step"], row["loss"]) for row in report.read_log()] == [("2", "2.0"), ("4", "3.0")]
 
 
 def test_fill_mask(run, pretrained):

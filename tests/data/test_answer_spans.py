@@ -63,6 +63,8 @@ def test_answers_without_a_place():
     labels = [{"text": ["lake", "seas"], "answer_start": [-1, 4]}]
     assert read_answer_spans(labels, CONTEXTS[:1]).tolist() == SPANS[:1]
     assert read_accepted_answers(labels, CONTEXTS[:1]) == [["lake", "seas"]]
+    labels = [{"text": ["Two", "seas"], "answer_start": [0, 4]}]
+    assert read_answer_spans(labels, CONTEXTS[:1]).tolist() == [[0, 3]]
     with pytest.raises(ValueError, match="Row 0: the answer 'lake' is not at character -1"):
         read_answer_spans([{"text": ["lake"], "answer_start": [-1]}], CONTEXTS[:1])
 

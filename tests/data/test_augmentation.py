@@ -184,6 +184,10 @@ def test_the_seed_decides_the_order_and_the_changes():
         assert first == again
         column = 0 if share else 1
         assert [batch[column] for batch in first] != [batch[column] for batch in second]
+        # The second half of the batches is another epoch.
+        assert [batch[column] for batch in first[: len(first) // 2]] != [
+            batch[column] for batch in first[len(first) // 2 :]
+        ]
 
 
 def test_all_rows_or_none():

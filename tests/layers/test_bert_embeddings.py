@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 from checkers import check_layer
+from keras import ops
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.layers import BertEmbeddings
+from keras_bert_suite.layers.attention.sequence_layout import SequenceLayout
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 B, L, H, V = 3, 5, 12, 30
 KWARGS = dict(vocabulary_size=V, hidden_dim=H, max_sequence_length=10)
@@ -55,6 +58,19 @@ def test_is_the_formula(embedding_dim, epsilon):
     if embedding_dim:
         x = x @ w["projection/kernel"] + w["projection/bias"]
     np.testing.assert_allclose(to_numpy(layer(**inputs)), x, atol=1e-5)
+
+
+def test_packed_rows_have_the_positions_of_their_own_tokens():
+    layer = BertEmbeddings(**KWARGS, position_offset=2)
+    inputs = {name: ops.convert_to_tensor(ids) for name, ids in random_inputs().items()}
+    expected = layer(**inputs)
+    is_token = np.arange(L) < np.array([[2], [5], [3]])
+    mask = ops.convert_to_tensor(is_token.astype("int32"))
+    layout = lay_out_sequences(is_token)
+    assert layout.size < is_token.size
+    layout = SequenceLayout.read(ops.convert_to_tensor(layout), mask)
+    got = layout.unpack(layer(**inputs, sequence_layout=layout), mask)
+    np.testing.assert_allclose(to_numpy(got)[is_token], to_numpy(expected)[is_token], atol=1e-6)
 
 
 def test_no_projection_where_the_widths_agree():

@@ -98,6 +98,10 @@ def test_words_that_exceed_the_number_are_skipped(tokenizer, unit):
 
 def test_nothing_to_choose(tokenizer):
     for unit in UNITS:
+        batch = pack("good film")
+        masked = TokenMasker(tokenizer, rate=0, unit=unit)(batch, [0])
+        assert masked["mask_weights"].sum() == 0
+        assert masked["token_ids"].tolist() == batch["token_ids"].tolist()
         masked = TokenMasker(tokenizer, unit=unit)(pack("[UNK] [SEP] [MASK]", "good"), [0, 1])
         assert masked["mask_weights"].sum(axis=1).tolist() == [0, 1]
         assert masked["token_ids"][0].tolist() == [CLS, 1, SEP, MASK, SEP]

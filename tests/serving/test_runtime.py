@@ -19,6 +19,8 @@ from test_import import HIDE_TENSORFLOW
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.portable_formats import write_companions
 from keras_bert_suite.serving.runtime import KINDS
+from keras_bert_suite.serving.runtime_parts import make_parts
+from keras_bert_suite.serving.task_description import describe_task
 
 pytestmark = pytest.mark.backend("tensorflow")
 
@@ -286,6 +288,22 @@ def test_arguments(folder):
     change(folder, {"task": "MultipleChoice"}, ["problem_type"])
     with pytest.raises(ValueError, match="A MultipleChoice has no labels of rows"):
         kbs.open_runtime(folder).predict_labels(["good"])
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("threshold", [None, -1e6, 1e6])
+def test_answers_keep_to_the_threshold_of_the_task(threshold):
+    task = make_random_task("questions")
+    task.no_answer_threshold = threshold
+    parts = make_parts(describe_task(task), task.preprocessor)
+    rows = ["good?", "film?"], HOSTILE[1:3]
+    windows = task.data.window(task.data.read(rows))
+    scores = np.random.default_rng(0).normal(
+        size=(len(windows), 2, task.preprocessor.sequence_length)
+    )
+    found = parts.answers.decode(scores, parts.data.window(parts.data.read(rows)))
+    assert found == task.answers.decode(scores, windows)
+    assert [answer.start < 0 for answer in found] == [threshold == -1e6] * 2
 
 
 TOKENIZERS = {

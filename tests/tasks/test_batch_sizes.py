@@ -99,6 +99,12 @@ def test_every_answering_method_takes_steps(task, method):
     assert [len(column) for column in columns] == [2 * SIZE] * len(columns)
 
 
+def test_a_step_is_of_32_rows_where_no_size_is_given():
+    model, (x, _) = untrained("texts")
+    texts = [text for _ in range(6) for text in x]
+    assert len(model.predict(texts, steps=2, verbose=0)) == 64 < len(texts)
+
+
 @pytest.mark.parametrize("characters", [False, True, "korquad"])
 def test_answers_are_scored_by_characters_after_an_epoch(characters):
     model, _ = make_task("questions", "SegmentPacker")

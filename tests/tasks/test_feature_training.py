@@ -103,9 +103,10 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
     "make_pooling", everywhere_for([use_first_token, AttentionPooling], AttentionPooling)
 )
 def test_it_takes_the_arguments_of_fit(make_pooling):
-    """Weights, rows that are held out, the first epoch, and a schedule of open length."""
+    """Weights, held-out rows, the first epoch, and an open schedule for two trainings."""
     cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
     frozen.backbone.trainable = False
+    optimizer = AdamW(LinearWarmupDecay(0.1))
     frozen.compile(AdamW(LinearWarmupDecay(0.1)))
     weights = np.linspace(0, 2, 12)
     for arguments in (
@@ -113,13 +114,11 @@ def test_it_takes_the_arguments_of_fit(make_pooling):
         {"sample_weight": weights, "validation_data": (TEXTS, LABELS, weights)},
     ):
         given = {"batch_size": 12, "epochs": 3, "verbose": 0, **arguments}
-        optimizer = AdamW(LinearWarmupDecay(0.1))
         got = cached.fit_on_features(TEXTS, LABELS, optimizer=optimizer, **given).history
         wanted = frozen.fit(TEXTS, LABELS, **given).history
         assert got.keys() == wanted.keys()
         for name in wanted:
             np.testing.assert_allclose(got[name], wanted[name], atol=1e-4)
-        frozen.compile(AdamW(LinearWarmupDecay(0.1)))
     both = {"class_weight": {"yes": 3.0}, "sample_weight": weights}
     with pytest.raises(ValueError, match="class_weight or sample_weight, not both"):
         cached.fit_on_features(TEXTS, LABELS, **both)

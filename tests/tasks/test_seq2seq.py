@@ -101,6 +101,19 @@ def test_greedy_targets_equal_those_of_whole_passes():
     assert writer.predict([]) == []
 
 
+def test_rows_of_the_embeddings_without_a_token_are_not_written():
+    """Each of them would be the best or the worst guess."""
+    padded = 64
+    writer = make_writer({**ONE_LAYER, "vocabulary_size": padded}, max_target_length=4)
+    writer.compile(sampler="greedy")
+    written = []
+    for score in (-100.0, 100.0):
+        bias = np.where(np.arange(padded) < len(VOCABULARY), 0.0, score)
+        writer.masked_lm.bias.assign(bias)
+        written.append(writer.predict(SOURCES, verbose=0))
+    assert written[0] == written[1] and any(written[0])
+
+
 @pytest.mark.parametrize("kind", [AlbertBackbone, ElectraBackbone, ErnieBackbone, RoFormerBackbone])
 def test_kinds_with_the_attention_of_a_bert_write(kind):
     """Narrow embeddings, shared layers and turned queries: the logits are those of whole passes."""

@@ -130,6 +130,15 @@ def test_spaces_behind_a_token_alone():
     check_offsets(ours, texts)
 
 
+def test_of_tokens_with_one_beginning_the_longest_is_found():
+    pytest.importorskip("tensorflow_text")
+    ours, theirs, _ = make_word_pieces(None)
+    add_tokens(ours, theirs, ["co-", "co-19", "co-1"], {})
+    texts = ["co-19 a co-1", "co-co-19", "a co-x"]
+    assert ours.tokenize(texts) == theirs(texts, add_special_tokens=False)["input_ids"]
+    check_offsets(ours, texts)
+
+
 def test_normalized_tokens_of_albert(tmp_path):
     """On texts without what Google's code and transformers read differently."""
     ours = AlbertTokenizer(make_albert())

@@ -6,6 +6,7 @@ import pickle
 import keras
 import pytest
 from small_byte_pairs import MERGES, SPECIAL, make_vocabulary
+from tokenizers import Tokenizer, models
 
 from keras_bert_suite import BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
@@ -50,6 +51,14 @@ def test_merges_may_be_pairs_and_lines_may_end_as_on_windows(tokenizer, files):
     files[1].write_bytes(files[1].read_bytes().replace(b"\n", b"\r\n"))
     for merges in ([merge.split() for merge in MERGES], files[1]):
         assert BytePairTokenizer(files[0], merges).tokenize(TEXT) == tokenizer.tokenize(TEXT)
+
+
+def test_merges_of_number_signs_are_no_comments(tmp_path):
+    merges = ["# #", "## ##"]
+    BytePairTokenizer(make_vocabulary(merges), merges).save_assets(tmp_path)
+    files = [str(tmp_path / name) for name in ("vocab.json", "merges.txt")]
+    theirs = Tokenizer(models.BPE.from_file(*files))
+    assert BytePairTokenizer(*files).tokenize("#####") == theirs.encode("#####").ids
 
 
 def test_detokenize_gives_the_text_back(tokenizer):
