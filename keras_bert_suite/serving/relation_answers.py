@@ -2,6 +2,7 @@
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_words import make_segment
 from keras_bert_suite.tasks.data.relations import cut_around
 
 
@@ -22,7 +23,7 @@ class ServedRelations(ServedTask):
 
         xp = tensorflow_namespace()
         tokens = self.packer.tokenizer.tokenize(texts[0])
-        ids, lengths = tokens.flat_values, xp.cast(tokens.row_lengths())
+        ids, text_starts, lengths = make_segment(tokens)
         places = tf.cast(tf.ragged.range(lengths).flat_values, tf.int32)
         is_marker = tf.reduce_any(ids[:, None] == tf.constant(self.task.marker_ids), axis=-1)
 
@@ -35,8 +36,7 @@ class ServedRelations(ServedTask):
         last = find_place(tf.reduce_max, -1)
         room = self.packer.count_places()
         offsets = cut_around(xp, lengths, first, last, room)
-        starts = xp.cumsum(lengths) - lengths + offsets
-        packed = self.packer.pack_tokens(ids, starts, tf.minimum(lengths, room))
+        packed = self.packer.pack_tokens(ids, text_starts + offsets, tf.minimum(lengths, room))
         inputs = self.task.data.encoder.select(packed)
         return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_bert_suite.data.arrays import as_array, name_columns
 from keras_bert_suite.data.label_encoding import encode_labels
+from keras_bert_suite.data.readers.records import is_missing
 from keras_bert_suite.tasks.data.labels import NamedLabels
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -128,8 +129,5 @@ def check_attributes(attributes, weights):
 
 
 def _is_missing(label, names):
-    if label is None or type(label).__name__ == "NAType":  # of pandas
-        return True
-    if isinstance(label, (float, np.floating)):
-        return math.isnan(label)
-    return isinstance(label, (str, bytes)) and len(label) == 0 and "" not in names
+    is_empty = isinstance(label, (str, bytes)) and len(label) == 0
+    return is_missing(label) or is_empty and "" not in names
