@@ -1,8 +1,9 @@
 """Named entities: the entity F1 of our heads and of transformers, same recipe.
 
     python benchmarks/token_classification.py                      # 3,000 sentences, 1 epoch
-    python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 \\
-        --epochs 3 --seeds 0 1 2 --heads softmax crf global_pointer
+    python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3453 \\
+        --files eng.train eng.testa eng.testb --epochs 3 --seeds 0 1 2 \\
+        --heads softmax crf global_pointer
     python benchmarks/token_classification.py --sides ours --heads softmax crf global_pointer \\
         --data data/ner/resume_zh --files train.char.bmes dev.char.bmes --scheme BMES \\
         --checkpoint CHINESE_BERT --num_sentences 3821 --dev_sentences 463 --epochs 3
@@ -37,7 +38,7 @@ BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
 SIDES, HEADS = ["ours", "transformers"], ["softmax", "crf", "global_pointer"]
 
 
-def run_ours(head, train, dev, label_names, options):
+def run_ours(head, train, rows, label_names, options):
     import keras
 
     import keras_bert_suite as kbs
@@ -60,11 +61,11 @@ def run_ours(head, train, dev, label_names, options):
     begin = time.perf_counter()
     task.fit(train.x, labels, batch_size=BATCH_SIZE, epochs=options.epochs, verbose=0)
     seconds = time.perf_counter() - begin
-    found = task.predict(dev.x, batch_size=BATCH_SIZE, verbose=0)
+    found = task.predict(rows, batch_size=BATCH_SIZE, verbose=0)
     return seconds, [[(e.start, e.end, e.label) for e in row] for row in found]
 
 
-def run_transformers(train, dev, label_names, options):
+def run_transformers(train, rows, label_names, options):
     import numpy as np
     import torch
     from transformers import AutoModelForTokenClassification, AutoTokenizer
@@ -121,12 +122,12 @@ def run_transformers(train, dev, label_names, options):
     seconds = time.perf_counter() - begin
 
     model.eval()
-    tags = [["O"] * len(row) for row in dev.x]
-    order = sorted(range(len(dev)), key=lambda row: len(dev.x[row]))
+    tags = [["O"] * len(row) for row in rows]
+    order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
     with torch.inference_mode():
         for start in range(0, len(order), BATCH_SIZE):
             batch = order[start : start + BATCH_SIZE]
-            packed = pack([dev.x[row] for row in batch])
+            packed = pack([rows[row] for row in batch])
             answers = model(**packed).logits.argmax(-1).cpu().numpy()
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
@@ -140,25 +141,29 @@ def run_side(side, options):
     from keras_bert_suite.data.entity_scores import score_spans
     from keras_bert_suite.data.span_labels import tags_to_spans
 
-    numbers = options.num_sentences, options.dev_sentences
-    train, dev = (
-        kbs.read_conll(Path(options.data) / file, scheme=options.scheme).take(number)
-        for file, number in zip(options.files, numbers, strict=True)
+    train, *parts = (
+        kbs.read_conll(Path(options.data) / file, scheme=options.scheme).take(
+            options.dev_sentences if number else options.num_sentences
+        )
+        for number, file in enumerate(options.files)
     )
-    columns = train, dev, train.label_names, options
+    arguments = train, [row for part in parts for row in part.x], train.label_names, options
     if side == "transformers":
-        seconds, found = run_transformers(*columns)
+        seconds, found = run_transformers(*arguments)
     else:
-        seconds, found = run_ours(side.removeprefix("ours, "), *columns)
-    scores = score_spans(map(tags_to_spans, dev.y), found)
-    report({"seconds": seconds, "f1": scores["f1"]})
+        seconds, found = run_ours(side.removeprefix("ours, "), *arguments)
+    figures = {"seconds": seconds}
+    for file, part in zip(options.files[1:], parts, strict=True):
+        spans, found = found[: len(part)], found[len(part) :]
+        figures[f"F1, {file}"] = score_spans(map(tags_to_spans, part.y), spans)["f1"]
+    report(figures)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--heads", nargs="+", default=["softmax"], choices=HEADS)
     parser.add_argument("--checkpoint", default="", help="Default: MiniLM.")
-    parser.add_argument("--files", nargs=2, default=["eng.train", "eng.testa"])
+    parser.add_argument("--files", nargs="+", default=["eng.train", "eng.testa"])
     parser.add_argument("--scheme", default="BIO", help="of the tags that are learned")
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_sentences", type=int, default=3000)
@@ -176,12 +181,13 @@ def main():
     pairs = list_pairs(sides, options.backends, peers=["transformers"])
     measured = run_in_turn(sys.argv, pairs, [["--seed", seed] for seed in options.seeds])
     rows = [
-        [*pair, *describe_seeds(figures["f1"]), *format_cells(figures, COST)]
+        [*pair, file, *describe_seeds(figures[f"F1, {file}"]), *format_cells(figures, COST)]
+        for file in options.files[1:]
         for pair, figures in measured.items()
     ]
     print(f"{describe_run(measured, len(options.seeds), ['transformers'])}\n")
-    print("Entities of the dev sentences; seconds of the training.\n")
-    headings = ["side", "backend", "entity F1 of each seed", "mean", "spread"]
+    print("Entities of the sentences of a file; seconds of the training.\n")
+    headings = ["side", "backend", "file", "entity F1 of each seed", "mean", "spread"]
     print(format_table([*headings, *COST], rows))
 
 
