@@ -23,6 +23,30 @@ from text_classification import read_task
 
 import keras_bert_suite as kbs
 
+
+@keras.saving.register_keras_serializable(package="poolings")
+class RCNN(keras.layers.Layer):
+    """The maximum over the text of each token's state joined with what two LSTMs have read.
+
+    Source: Lai et al., 2015 (https://doi.org/10.1609/aaai.v29i1.9513), as it is put on a BERT.
+    """
+
+    def build(self, sequence_shape):
+        width = sequence_shape[-1]
+        lstm = keras.layers.LSTM(width // 2, return_sequences=True)
+        self.context = keras.layers.Bidirectional(lstm)
+        self.context.build(sequence_shape)
+        self.project = keras.layers.Dense(width, activation="tanh")
+        self.project.build((*sequence_shape[:-1], 2 * width))
+        self.pooling = kbs.MaxPooling()
+
+    def call(self, sequence_output, padding_mask, training=None):
+        mask = keras.ops.cast(padding_mask, "bool")
+        context = self.context(sequence_output, mask=mask, training=training)
+        joined = keras.ops.concatenate([sequence_output, context], axis=-1)
+        return self.pooling(self.project(joined), padding_mask)
+
+
 #: The name of a side, and its `pooling`. "pooled" is what the checkpoint has: the pooler of a BERT.
 POOLINGS = {
     "pooled": lambda: None,
@@ -32,6 +56,7 @@ POOLINGS = {
     "attention": kbs.AttentionPooling,
     "convolution": kbs.ConvolutionPooling,
     "lstm": kbs.BiLSTMPooling,
+    "rcnn": RCNN,
     "mix, mean": lambda: kbs.ScalarMix(pooling=kbs.MeanPooling()),
     "last 4, mean": lambda: kbs.LastLayers(4, pooling=kbs.MeanPooling()),
 }
