@@ -68,6 +68,7 @@ def train(side, task, seed, options):
     classifier = kbs.TextClassifier.from_preset(
         options.checkpoint or find_minilm(),
         label_names=task.label_names,
+        problem_type=task.problem_type,
         pooling=POOLINGS[side](),
         sequence_length=options.sequence_length,
     )
