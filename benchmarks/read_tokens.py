@@ -59,13 +59,10 @@ def make_works(size):
 
 
 def run_side(size):
-    from keras_bert_suite.tasks import pretrainer, read_states
+    from keras_bert_suite.tasks import read_states
 
     sides = {"read": make_works(size)}
-    with (
-        mock.patch.object(read_states, "reads_few_tokens", lambda backbone: False),
-        mock.patch.object(pretrainer, "reads_few_tokens", lambda backbone: False),
-    ):
+    with mock.patch.object(read_states, "reads_few_tokens", lambda backbone: False):
         sides["all"] = make_works(size)
     figures = {}
     for work in WORKS:
