@@ -15,8 +15,9 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from adaptation import read_lines
 from harness.machine_figures import describe_processor
-from harness.result_tables import format_table
+from harness.result_tables import describe_seeds, format_table
 from peer_recipes import find_minilm
 
 import keras_bert_suite as kbs
@@ -31,9 +32,7 @@ def read_rows(folder):
     rows = [
         (text.strip(), ATTRIBUTES["sentiment"][int(label)], subject)
         for source, subject in SOURCES.items()
-        for line in (folder / f"{source}_labelled.txt").read_text("utf-8").split("\n")
-        for text, _, label in [line.rpartition("\t")]
-        if text
+        for text, label in read_lines(folder / f"{source}_labelled.txt")
     ]
     texts, *labels = np.array(rows, object)[np.random.default_rng(0).permutation(len(rows))].T
     return texts, dict(zip(ATTRIBUTES, labels, strict=True))
@@ -97,8 +96,7 @@ def main():
             print(side, seed, *results[-1], flush=True)
         scores, seconds = zip(*results, strict=True)
         for name, values in zip(ATTRIBUTES, zip(*scores, strict=True), strict=True):
-            each = ", ".join(f"{value:.4f}" for value in values)
-            mean = f"{statistics.mean(values):.4f}"
+            each, mean, _ = describe_seeds(values)
             table.append([side, name, each, mean, f"{statistics.mean(seconds):.0f}"])
     print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
     headings = ["side", "attribute", "accuracy of each seed", "mean", "processor seconds"]

@@ -22,7 +22,7 @@ from pathlib import Path
 import keras
 import numpy as np
 from harness.machine_figures import describe_processor
-from harness.result_tables import format_table
+from harness.result_tables import describe_seeds, format_table
 from peer_recipes import find_minilm
 
 import keras_bert_suite as kbs
@@ -106,8 +106,7 @@ def main():
                 print(size, seed, side, *found[side][-1], flush=True)
         for side, results in found.items():
             accuracies, seconds = zip(*results, strict=True)
-            each = ", ".join(f"{accuracy:.4f}" for accuracy in accuracies)
-            mean = f"{statistics.mean(accuracies):.4f}"
+            each, mean, _ = describe_seeds(accuracies)
             table.append([str(size), side, each, mean, f"{statistics.mean(seconds):.0f}"])
     print(f"\n{describe_processor()}\n")
     titles = ["rows", "side", "accuracy of each seed", "mean", "processor seconds"]

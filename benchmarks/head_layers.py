@@ -20,7 +20,7 @@ from pathlib import Path
 
 import keras
 from harness.machine_figures import describe_processor
-from harness.result_tables import format_table
+from harness.result_tables import describe_seeds, format_table
 from peer_recipes import find_minilm
 
 import keras_bert_suite as kbs
@@ -109,14 +109,10 @@ def main():
             seconds[side].append(duration)
             print(f"seed {seed}, {side}: {scores[side][-1]:.4f}, {duration:.0f} s", flush=True)
     print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
-    rows = [
-        [
-            *(side, ", ".join(f"{score:.4f}" for score in scores[side])),
-            f"{statistics.mean(scores[side]):.4f}",
-            f"{statistics.median(seconds[side]):.0f}",
-        ]
-        for side in options.sides
-    ]
+    rows = []
+    for side in options.sides:
+        each, mean, _ = describe_seeds(scores[side])
+        rows.append([side, each, mean, f"{statistics.median(seconds[side]):.0f}"])
     headings = ["layers@rate", "entity F1 of each seed", "mean", "processor seconds"]
     print(format_table(headings, rows))
 

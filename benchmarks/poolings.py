@@ -17,7 +17,7 @@ from pathlib import Path
 
 import keras
 from harness.machine_figures import describe_processor
-from harness.result_tables import format_table
+from harness.result_tables import describe_seeds, format_table
 from peer_recipes import find_minilm
 from text_classification import read_task
 
@@ -110,9 +110,8 @@ def main():
     print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
     rows = []
     for (name, side), found in scores.items():
-        each = ", ".join(f"{score:.3f}" for score in found)
-        time_of_one = f"{statistics.median(seconds[name, side]):.0f}"
-        rows.append([name, side, each, f"{statistics.mean(found):.3f}", time_of_one])
+        each, mean, _ = describe_seeds(found, digits=3)
+        rows.append([name, side, each, mean, f"{statistics.median(seconds[name, side]):.0f}"])
     print(format_table(["task", "pooling", "score of each seed", "mean", "processor s"], rows))
 
 

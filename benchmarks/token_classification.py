@@ -169,6 +169,8 @@ def main():
     parser.add_argument("--num_sentences", type=int, default=3000)
     parser.add_argument("--dev_sentences", type=int, default=1000)
     options = parse_training_flags(parser, SIDES, BACKENDS, 1, 1e-4)
+    if len(options.files) < 2:
+        parser.error("--files needs a file to train on and one or more to answer.")
     if options.child:
         run_side(options.child, options)
         return
