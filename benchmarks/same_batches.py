@@ -4,6 +4,7 @@
     python benchmarks/same_batches.py --task stsb --dropout 0.1 --seeds 0 1 2
     python benchmarks/same_batches.py --task stsb --dropout 0.1 --same_masks
     python benchmarks/same_batches.py --task squad --num_rows 3000 --dev_rows 1000 --dropout 0
+    python benchmarks/same_batches.py --task conll --num_rows 3000 --dev_rows 1000 --dropout 0
 
 The other benchmarks of accuracy compare two recipes: each side draws its new layer and its dropout,
 and so a score moves with the seed. Here transformers draws the new layer for both, and takes the
@@ -14,8 +15,10 @@ both answer by our `predict`.
 """
 
 import argparse
+import dataclasses
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ["KERAS_BACKEND"] = "torch"
@@ -24,7 +27,29 @@ from harness.result_tables import describe_run, format_table
 from peer_recipes import find_minilm, make_adamw, take_step
 
 DATA = Path("data")
-BATCH_SIZE = {"stsb": 16, "squad": 12}
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """How both sides learn and answer the rows of a task.
+
+    Attributes:
+        metric: str, the name of the score.
+        batch_size: int.
+        read: function(options) to (rows to train on, labels, function from a task to its score).
+        open: function(folder, options) to a task with the weights of a folder of transformers.
+        peer_cls: str, a class of transformers.
+        peer_arguments: dict, for its `from_pretrained`.
+        make_labels: function(labels, sample weights or None) to the labels of `peer_cls`, a dict.
+    """
+
+    metric: str
+    batch_size: int
+    read: Callable
+    open: Callable
+    peer_cls: str
+    peer_arguments: dict
+    make_labels: Callable
 
 
 def read_pairs(options):
@@ -61,19 +86,105 @@ def read_questions(options):
     return train.x, train.y, score
 
 
+def read_sentences(options):
+    """(sentences to train on, tags, function from a task to the F1 of its entities)."""
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data.entity_scores import score_spans
+    from keras_bert_suite.data.span_labels import tags_to_spans
+
+    folder = Path(options.data) / "ner" / "conll2003_en"
+    train = kbs.read_conll(folder / "eng.train").take(options.num_rows)
+    dev = kbs.read_conll(folder / "eng.testa").take(options.dev_rows)
+
+    def score(tagger):
+        found = [
+            [(entity.start, entity.end, entity.label) for entity in row]
+            for row in tagger.predict(dev.x, verbose=0)
+        ]
+        return score_spans(map(tags_to_spans, dev.y), found)["f1"]
+
+    return train.x, train.y, score
+
+
+def open_regressor(folder, options):
+    import keras_bert_suite as kbs
+
+    return kbs.TextClassifier.from_preset(folder, sequence_length=128, dropout=options.dropout)
+
+
+def open_answerer(folder, options):
+    import keras_bert_suite as kbs
+
+    return kbs.QuestionAnswerer.from_preset(folder, sequence_length=384, stride=128)
+
+
+def open_tagger(folder, options):
+    import keras_bert_suite as kbs
+
+    return kbs.TokenClassifier.from_preset(folder, sequence_length=128, dropout=options.dropout)
+
+
+def make_score_labels(labels, weights):
+    return {"labels": labels.float().reshape(-1)}
+
+
+def make_answer_labels(labels, weights):
+    starts, ends = labels.long().T
+    return {"start_positions": starts, "end_positions": ends}
+
+
+def make_tag_labels(labels, weights):
+    return {"labels": labels.long().masked_fill(weights == 0, -100)}
+
+
+CONLL_TAGS = ("O", *(f"{part}-{kind}" for kind in ("LOC", "MISC", "ORG", "PER") for part in "BI"))
+TASKS = {
+    "stsb": Task(
+        "Pearson",
+        16,
+        read_pairs,
+        open_regressor,
+        "AutoModelForSequenceClassification",
+        {"num_labels": 1, "problem_type": "regression"},
+        make_score_labels,
+    ),
+    "squad": Task(
+        "F1",
+        12,
+        read_questions,
+        open_answerer,
+        "AutoModelForQuestionAnswering",
+        {},
+        make_answer_labels,
+    ),
+    "conll": Task(
+        "entity F1",
+        32,
+        read_sentences,
+        open_tagger,
+        "AutoModelForTokenClassification",
+        {
+            "id2label": dict(enumerate(CONLL_TAGS)),
+            "label2id": {tag: i for i, tag in enumerate(CONLL_TAGS)},
+        },
+        make_tag_labels,
+    ),
+}
+
+
 def make_peer(options, folder):
     """A model of transformers with a new layer, which it also saves to a folder."""
     import transformers
 
-    if options.task == "stsb":
-        kind, arguments = transformers.AutoModelForSequenceClassification, {"num_labels": 1}
-        arguments["problem_type"] = "regression"
-    else:
-        kind, arguments = transformers.AutoModelForQuestionAnswering, {}
+    task = TASKS[options.task]
     rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), options.dropout)
-    # The eager formula drops probabilities by `torch.nn.functional.dropout`.
-    arguments["attn_implementation"] = "eager"
-    peer = kind.from_pretrained(find_minilm(), **arguments, **rates)
+    peer = getattr(transformers, task.peer_cls).from_pretrained(
+        find_minilm(),
+        # The eager formula drops probabilities by `torch.nn.functional.dropout`.
+        attn_implementation="eager",
+        **task.peer_arguments,
+        **rates,
+    )
     save_peer(peer, folder)
     return peer
 
@@ -85,16 +196,8 @@ def save_peer(peer, folder):
     transformers.AutoTokenizer.from_pretrained(find_minilm()).save_pretrained(folder)
 
 
-def open_ours(options, folder):
-    import keras_bert_suite as kbs
-
-    if options.task == "stsb":
-        return kbs.TextClassifier.from_preset(folder, sequence_length=128, dropout=options.dropout)
-    return kbs.QuestionAnswerer.from_preset(folder, sequence_length=384, stride=128)
-
-
 def train_ours(options, ours, x, y):
-    """Trains ours; returns the batches that it saw, as (inputs, labels)."""
+    """Trains ours; returns the batches that it saw, as (inputs, labels of the peer)."""
     import keras
     import torch
 
@@ -103,15 +206,16 @@ def train_ours(options, ours, x, y):
     batches, train_step = [], ours.train_step
 
     def keep_batch(data):
-        inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
+        inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if options.same_masks:
             torch.manual_seed(len(batches))
-        batches.append(({name: a.clone() for name, a in inputs.items()}, labels.clone()))
+        inputs = {name: a.clone() for name, a in inputs.items()}
+        batches.append((inputs, TASKS[options.task].make_labels(labels.clone(), weights)))
         return train_step(data)
 
     ours.train_step = keep_batch
     ours.compile(kbs.AdamW(kbs.LinearWarmupDecay(options.learning_rate), bias_correction=True))
-    ours.fit(x, y, batch_size=BATCH_SIZE[options.task], verbose=0)
+    ours.fit(x, y, batch_size=TASKS[options.task].batch_size, verbose=0)
     return batches
 
 
@@ -125,11 +229,6 @@ def train_peer(options, peer, batches):
     for step, (inputs, labels) in enumerate(batches):
         if options.same_masks:
             torch.manual_seed(step)
-        if options.task == "stsb":
-            labels = {"labels": labels.float().reshape(-1)}
-        else:
-            starts, ends = labels.long().T
-            labels = {"start_positions": starts, "end_positions": ends}
         outputs = peer(
             input_ids=inputs["token_ids"],
             token_type_ids=inputs["segment_ids"],
@@ -156,7 +255,7 @@ def use_our_dropout():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--task", choices=list(BATCH_SIZE), default="stsb")
+    parser.add_argument("--task", choices=list(TASKS), default="stsb")
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_rows", type=int, default=10000)
     parser.add_argument("--dev_rows", type=int, default=10000)
@@ -168,21 +267,21 @@ def main():
 
     import keras
 
-    x, y, score = {"stsb": read_pairs, "squad": read_questions}[options.task](options)
-    metric = {"stsb": "Pearson", "squad": "F1"}[options.task]
+    task = TASKS[options.task]
+    x, y, score = task.read(options)
     rows = []
     for seed in options.seeds:
         with tempfile.TemporaryDirectory() as folder:
             keras.utils.set_random_seed(seed)
             peer = make_peer(options, folder)
-            ours = open_ours(options, folder)
+            ours = task.open(folder, options)
             batches = train_ours(options, ours, x, y)
             train_peer(options, peer, batches)
             save_peer(peer, folder)
-            scores = score(ours), score(open_ours(options, folder))
+            scores = score(ours), score(task.open(folder, options))
         rows.append([str(seed), *(f"{part:.4f}" for part in scores)])
     print(f"{describe_run({}, 1, ['torch', 'transformers'])}\n")
-    print(format_table(["seed", f"ours, {metric}", f"transformers, {metric}"], rows))
+    print(format_table(["seed", f"ours, {task.metric}", f"transformers, {task.metric}"], rows))
 
 
 if __name__ == "__main__":
