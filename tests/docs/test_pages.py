@@ -67,3 +67,14 @@ def test_links_lead_to_files_and_headings(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not anchor or anchor in slugs(target), link
+
+
+def test_lines_of_the_examples_of_bert4keras():
+    """The table has the number of lines of each block, which its name precedes."""
+    text = (INDEX.parent / "coming_from/bert4keras.md").read_text("utf-8")
+    table = re.findall(r"^\| `(\w+)` \| \d+ \| (\d+) \|$", text, re.M)
+    assert len(table) == 10
+    for name, number in table:
+        block = re.search(rf"^`{name}`.*?```python.*?\n(.*?)^```$", text, re.M | re.S)[1]
+        lines = [line for line in block.splitlines() if line.strip() and line.strip()[0] != "#"]
+        assert (name, len(lines)) == (name, int(number))
