@@ -300,7 +300,10 @@ def train_task(values, data, task, train, dev, state):
 
 
 def describe_data(values, task):
-    """Names the files in the model card of a task, with their checksums."""
-    files = [path for path in (values.train, values.dev, values.test) if path]
-    named = (f"{Path(path).name} (SHA-256 {find_digest(path)})" for path in files)
-    task.card["data"] = ", ".join(named)
+    """Names the files in the model card of a task, with their roles and checksums."""
+    files = {"train": values.train, "dev": values.dev, "test": values.test}
+    task.card["data"] = {
+        role: f"{Path(path).name} (SHA-256 {find_digest(path)})"
+        for role, path in files.items()
+        if path
+    }

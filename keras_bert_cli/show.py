@@ -4,12 +4,12 @@ A preset or an export has a model card, which is shown as it is. Of a .keras fil
 checkpoint with a head, the same table is made.
 
 Example:
-  keras-bert show --model saved_models/sentiment/1
+  keras-bert show saved_models/sentiment/1
+  keras-bert show --model sentiment.keras
 """
 
 from keras_bert_suite.files.model_card import format_table, read_card
 
-from .command_flags import REQUIRED
 from .model_paths import check_model, is_runtime_folder, is_saved_model
 from .saved_tasks import open_task
 
@@ -17,7 +17,7 @@ from .saved_tasks import open_task
 def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset, of an export, or of a checkpoint."
-    flags.path("model", REQUIRED, explanation)
+    flags.only_path("model", explanation)
 
 
 def run(values):

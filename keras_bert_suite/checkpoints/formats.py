@@ -19,7 +19,7 @@ _FORMATS = (
 )
 
 #: The files of a checkpoint beside its weights: configurations and tokenizers.
-_SMALL_FILES = ("*.json", "vocab*.txt", "merges.txt", "*.model", "SHA256SUMS")
+_SMALL_FILES = ("*.json", "vocab*.txt", "merges.txt", "*.model", "SHA256SUMS", "README.md")
 #: The further files of a preset of KerasHub.
 _KERAS_HUB_FILES = ("*.weights.h5", "assets/tokenizer/*")
 #: The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.

@@ -191,8 +191,9 @@ def hub(monkeypatch, tmp_path):
 
 def test_hub_downloads_one_format(hub, save_peer):
     _, path = save_peer(directory="repository")
+    (path / "README.md").touch()
     wanted = sorted(file.name for file in path.iterdir())
-    for name in ("pytorch_model.bin", "onnx/model.safetensors", "tf_model.h5", "README.md"):
+    for name in ("pytorch_model.bin", "onnx/model.safetensors", "tf_model.h5", "logo.png"):
         (path / name).parent.mkdir(exist_ok=True)
         (path / name).touch()
     checkpoint = open_checkpoint("hf://owner/name@v1.0")

@@ -104,13 +104,21 @@ def test_version(run):
     assert run("--version")[1].strip() in (keras_bert_suite.__version__, "not installed")
 
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+#: Pages whose commands nothing runs.
+PAGES = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "saved_models/README.md", "examples/*/README.md")
+    for path in sorted(REPOSITORY.glob(pattern))
+]
+
+
 def list_examples():
-    """The command lines of the README and of every command's help, as lists of arguments."""
-    readme = Path(__file__).resolve().parents[2] / "README.md"
-    texts = [readme.read_text(encoding="utf-8"), *(c.__doc__ for c in COMMANDS.values())]
+    """The command lines of the pages and of every command's help, as lists of arguments."""
+    texts = [*(page.read_text("utf-8") for page in PAGES), *(c.__doc__ for c in COMMANDS.values())]
     lines = "\n".join(texts).replace("\\\n", " ").splitlines()
     # Some begin with a pipe into the command; in running text a command stands in backticks.
-    found = (re.search(r"^(?:  )?(?:[^`#]*\| )?keras-bert ([a-z-]+ --.*)", line) for line in lines)
+    found = (re.search(r"^ *(?:[^`#]*\| )?keras-bert ([a-z-]+ -.*)", line) for line in lines)
     return [shlex.split(match[1], comments=True) for match in found if match]
 
 
@@ -142,6 +150,9 @@ def test_examples_are_command_lines():
         (["convert", "--to=onnx"], "argument --to: invalid choice: 'onnx'"),
         (["predict", "--backend=caffe"], "argument --backend: invalid choice: 'caffe'"),
         (["predict", "--model=a", "b.txt"], "unrecognized arguments: b.txt"),
+        (["show"], "one of the arguments PATH --model is required"),
+        (["show", "a", "--model=b"], "argument --model: not allowed with argument PATH"),
+        (["show", "a", "b"], "unrecognized arguments: b"),
         (["pretrain", "--corpus=a", "--output=b"], "arguments are required: --steps"),
         (
             ["predict", "--model=a", "--text_column=t"],

@@ -55,6 +55,18 @@ def test_model_and_scores(finetune, workshop, tmp_path):
     assert list_files(tmp_path)[:2] == ["a", "a/preset"]
 
 
+def test_the_card_says_what_each_file_is_for(finetune, workshop, tmp_path):
+    names = {"train": "train.tsv", "test": "dev.tsv"}
+    status, _, err = finetune(test=workshop / names["test"], output="preset")
+    assert (status, err) == (0, "")
+    digests = {
+        role: hashlib.sha256((workshop / name).read_bytes()).hexdigest()
+        for role, name in names.items()
+    }
+    files = ", ".join(f"{role} {names[role]} (SHA-256 {digests[role]})" for role in names)
+    assert f"| data | {files} |" in (tmp_path / "preset" / "model_card.md").read_text()
+
+
 def test_the_data_may_be_gone_after_the_training(finetune, monkeypatch, tmp_path):
     """The card has the checksum of the file that was trained on."""
     write_reviews(tmp_path / "train.tsv", 8, 1)

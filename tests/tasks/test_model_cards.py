@@ -1,5 +1,8 @@
 """What the model card of a task says, and until when it is true."""
 
+import shutil
+
+import huggingface_hub
 import keras
 import pytest
 from cli.small_files import save_tiny_checkpoint
@@ -7,7 +10,7 @@ from small_texts import make_reviews
 
 from keras_bert_suite import TextClassifier
 from keras_bert_suite.files.model_card import read_card
-from keras_bert_suite.tasks.base.card_facts import find_card
+from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 
 TEXTS, LABELS = make_reviews(8)
 
@@ -61,3 +64,43 @@ def test_other_weights_drop_the_scores(checkpoint, tmp_path):
     assert new_head.card == kept
     fewer = TextClassifier.from_preset(tmp_path / "preset", max_sequence_length=16)
     assert fewer.card == kept
+
+
+@pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
+def test_the_backend_is_that_of_the_training(checkpoint, tmp_path, monkeypatch):
+    """An export of a model of PyTorch is written in a process of TensorFlow."""
+    task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
+    task.fit(TEXTS, LABELS, verbose=0)
+    task.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras", compile=False)
+    backend = keras.config.backend()
+    monkeypatch.setattr(keras.config, "backend", lambda: "another")
+    facts = list_facts(loaded)
+    assert facts["last epoch"].endswith(f", backend {backend}")
+    assert "another" not in str(facts)
+
+
+@pytest.fixture
+def hub(checkpoint, tmp_path, monkeypatch):
+    """Serves `checkpoint` as owner/name."""
+
+    def snapshot_download(repo_id, *, revision=None, allow_patterns=(), local_files_only=False):
+        assert (repo_id, revision) == ("owner/name", "v1.0")
+        assert local_files_only or allow_patterns
+        (tmp_path / "cache").mkdir(exist_ok=True)
+        for pattern in allow_patterns:
+            for file in checkpoint.glob(pattern):
+                shutil.copy(file, tmp_path / "cache")
+        return str(tmp_path / "cache")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+
+
+@pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
+@pytest.mark.parametrize("has_readme", [True, False])
+def test_the_licence_of_a_base_on_the_hub(checkpoint, hub, has_readme):
+    if not has_readme:
+        (checkpoint / "README.md").unlink()
+    task = TextClassifier.from_preset("hf://owner/name@v1.0", label_names=["no", "yes"])
+    licence = {"licence of the base": "apache-2.0"} if has_readme else {}
+    assert task.card == {"base": "hf://owner/name@v1.0", **licence}

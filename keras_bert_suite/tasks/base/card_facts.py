@@ -27,20 +27,21 @@ def list_facts(task: keras_hub.models.Task) -> dict[str, str]:
         "encoder": _describe_encoder(task.backbone),
         "texts": _describe_texts(task.preprocessor),
         **{name: _format(value) for name, value in card.items()},
-        "versions": f"{name_package()}, Keras {keras.__version__} on "
-        f"{keras.config.backend()}, KerasHub {keras_hub.__version__}",
+        "versions": f"{name_package()}, Keras {keras.__version__}, "
+        f"KerasHub {keras_hub.__version__}",
     }
     return {name: text for name, text in facts.items() if text}
 
 
 def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
-    """`task.card`, with the last epoch of a `fit` in this process."""
+    """`task.card`, with the last epoch of a `fit` in this process, and its backend."""
     card = dict(getattr(task, "card", None) or {})
     history = getattr(task, "history", None)
     if history is not None and history.epoch:
         last = {name: values[-1] for name, values in history.history.items() if values}
         numbers = {name: float(value) for name, value in last.items() if np.ndim(value) == 0}
-        card["last epoch"] = {"epoch": history.epoch[-1] + 1, **numbers}
+        epoch = history.epoch[-1] + 1
+        card["last epoch"] = {"epoch": epoch, **numbers, "backend": keras.config.backend()}
     return card
 
 
@@ -49,11 +50,26 @@ def describe_base(preset: PathLike) -> dict[str, str]:
 
     Of a path, the card names the folder alone, not where it stands.
     """
-    if "://" in str(preset):
-        return {"base": str(preset)}
-    licence = find_licence(preset)
+    scheme, separator, handle = str(preset).partition("://")
+    if not separator:
+        base, folder = Path(preset).absolute().name, preset
+    else:
+        base, folder = str(preset), _find_download(handle) if scheme == "hf" else None
+    licence = folder and find_licence(folder)
     named = {"licence of the base": licence} if licence else {}
-    return {"base": Path(preset).absolute().name, **named}
+    return {"base": base, **named}
+
+
+def _find_download(handle):
+    """The folder to which a model of the Hugging Face Hub was downloaded, or None."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    repo_id, _, revision = handle.partition("@")
+    try:
+        return snapshot_download(repo_id, revision=revision or None, local_files_only=True)
+    except LocalEntryNotFoundError:
+        return None
 
 
 def _list_labels(names):
