@@ -5,6 +5,13 @@ import re
 
 from sphinx.util import inspect as sphinx_inspect
 
+import keras_bert_suite
+
+#: Names that are links where they stand in backticks.
+NAMES = re.compile(
+    rf"({'|'.join(keras_bert_suite.__all__)})|(keras|keras_hub|transformers)(\.[A-Za-z]\w*)+"
+)
+
 
 def translate(app, what, name, obj, options, lines):
     """Rewrites a docstring in place, before napoleon reads its sections."""
@@ -34,13 +41,18 @@ def join_names(lines):
 
 
 def escape(line):
-    """Marks what is markup in reStructuredText alone, outside of backticks."""
+    """Marks what is markup in reStructuredText alone, outside of backticks, and names as links."""
     parts = line.split("`")
     for i in range(0, len(parts), 2):
         parts[i] = re.sub(r"(\*\*\w[^*]*\*\*)|([|*])", escape_mark, parts[i])
         # Code ends before a letter: `tf.Example`s.
         if i and re.match(r"\w", parts[i]):
             parts[i] = "\\ " + parts[i]
+    for i in range(1, len(parts) - 1, 2):
+        if NAMES.fullmatch(parts[i]):
+            parts[i - 1] += ":py:obj:"
+            if "." not in parts[i]:
+                parts[i] = f"~keras_bert_suite.{parts[i]}"
     return "`".join(parts)
 
 

@@ -227,10 +227,10 @@ def test_hub_preset_of_keras_hubs_bert(hub):
     backbone = keras_hub.models.BertBackbone(9, 1, 2, 4, 8)
     backbone.save_to_preset(str(hub.repository))
     preprocessor.save_to_preset(str(hub.repository))
-    (hub.repository / "README.md").touch()
+    (hub.repository / "logo.png").touch()
     checkpoint = open_checkpoint("hf://owner/name")
     assert checkpoint.backbone_config["vocabulary_size"] == 9
-    assert "README.md" not in hub.copied and "model.weights.h5" in hub.copied
+    assert "logo.png" not in hub.copied and "model.weights.h5" in hub.copied
     vocabulary = hub.cache / "assets" / "tokenizer" / "vocabulary.txt"
     assert checkpoint.tokenizer_config["vocabulary"] == str(vocabulary)
     assert vocabulary.is_file()

@@ -3,6 +3,9 @@
 A block that cannot run here begins with "```python no-run". The blocks of a page run one after
 the other, with the names that earlier blocks made. The test writes the files that a page reads, and
 gives the page the rows that it speaks of.
+
+Blocks of shell do not run: they install, download and serve. tests/cli/test_command_line.py reads
+their `keras-bert` lines.
 """
 
 import json
@@ -203,6 +206,9 @@ def test_blocks_run(page, folder, monkeypatch):
 
 def prepare(page, names):
     """Makes what a page takes from another page."""
+    if page == "sentence_transformers":
+        pytest.importorskip("sentence_transformers")
+        pytest.importorskip("datasets")
     if page == "extending":
         names["checkpoint"] = "path/to/preset"
     if page == "techniques":
