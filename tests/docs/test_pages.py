@@ -75,6 +75,6 @@ def test_lines_of_the_examples_of_bert4keras():
     table = re.findall(r"^\| `(\w+)` \| \d+ \| (\d+) \|$", text, re.M)
     assert len(table) == 10
     for name, number in table:
-        block = re.search(rf"^`{name}`.*?```python.*?\n(.*?)^```$", text, re.M | re.S)[1]
+        block = re.search(rf"^`{name}`.*?```\w+\n(.*?)^```$", text, re.M | re.S)[1]
         lines = [line for line in block.splitlines() if line.strip() and line.strip()[0] != "#"]
         assert (name, len(lines)) == (name, int(number))
