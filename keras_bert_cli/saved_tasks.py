@@ -29,9 +29,10 @@ def open_task(path, wanted=None):
     import keras_bert_suite as kbs
 
     if path.endswith(".keras"):
+        # A name of the package opens it, and Keras finds its classes then.
+        classes = tuple(getattr(kbs, name) for name in ([wanted] if wanted else TASKS))
         with messages.reading(path):
             task = keras.saving.load_model(path, compile=False)
-        classes = tuple(getattr(kbs, name) for name in ([wanted] if wanted else TASKS))
         if not isinstance(task, classes):
             raise ValueError(
                 f"{path} holds a {type(task).__name__}, wanted a {wanted or 'task'} of "

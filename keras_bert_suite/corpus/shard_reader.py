@@ -50,6 +50,7 @@ class ShardedCorpus(TokenCorpus):
                 for number, shard in enumerate(shards)
                 for kind, file in shard["files"].items()
             }
+            self.vocabulary_sha256 = self.manifest["vocabulary_sha256"]
             self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
             super().__init__(
                 *([shard[name] for shard in shards] for name in ("documents", "sentences"))

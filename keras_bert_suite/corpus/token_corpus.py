@@ -44,6 +44,7 @@ class TokenCorpus(abc.ABC):
 
     Attributes:
         num_shards, num_documents, num_sentences: int.
+        vocabulary_sha256: str, the checksum of the vocabulary of a prepared corpus; else None.
 
     Example:
     ```python
@@ -52,6 +53,8 @@ class TokenCorpus(abc.ABC):
     corpus.sentences(0)      # array([2, 1]), their lengths
     ```
     """
+
+    vocabulary_sha256: str | None = None
 
     def __init__(self, shard_documents: ArrayLike, shard_sentences: ArrayLike) -> None:
         self.shard_documents = np.asarray(shard_documents, "int64")

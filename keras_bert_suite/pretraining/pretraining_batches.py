@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.corpus.preparation_plan import hash_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
@@ -71,8 +72,9 @@ class PretrainingBatches(grain.MapDataset):
             former versions.
 
     Raises:
-        ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
-            makes pairs and no document has two sentences.
+        ValueError: if an argument is out of its range, the corpus was prepared with another
+            vocabulary than that of the masker, an epoch does not fill a batch, or `mode` makes
+            pairs and no document has two sentences.
 
     Example:
     ```python
@@ -97,6 +99,7 @@ class PretrainingBatches(grain.MapDataset):
         if shuffle_blocks is not None:
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
+        _check_vocabulary(corpus, tokenizer)
         planner = InstancePlanner(
             corpus, sequence_length, mode, short_seq_prob, seed, tokenizer.num_separators
         )
@@ -197,6 +200,17 @@ def name_arrays(
         y["nsp"] = labels
         sample_weight["nsp"] = masked.get("pair_weights", np.ones(len(labels), "float32"))
     return x, y, sample_weight
+
+
+def _check_vocabulary(corpus, tokenizer):
+    """Checks that the token ids of a corpus are those of a tokenizer."""
+    wanted = corpus.vocabulary_sha256
+    if wanted and hash_vocabulary(tokenizer.asset_contents().values()) != wanted:
+        raise ValueError(
+            f"The corpus was prepared with another vocabulary than that of the masker's "
+            f"{type(tokenizer).__name__}. Take the tokenizer that keras_bert_suite.corpus."
+            "read_tokenizer reads from the corpus, or prepare the corpus with this one."
+        )
 
 
 def _check_pairs(corpus, blocks, mode):

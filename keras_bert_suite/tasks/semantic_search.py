@@ -161,12 +161,17 @@ class SemanticSearch:
             dict of `mrr`, and for each k `recall@k` and `ndcg@k`; see `score_rankings`.
 
         Raises:
-            ValueError: if the corpus is empty, no query has relevant documents, or a document is
-                not in the corpus.
+            ValueError: if the corpus is empty, no query has relevant documents, the documents of a
+                query are a str, or one is not in the corpus.
         """
         relevant = {query: relevant[query] for query in queries if relevant.get(query)}
         ids = list(corpus)
         for query, documents in relevant.items():
+            if isinstance(documents, str):
+                raise ValueError(
+                    f"relevant[{query!r}] must be a collection of document ids, got the text "
+                    f"{documents!r}. One id is a set of one: {{{documents!r}}}."
+                )
             for document in documents:
                 if document not in corpus:
                     raise ValueError(

@@ -251,6 +251,14 @@ def run_python(code, folder, *arguments):
     return process.stdout
 
 
+def test_a_command_opens_a_file_of_keras_in_a_process_of_its_own(finetuned, tmp_path):
+    """Nothing has imported the package before, so nothing has registered its classes."""
+    (tmp_path / "texts.txt").write_text("a good film\n")
+    code = "import sys, keras_bert_cli; sys.exit(keras_bert_cli.main(sys.argv[1:]))"
+    arguments = "predict", f"--model={finetuned / 'model.keras'}", "--input=texts.txt"
+    assert run_python(code, tmp_path, *arguments).startswith("label\tprobability\n")
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [

@@ -15,7 +15,7 @@ from keras_bert_suite import (
     TokenMasker,
     WordPieceTokenizer,
 )
-from keras_bert_suite.corpus import token_corpus
+from keras_bert_suite.corpus import hold_out, open_corpus, prepare_corpus, token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.pretraining import epoch_sections, pretraining_batches
 from keras_bert_suite.pretraining.instance_planner import MODES, InstancePlanner
@@ -374,3 +374,16 @@ def test_pairs_alone_are_learned():
             task.fit(batches, verbose=0)
     with pytest.raises(ValueError, match="rate"):
         MaskedLM(BertBackbone(**ONE_LAYER), masking={"rate": 0.0})
+
+
+def test_shards_of_another_vocabulary_are_refused(tmp_path):
+    """Their ids would be other words."""
+    sentences = make_reviews(40)[0]
+    (tmp_path / "texts.txt").write_text("\n\n".join(sentences), "utf-8")
+    prepare_corpus([tmp_path / "texts.txt"], TOKENIZER, tmp_path / "shards", workers=1)
+    corpus = open_corpus(tmp_path / "shards")
+    other = TokenMasker(WordPieceTokenizer([*VOCABULARY[:-2], "one", "other"]), max_predictions=4)
+    for part in (corpus, *hold_out(corpus, 0.5)):
+        make_batches(part, mode="full_sentences", batch_size=1)
+        with pytest.raises(ValueError, match="another vocabulary than that of the masker's WordP"):
+            make_batches(part, other, mode="full_sentences", batch_size=1)

@@ -104,9 +104,10 @@ def _read_questions(path, labelled):
     # The text is not UTF-8 or not JSON, has brackets in brackets, or other keys or types.
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         after = "" if id is None else f" at or after question {str(id)[:40]}"
+        advice = "Convert it to UTF-8." if isinstance(error, UnicodeError) else _FORM
         raise ValueError(
             f"{path} is not JSON of SQuAD's form{after}: {type(error).__name__}: "
-            f"{str(error)[:200]}. {_FORM}"
+            f"{str(error)[:200]}. {advice}"
         ) from None
     return questions, contexts, ids, answers
 
@@ -191,7 +192,10 @@ def _describe_first(examples, answers, found):
     where = f"{examples.path}, question {examples.ids[row]}"
     read, is_contradiction = answers[row]
     others = f" {len(rows)} of {len(answers)} questions have such errors." if len(rows) > 1 else ""
-    advice = f'{others} errors="fix" or errors="skip" reads the file, and counts them.'
+    advice = (
+        f'{others} errors="fix" or errors="skip", on the command line --answer_errors, reads the '
+        "file, and counts them."
+    )
     if is_contradiction:
         return (
             f"{where} has {len(read)} answers. Wanted at least one, or none and "

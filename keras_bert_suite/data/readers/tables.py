@@ -16,8 +16,8 @@ NUMBERS = "regression"
 
 def read_table(
     path: str | os.PathLike[str],
-    text_columns: str | Sequence[str],
-    label_column: str | None = None,
+    text_columns: str | int | Sequence[str | int],
+    label_column: str | int | None = None,
     problem_type: str | None = CLASSES,
     label_separator: str = ",",
     encoding: str = "utf-8",
@@ -37,7 +37,7 @@ def read_table(
     Args:
         path: str or path. Without a `delimiter` its end says how it is read.
         text_columns: str, the column of the texts, or a list of str for rows of several texts: a
-            name in the first line or, without a `header`, a number, "1" for the first column.
+            name in the first line or, without a `header`, a number, 1 or "1" for the first column.
         label_column: str, the column of the labels; None for a file without labels.
         problem_type: how the labels are read. "single_label_classification": names of classes.
             "multi_label_classification": sets of names, which may be empty. "regression": numbers.
@@ -60,7 +60,9 @@ def read_table(
             value other than those above.
         OSError: if the file cannot be read.
     """
-    texts = [text_columns] if isinstance(text_columns, str) else list(text_columns)
+    texts = [text_columns] if isinstance(text_columns, str | int) else text_columns
+    texts = [str(column) if isinstance(column, int) else column for column in texts]
+    label_column = str(label_column) if isinstance(label_column, int) else label_column
 
     def read(columns):
         return read_columns(path, columns, encoding, delimiter, header)

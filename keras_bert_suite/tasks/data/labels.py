@@ -298,7 +298,8 @@ def _holds_numbers(tensor):
 def _refuse(labels):
     raise ValueError(
         "The labels of a TextEmbedder are scores, got labels of type "
-        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
-        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
-        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
+        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are numbers in texts, "
+        'read_table(..., problem_type="regression") reads them. If they are texts: a tuple of two '
+        "is read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as "
+        "a dict, and in `validation_data` as ((first_texts, second_texts), None)."
     )
