@@ -51,10 +51,10 @@ def describe_base(preset: PathLike) -> dict[str, str]:
     Of a path, the card names the folder alone, not where it stands.
     """
     scheme, separator, handle = str(preset).partition("://")
-    if not separator:
-        base, folder = Path(preset).absolute().name, preset
-    else:
-        base, folder = str(preset), _find_download(handle) if scheme == "hf" else None
+    base = str(preset) if separator else Path(preset).absolute().name
+    folder: PathLike | None = preset
+    if separator:
+        folder = _find_download(handle) if scheme == "hf" else None
     licence = folder and find_licence(folder)
     named = {"licence of the base": licence} if licence else {}
     return {"base": base, **named}
