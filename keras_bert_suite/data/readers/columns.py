@@ -20,8 +20,9 @@ def read_columns(
     """Reads some columns of a file, by name or by number.
 
     A `.tsv` file has tabs between fields and no quoting. Only a line feed ends a line, so a text
-    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. In a file of
-    several columns, empty lines at the end are skipped. A field may be empty.
+    may hold any other character; in a file without one, a carriage return ends a line. A `.csv`
+    file has commas and quotes as in RFC 4180. In a file of several columns, empty lines at the end
+    are skipped. A field may be empty.
 
     >>> read_columns("examples/data/sentences_test.tsv", ["sentence", "label"]).x[1][:2]
     ['negative', 'positive']
@@ -102,6 +103,8 @@ def _keep_rows(rows, path, num_fields, left_out):
 
 
 def _split_tsv(text, path):
+    if "\n" not in text:  # Excel on a Mac ends lines with a carriage return.
+        text = text.replace("\r", "\n")
     for line_number, line in enumerate(split_lines(text), 1):
         yield line_number, line.split("\t")
 

@@ -108,6 +108,9 @@ def test_columns_by_number(write):
     table = read_columns(path, ["2", "1"], header=False)
     assert table.x == (["pos"], ["I loved it"])
     assert table.locate(0) == f"{path}, line 1"
+    assert read_columns(write("mac.tsv", "I loved it\tpos\rbad\tneg\r"), ["2"], header=False).x == (
+        ["pos", "neg"],
+    )
     assert read_table(path, 1, 2, header=False).y == read_table(path, ["1"], "2", header=False).y
     for column in ("0", "3", "text", "-1", "\u00b2"):
         with pytest.raises(ValueError, match="by its number, from 1 to 2, got "):
