@@ -57,12 +57,12 @@ class Flags(argparse_flags.ArgumentParser):
         """Adds a flag that takes a path. `~` is expanded, and `hf://owner/name` stays as it is."""
         self.text(name, default, explanation, type=_expand_user, metavar="PATH")
 
-    def only_path(self, name, explanation):
+    def path_or_flag(self, name, explanation):
         """Adds a flag that takes a path and must be given. The path may stand without the flag."""
         self.defaults[name] = None
         options = {"type": _expand_user, "metavar": "PATH"}
         either = self.add_mutually_exclusive_group(required=True)
-        explanation += " Required."
+        explanation = f"{explanation} Required.".replace("%", "%%")
         either.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=explanation, **options)
         either.add_argument(f"--{name}", help="The same.", **options)
 

@@ -11,9 +11,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
-    raise ImportError(
-        "Plots need matplotlib, which the extra 'demo' brings: pip install 'keras-bert-suite[demo]'"
-    ) from error
+    raise ImportError("Plots need matplotlib: pip install matplotlib") from error
 
 from .scores import count_confusions
 

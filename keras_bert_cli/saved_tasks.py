@@ -29,7 +29,7 @@ def open_task(path, wanted=None):
     import keras_bert_suite as kbs
 
     if path.endswith(".keras"):
-        # A name of the package opens it, and Keras finds its classes then.
+        # Taking a name imports the package, which registers its classes with Keras.
         classes = tuple(getattr(kbs, name) for name in ([wanted] if wanted else TASKS))
         with messages.reading(path):
             task = keras.saving.load_model(path, compile=False)

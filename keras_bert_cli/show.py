@@ -17,7 +17,7 @@ from .saved_tasks import open_task
 def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset, of an export, or of a checkpoint."
-    flags.only_path("model", explanation)
+    flags.path_or_flag("model", explanation)
 
 
 def run(values):

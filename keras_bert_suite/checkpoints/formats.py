@@ -18,7 +18,7 @@ _FORMATS = (
     "(albert_config.json and model.ckpt-best.*), or a preset of Keras"
 )
 
-#: The files of a checkpoint beside its weights: configurations and tokenizers.
+#: The files of a checkpoint beside its weights: configurations, tokenizers, and the licence's name.
 _SMALL_FILES = ("*.json", "vocab*.txt", "merges.txt", "*.model", "SHA256SUMS", "README.md")
 #: The further files of a preset of KerasHub.
 _KERAS_HUB_FILES = ("*.weights.h5", "assets/tokenizer/*")

@@ -67,7 +67,7 @@ class CorpusPart(TokenCorpus):
         shard_sentences: np.ndarray,
     ) -> None:
         super().__init__(shard_documents, shard_sentences)
-        self.vocabulary_sha256 = corpus.vocabulary_sha256
+        self.vocabulary = corpus.vocabulary
         self._corpus = corpus
         self._drawing = share, seed, held
 

@@ -116,14 +116,11 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
         )
     folder, names = find_files(inputs)
     output = Path(output).expanduser().absolute()
-    vocabulary = tokenizer.asset_contents()
     description = {
         "version": VERSION,
         **dataclasses.asdict(options),
         "slice_bytes": slice_bytes,
-        "tokenizer_class": type(tokenizer).__name__,
-        "tokenizer": tokenizer.settings,
-        "vocabulary_sha256": hash_vocabulary(vocabulary.values()),
+        **describe_tokenizer(tokenizer),
         "token_dtype": token_dtype(tokenizer).name,
         "inputs": [[name, os.path.getsize(os.path.join(folder, name))] for name in names],
     }
@@ -134,7 +131,22 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
         if _has_shards(output):
             _check_same(output, description)
         writer = ShardWriter(tokenizer, str(output), options)
-        yield CorpusPlan(slices, writer, description, vocabulary, lock)
+        yield CorpusPlan(slices, writer, description, tokenizer.asset_contents(), lock)
+
+
+def describe_tokenizer(tokenizer):
+    """The entries of a manifest about a tokenizer, dict."""
+    return {
+        "tokenizer_class": type(tokenizer).__name__,
+        "tokenizer": tokenizer.settings,
+        "vocabulary_sha256": hash_vocabulary(tokenizer.asset_contents().values()),
+    }
+
+
+def read_vocabulary(manifest):
+    """What gives tokens their ids, of the entries of `describe_tokenizer`, tuple."""
+    added = manifest["tokenizer"].get("added_tokens")
+    return manifest["tokenizer_class"], added, manifest["vocabulary_sha256"]
 
 
 def hash_vocabulary(contents):

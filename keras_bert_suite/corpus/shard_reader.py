@@ -10,7 +10,12 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.corpus.corpus_folder import CorpusFolder
-from keras_bert_suite.corpus.preparation_plan import MANIFEST_FILE, PLAN_FILE, hash_vocabulary
+from keras_bert_suite.corpus.preparation_plan import (
+    MANIFEST_FILE,
+    PLAN_FILE,
+    hash_vocabulary,
+    read_vocabulary,
+)
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.files.atomic_file import parse_sealed_json
@@ -50,7 +55,7 @@ class ShardedCorpus(TokenCorpus):
                 for number, shard in enumerate(shards)
                 for kind, file in shard["files"].items()
             }
-            self.vocabulary_sha256 = self.manifest["vocabulary_sha256"]
+            self.vocabulary = read_vocabulary(self.manifest)
             self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
             super().__init__(
                 *([shard[name] for shard in shards] for name in ("documents", "sentences"))

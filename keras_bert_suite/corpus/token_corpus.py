@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,7 +45,7 @@ class TokenCorpus(abc.ABC):
 
     Attributes:
         num_shards, num_documents, num_sentences: int.
-        vocabulary_sha256: str, the checksum of the vocabulary of a prepared corpus; else None.
+        vocabulary: what gives the tokens of a prepared corpus their ids; else None.
 
     Example:
     ```python
@@ -54,7 +55,7 @@ class TokenCorpus(abc.ABC):
     ```
     """
 
-    vocabulary_sha256: str | None = None
+    vocabulary: tuple[Any, ...] | None = None
 
     def __init__(self, shard_documents: ArrayLike, shard_sentences: ArrayLike) -> None:
         self.shard_documents = np.asarray(shard_documents, "int64")

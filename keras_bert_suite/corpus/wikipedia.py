@@ -107,8 +107,7 @@ def check_markup_parser():
         import mwparserfromhell  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "A Wikipedia dump needs mwparserfromhell, which the extra 'wikipedia' brings: pip "
-            "install 'keras-bert-suite[wikipedia]'"
+            "A Wikipedia dump needs mwparserfromhell: pip install mwparserfromhell"
         ) from error
 
 

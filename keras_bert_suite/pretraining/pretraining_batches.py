@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.corpus.preparation_plan import hash_vocabulary
+from keras_bert_suite.corpus.preparation_plan import describe_tokenizer, read_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
@@ -204,10 +204,9 @@ def name_arrays(
 
 def _check_vocabulary(corpus, tokenizer):
     """Checks that the token ids of a corpus are those of a tokenizer."""
-    wanted = corpus.vocabulary_sha256
-    if wanted and hash_vocabulary(tokenizer.asset_contents().values()) != wanted:
+    if corpus.vocabulary not in (None, read_vocabulary(describe_tokenizer(tokenizer))):
         raise ValueError(
-            f"The corpus was prepared with another vocabulary than that of the masker's "
+            "The corpus was prepared with another vocabulary than that of the masker's "
             f"{type(tokenizer).__name__}. Take the tokenizer that keras_bert_suite.corpus."
             "read_tokenizer reads from the corpus, or prepare the corpus with this one."
         )

@@ -162,8 +162,8 @@ def _read(folder, name):
     if not (folder / name).is_file():
         raise FileNotFoundError(
             f"{folder / name} is missing. A runtime is made of all files that `export_onnx` or "
-            "`export_openvino` writes: copy the whole folder, or export the task again. A "
-            "SavedModel is opened by TensorFlow."
+            "`export_openvino` writes: copy the whole folder, or export the task again. If "
+            "the folder is a SavedModel, TensorFlow opens it."
         )
     with reading(folder / name):
         return dict(json.loads((folder / name).read_bytes()))

@@ -118,7 +118,9 @@ def list_examples():
     texts = [*(page.read_text("utf-8") for page in PAGES), *(c.__doc__ for c in COMMANDS.values())]
     lines = "\n".join(texts).replace("\\\n", " ").splitlines()
     # Some begin with a pipe into the command; in running text a command stands in backticks.
-    found = (re.search(r"^ *(?:[^`#]*\| )?keras-bert ([a-z-]+ -.*)", line) for line in lines)
+    found = (
+        re.search(r"^ *(?:[^`#]*\| )?keras-bert ((?:[a-z-]+ -|show ).*)", line) for line in lines
+    )
     return [shlex.split(match[1], comments=True) for match in found if match]
 
 

@@ -188,5 +188,5 @@ def test_memory_does_not_grow(tmp_path):
 def test_without_its_parser_no_dump_is_begun(tmp_path, monkeypatch, name, format):
     (tmp_path / name).write_text(HEAD + TAIL)
     monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
-    with pytest.raises(ImportError, match=r"pip install 'keras-bert-suite\[wikipedia\]'"):
+    with pytest.raises(ImportError, match=r"pip install mwparserfromhell"):
         plan_slices(str(tmp_path), [name], format, 1000)

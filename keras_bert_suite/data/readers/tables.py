@@ -36,9 +36,10 @@ def read_table(
 
     Args:
         path: str or path. Without a `delimiter` its end says how it is read.
-        text_columns: str, the column of the texts, or a list of str for rows of several texts: a
-            name in the first line or, without a `header`, a number, 1 or "1" for the first column.
-        label_column: str, the column of the labels; None for a file without labels.
+        text_columns: str or int, the column of the texts, or a list of them for rows of several
+            texts: a name in the first line or, without a `header`, a number, 1 or "1" for the first
+            column.
+        label_column: str or int, the column of the labels; None for a file without labels.
         problem_type: how the labels are read. "single_label_classification": names of classes.
             "multi_label_classification": sets of names, which may be empty. "regression": numbers.
             None: texts, for `Seq2Seq`.

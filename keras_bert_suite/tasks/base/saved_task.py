@@ -44,8 +44,8 @@ class SavedTask(SealedPreset):
         """What the model card says that the model itself does not, by name: values of JSON.
 
         `from_preset` sets "base" and "licence of the base", `keras-bert finetune` "data", "dev" and
-        "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`. Training
-        drops "last epoch", "dev" and "test", which belong to the weights before.
+        "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`, or a dict.
+        Training drops "last epoch", "dev" and "test", which belong to the weights before.
         """
         return self.__dict__.setdefault(
             "card_facts", {}
