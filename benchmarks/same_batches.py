@@ -37,7 +37,8 @@ class Task:
         metric: str, the name of the score.
         batch_size: int.
         read: function(options) to (rows to train on, labels, function from a task to its score).
-        open: function(folder, options) to a task with the weights of a folder of transformers.
+        cls: str, the class of our task.
+        arguments: dict, for its `from_preset`.
         peer_cls: str, a class of transformers.
         peer_arguments: dict, for its `from_pretrained`.
         make_labels: function(labels, sample weights or None) to the labels of `peer_cls`, a dict.
@@ -46,7 +47,8 @@ class Task:
     metric: str
     batch_size: int
     read: Callable
-    open: Callable
+    cls: str
+    arguments: dict
     peer_cls: str
     peer_arguments: dict
     make_labels: Callable
@@ -93,8 +95,8 @@ def read_sentences(options):
     from keras_bert_suite.data.span_labels import tags_to_spans
 
     folder = Path(options.data) / "ner" / "conll2003_en"
-    train = kbs.read_conll(folder / "eng.train").take(options.num_rows)
-    dev = kbs.read_conll(folder / "eng.testa").take(options.dev_rows)
+    train = kbs.read_conll(folder / "eng.train", scheme="BIO").take(options.num_rows)
+    dev = kbs.read_conll(folder / "eng.testa", scheme="BIO").take(options.dev_rows)
 
     def score(tagger):
         found = [
@@ -104,24 +106,6 @@ def read_sentences(options):
         return score_spans(map(tags_to_spans, dev.y), found)["f1"]
 
     return train.x, train.y, score
-
-
-def open_regressor(folder, options):
-    import keras_bert_suite as kbs
-
-    return kbs.TextClassifier.from_preset(folder, sequence_length=128, dropout=options.dropout)
-
-
-def open_answerer(folder, options):
-    import keras_bert_suite as kbs
-
-    return kbs.QuestionAnswerer.from_preset(folder, sequence_length=384, stride=128)
-
-
-def open_tagger(folder, options):
-    import keras_bert_suite as kbs
-
-    return kbs.TokenClassifier.from_preset(folder, sequence_length=128, dropout=options.dropout)
 
 
 def make_score_labels(labels, weights):
@@ -140,34 +124,37 @@ def make_tag_labels(labels, weights):
 CONLL_TAGS = ("O", *(f"{part}-{kind}" for kind in ("LOC", "MISC", "ORG", "PER") for part in "BI"))
 TASKS = {
     "stsb": Task(
-        "Pearson",
-        16,
-        read_pairs,
-        open_regressor,
-        "AutoModelForSequenceClassification",
-        {"num_labels": 1, "problem_type": "regression"},
-        make_score_labels,
+        metric="Pearson",
+        batch_size=16,
+        read=read_pairs,
+        cls="TextClassifier",
+        arguments={"sequence_length": 128},
+        peer_cls="AutoModelForSequenceClassification",
+        peer_arguments={"num_labels": 1, "problem_type": "regression"},
+        make_labels=make_score_labels,
     ),
     "squad": Task(
-        "F1",
-        12,
-        read_questions,
-        open_answerer,
-        "AutoModelForQuestionAnswering",
-        {},
-        make_answer_labels,
+        metric="F1",
+        batch_size=12,
+        read=read_questions,
+        cls="QuestionAnswerer",
+        arguments={"sequence_length": 384, "stride": 128},
+        peer_cls="AutoModelForQuestionAnswering",
+        peer_arguments={},
+        make_labels=make_answer_labels,
     ),
     "conll": Task(
-        "entity F1",
-        32,
-        read_sentences,
-        open_tagger,
-        "AutoModelForTokenClassification",
-        {
+        metric="entity F1",
+        batch_size=32,
+        read=read_sentences,
+        cls="TokenClassifier",
+        arguments={"sequence_length": 128},
+        peer_cls="AutoModelForTokenClassification",
+        peer_arguments={
             "id2label": dict(enumerate(CONLL_TAGS)),
             "label2id": {tag: i for i, tag in enumerate(CONLL_TAGS)},
         },
-        make_tag_labels,
+        make_labels=make_tag_labels,
     ),
 }
 
@@ -194,6 +181,14 @@ def save_peer(peer, folder):
 
     peer.save_pretrained(folder)
     transformers.AutoTokenizer.from_pretrained(find_minilm()).save_pretrained(folder)
+
+
+def open_ours(options, folder):
+    """Our task with the weights of a folder of transformers, whose config.json has the dropout."""
+    import keras_bert_suite as kbs
+
+    task = TASKS[options.task]
+    return getattr(kbs, task.cls).from_preset(folder, **task.arguments)
 
 
 def train_ours(options, ours, x, y):
@@ -274,11 +269,11 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             keras.utils.set_random_seed(seed)
             peer = make_peer(options, folder)
-            ours = task.open(folder, options)
+            ours = open_ours(options, folder)
             batches = train_ours(options, ours, x, y)
             train_peer(options, peer, batches)
             save_peer(peer, folder)
-            scores = score(ours), score(task.open(folder, options))
+            scores = score(ours), score(open_ours(options, folder))
         rows.append([str(seed), *(f"{part:.4f}" for part in scores)])
     print(f"{describe_run({}, 1, ['torch', 'transformers'])}\n")
     print(format_table(["seed", f"ours, {task.metric}", f"transformers, {task.metric}"], rows))
