@@ -74,16 +74,13 @@ def read_pairs(options):
 def read_questions(options):
     """(rows to train on, labels, function from a task to its F1)."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.squad_scores import score_answers
 
     folder = Path(options.data) / "qa"
     train = kbs.read_squad(folder / "train_partial_combined.json").take(options.num_rows)
     dev = kbs.read_squad(folder / "squad_v1.1" / "dev-v1.1.json").take(options.dev_rows)
 
     def score(answerer):
-        answers = answerer.predict(dev.x, batch_size=12, verbose=0)
-        texts = [answer.text for answer in answers]
-        return score_answers([row["text"] for row in dev.y], texts)["f1"]
+        return answerer.score(dev.x, dev.y, batch_size=12)["f1"]
 
     return train.x, train.y, score
 
@@ -91,19 +88,13 @@ def read_questions(options):
 def read_sentences(options):
     """(sentences to train on, tags, function from a task to the F1 of its entities)."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.entity_scores import score_spans
-    from keras_bert_suite.data.span_labels import tags_to_spans
 
     folder = Path(options.data) / "ner" / "conll2003_en"
     train = kbs.read_conll(folder / "eng.train", scheme="BIO").take(options.num_rows)
     dev = kbs.read_conll(folder / "eng.testa", scheme="BIO").take(options.dev_rows)
 
     def score(tagger):
-        found = [
-            [(entity.start, entity.end, entity.label) for entity in row]
-            for row in tagger.predict(dev.x, verbose=0)
-        ]
-        return score_spans(map(tags_to_spans, dev.y), found)["f1"]
+        return tagger.score(dev.x, dev.y)["f1"]
 
     return train.x, train.y, score
 

@@ -116,11 +116,12 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
         )
     folder, names = find_files(inputs)
     output = Path(output).expanduser().absolute()
+    vocabulary = tokenizer.asset_contents()
     description = {
         "version": VERSION,
         **dataclasses.asdict(options),
         "slice_bytes": slice_bytes,
-        **describe_tokenizer(tokenizer),
+        **describe_tokenizer(tokenizer, vocabulary),
         "token_dtype": token_dtype(tokenizer).name,
         "inputs": [[name, os.path.getsize(os.path.join(folder, name))] for name in names],
     }
@@ -131,15 +132,15 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
         if _has_shards(output):
             _check_same(output, description)
         writer = ShardWriter(tokenizer, str(output), options)
-        yield CorpusPlan(slices, writer, description, tokenizer.asset_contents(), lock)
+        yield CorpusPlan(slices, writer, description, vocabulary, lock)
 
 
-def describe_tokenizer(tokenizer):
-    """The entries of a manifest about a tokenizer, dict."""
+def describe_tokenizer(tokenizer, vocabulary):
+    """The entries of a manifest about a tokenizer and its `asset_contents`, dict."""
     return {
         "tokenizer_class": type(tokenizer).__name__,
         "tokenizer": tokenizer.settings,
-        "vocabulary_sha256": hash_vocabulary(tokenizer.asset_contents().values()),
+        "vocabulary_sha256": hash_vocabulary(vocabulary.values()),
     }
 
 

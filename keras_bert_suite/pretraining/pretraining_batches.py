@@ -204,7 +204,10 @@ def name_arrays(
 
 def _check_vocabulary(corpus, tokenizer):
     """Checks that the token ids of a corpus are those of a tokenizer."""
-    if corpus.vocabulary not in (None, read_vocabulary(describe_tokenizer(tokenizer))):
+    if corpus.vocabulary is None:
+        return
+    described = describe_tokenizer(tokenizer, tokenizer.asset_contents())
+    if corpus.vocabulary != read_vocabulary(described):
         raise ValueError(
             "The corpus was prepared with another vocabulary than that of the masker's "
             f"{type(tokenizer).__name__}. Take the tokenizer that keras_bert_suite.corpus."

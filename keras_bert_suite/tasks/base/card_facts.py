@@ -45,31 +45,16 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
     return card
 
 
-def describe_base(preset: PathLike) -> dict[str, str]:
+def describe_base(preset: PathLike, folder: PathLike) -> dict[str, str]:
     """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
 
-    Of a path, the card names the folder alone, not where it stands.
+    Of a path, the card names the folder alone, not where it stands. `folder` has the files, also
+    those of an address.
     """
-    scheme, separator, handle = str(preset).partition("://")
-    base = str(preset) if separator else Path(preset).absolute().name
-    folder: PathLike | None = preset
-    if separator:
-        folder = _find_download(handle) if scheme == "hf" else None
-    licence = folder and find_licence(folder)
+    base = str(preset) if "://" in str(preset) else Path(preset).absolute().name
+    licence = find_licence(folder)
     named = {"licence of the base": licence} if licence else {}
     return {"base": base, **named}
-
-
-def _find_download(handle):
-    """The folder to which a model of the Hugging Face Hub was downloaded, or None."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    repo_id, _, revision = handle.partition("@")
-    try:
-        return snapshot_download(repo_id, revision=revision or None, local_files_only=True)
-    except LocalEntryNotFoundError:
-        return None
 
 
 def _list_labels(names):

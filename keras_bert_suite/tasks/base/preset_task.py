@@ -158,7 +158,7 @@ class PresetTask(SavedTask):
             task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))
         task.preprocessor = preprocessor
         if not task.card:
-            task.card.update(describe_base(preset))
+            task.card.update(describe_base(preset, checkpoint.path if checkpoint else preset))
         if not task.compiled and kwargs.get("compile", True):
             task.compile()
         return task
