@@ -79,8 +79,8 @@ class ShardedCorpus(TokenCorpus):
         content = self._folder.read(file)
         if describe_content(content) != summary["files"]["lengths"]:
             raise _damaged(self._folder, file, OTHER_CONTENT)
-        with reading(f"{self._folder}/{file}"), np.load(io.BytesIO(content)) as archive:
-            lengths, counts = archive["sentence_lengths"], archive["document_sentences"]
+        with reading(f"{self._folder}/{file}"):
+            lengths, counts = _read_arrays(content, "sentence_lengths", "document_sentences")
         is_list = all(array.ndim == 1 and array.dtype.kind in "iu" for array in (lengths, counts))
         if (
             not is_list
@@ -236,6 +236,23 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
         files = [stack.enter_context(folder.copy(name)) for name in names]
         with reading(folder.path):
             return cls(*files, **manifest["tokenizer"])
+
+
+def _read_arrays(content, *names):
+    """Arrays of an .npz file.
+
+    NumPy parses a header for each. Python before 3.11.8 raises SystemError at times when another
+    thread parses anything at the same moment (https://github.com/python/cpython/issues/106905).
+    """
+
+    def read():
+        with np.load(io.BytesIO(content)) as archive:
+            return [archive[name] for name in names]
+
+    try:
+        return read()
+    except SystemError:
+        return read()
 
 
 def _damaged(folder, file, reason):

@@ -3,6 +3,7 @@
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -41,6 +42,15 @@ def test_threads_share_a_corpus(prepared, monkeypatch):
     with ThreadPoolExecutor(8) as threads:
         for document, tokens in zip(order, threads.map(corpus.tokens, order), strict=True):
             assert tokens.tolist() == EXPECTED.tokens(document).tolist()
+
+
+def test_another_thread_parses_at_the_same_moment(prepared, monkeypatch):
+    # As Python 3.11.7 does at times: https://github.com/python/cpython/issues/106905.
+    error = SystemError("AST constructor recursion depth mismatch (before=48, after=45)")
+    load = mock.Mock(side_effect=[error, *[mock.DEFAULT] * 9], wraps=np.load)
+    monkeypatch.setattr(np, "load", load)
+    lengths, counts = open_corpus(prepared).read_lengths(0)
+    assert load.call_count == 2 and counts.sum() == len(lengths) > 0
 
 
 def test_pickled_it_is_opened_anew(prepared):
