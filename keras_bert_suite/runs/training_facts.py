@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.runs.batches import Batches, RowBatches
 
 
@@ -26,13 +27,15 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
     }
     if isinstance(dataset, RowBatches):
         rows = dataset.rows
-        digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights)))
-        return {
-            **facts,
-            "batch size": min(dataset.batch_size, len(rows)),
-            "data": f"{len(rows)} rows with the digest {digest}",
-        }
+        size = min(dataset.batch_size, len(rows))
+        return {**facts, "batch size": size, "data": describe_rows(rows)}
     return facts
+
+
+def describe_rows(rows: Rows) -> str:
+    """How many rows they are, and a digest that differs if one of their values does."""
+    digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights)))
+    return f"{len(rows)} rows with the digest {digest}"
 
 
 def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import shutil
 
 import huggingface_hub
 import keras
+import numpy as np
 import pytest
 from cli.small_files import save_tiny_checkpoint
 from small_texts import make_reviews
@@ -46,6 +47,27 @@ def test_the_card_goes_with_the_model(checkpoint, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
+@pytest.mark.parametrize("train", [TextClassifier.fit, TextClassifier.fit_on_features])
+def test_the_digest_of_the_training_data(checkpoint, train):
+    task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
+
+    def see(texts, labels, **arguments):
+        train(task, texts, labels, epochs=1, verbose=0, **arguments)
+        return task.card["training data"]
+
+    digest = see(TEXTS, LABELS)
+    assert digest.startswith("8 rows with the digest ")
+    assert see(np.array(TEXTS), tuple(LABELS)) == digest
+    others = [
+        see([TEXTS[0] + " ", *TEXTS[1:]], LABELS),
+        see(TEXTS, ["yes", *LABELS[1:]]),
+        see(TEXTS, LABELS, sample_weight=np.ones(8)),
+        see(TEXTS, LABELS, validation_split=0.25),
+    ]
+    assert len({digest, *others}) == 5 and others[-1].startswith("6 rows ")
+
+
+@pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*holds a classification layer:UserWarning")
 def test_other_weights_drop_the_scores(checkpoint, tmp_path):
     task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
@@ -55,8 +77,8 @@ def test_other_weights_drop_the_scores(checkpoint, tmp_path):
     kept = {"base": "bert", "licence of the base": "apache-2.0", "data": "reviews"}
 
     loaded = TextClassifier.from_preset(tmp_path / "preset")
-    assert set(loaded.card) == {*kept, "last epoch", "test"}
-    loaded.fit(TEXTS, LABELS, verbose=0)
+    assert set(loaded.card) == {*kept, "training data", "last epoch", "test"}
+    loaded.fit(iter([(TEXTS, LABELS)]), steps_per_epoch=1, verbose=0)
     assert loaded.card == kept
     task.train_on_batch(TEXTS, LABELS)
     assert find_card(task) == kept

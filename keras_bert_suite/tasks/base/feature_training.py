@@ -21,6 +21,7 @@ from keras_bert_suite.runs.batches import (
     read,
 )
 from keras_bert_suite.runs.trainer import hold_out
+from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.training import set_schedule_length
 
 
@@ -94,12 +95,14 @@ def fit_on_features(
     _compile_head(head, task, optimizer)
     encode = _encode_rows if are_vectors else EncodedBatches
     verbose = kwargs.get("verbose", "auto")
+    facts = describe_rows(rows)
     rows = task.data.window(rows)
     data = encode(task, encoder, rows, batch_size, verbose, weigh)
     if held_out is not None:
         _check_rows(held_out)
         held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
     task.drop_scores()
+    task.card["training data"] = facts
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))

@@ -10,6 +10,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -21,6 +22,7 @@ from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose
 from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
+from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
@@ -256,6 +258,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
+            if isinstance(given, Rows):
+                self.card["training data"] = describe_rows(given)
             if held_out is not None:
                 size = validation_batch_size or batch_size
                 held_out = evaluation_batches(self.data, held_out, size)
