@@ -93,6 +93,11 @@ class MaskedLM(Task, keras_hub.models.Task):
         outputs = score_masked_tokens(self.masked_lm, backbone, backbone.input, mask_positions)
 
         # === Data and Answers ===
+        if not isinstance(masking, Mapping | None):
+            raise ValueError(
+                "masking must be a dict of arguments of TokenMasker, such as "
+                f"{{'unit': 'word'}}, got {masking!r}."
+            )
         # Keras saves no sets.
         masking = {
             name: sorted(value) if isinstance(value, set | frozenset) else value

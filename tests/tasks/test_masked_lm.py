@@ -237,6 +237,8 @@ def test_bad_input():
         model.predict((["a [MASK]"], ["a"]), verbose=0)
     with pytest.raises(ValueError, match="unit"):
         make_model(masking={"unit": "letter"})
+    with pytest.raises(ValueError, match="masking must be a dict .*, got 'word'"):
+        make_model(masking="word")
     model.preprocessor = None
     with pytest.raises(ValueError, match="no preprocessor"):
         model.predict("a [MASK]")
