@@ -239,10 +239,10 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
 
 
 def _read_arrays(content, *names):
-    """Arrays of an .npz file.
+    """Arrays of an .npz file by name, in a list.
 
     NumPy parses a header for each. Python before 3.11.8 raises SystemError at times when another
-    thread parses anything at the same moment (https://github.com/python/cpython/issues/106905).
+    thread parses Python at the same moment (https://github.com/python/cpython/issues/106905).
     """
 
     def read():

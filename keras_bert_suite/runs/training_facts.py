@@ -71,7 +71,7 @@ def _digest(columns):
             digest.update(f"{column.dtype}".encode() + np.ascontiguousarray(column).tobytes())
             continue
         for value in column.ravel():
-            value = value.tolist() if isinstance(value, np.ndarray) else value
+            value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
             digest.update(f"{value!r}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

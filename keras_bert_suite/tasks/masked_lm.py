@@ -82,6 +82,11 @@ class MaskedLM(Task, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("top_k", top_k, at_least=1)
+        if not isinstance(masking, Mapping | None):
+            raise ValueError(
+                "masking must be a dict of arguments of TokenMasker, such as "
+                f"{{'unit': 'word'}}, got {masking!r}."
+            )
         # === Layers ===
         self.backbone = backbone
         self.masked_lm = make_masked_lm_head(backbone)
@@ -93,11 +98,6 @@ class MaskedLM(Task, keras_hub.models.Task):
         outputs = score_masked_tokens(self.masked_lm, backbone, backbone.input, mask_positions)
 
         # === Data and Answers ===
-        if not isinstance(masking, Mapping | None):
-            raise ValueError(
-                "masking must be a dict of arguments of TokenMasker, such as "
-                f"{{'unit': 'word'}}, got {masking!r}."
-            )
         # Keras saves no sets.
         masking = {
             name: sorted(value) if isinstance(value, set | frozenset) else value

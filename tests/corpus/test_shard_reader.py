@@ -1,5 +1,6 @@
 """Shards read at random, by threads and processes, and damaged ones."""
 
+import ast
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -47,10 +48,10 @@ def test_threads_share_a_corpus(prepared, monkeypatch):
 def test_another_thread_parses_at_the_same_moment(prepared, monkeypatch):
     # As Python 3.11.7 does at times: https://github.com/python/cpython/issues/106905.
     error = SystemError("AST constructor recursion depth mismatch (before=48, after=45)")
-    load = mock.Mock(side_effect=[error, *[mock.DEFAULT] * 9], wraps=np.load)
-    monkeypatch.setattr(np, "load", load)
+    headers = mock.Mock(wraps=ast.literal_eval, side_effect=[error, mock.DEFAULT, mock.DEFAULT])
+    monkeypatch.setattr(ast, "literal_eval", headers)
     lengths, counts = open_corpus(prepared).read_lengths(0)
-    assert load.call_count == 2 and counts.sum() == len(lengths) > 0
+    assert headers.call_count == 3 and counts.sum() == len(lengths) > 0
 
 
 def test_pickled_it_is_opened_anew(prepared):

@@ -48,16 +48,16 @@ def test_the_card_goes_with_the_model(checkpoint, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
 @pytest.mark.parametrize("train", [TextClassifier.fit, TextClassifier.fit_on_features])
-def test_the_digest_of_the_training_data(checkpoint, train):
+def test_the_data_of_the_last_fit(checkpoint, train):
     task = TextClassifier.from_preset(checkpoint, label_names=["no", "yes"])
 
     def see(texts, labels, **arguments):
         train(task, texts, labels, epochs=1, verbose=0, **arguments)
-        return task.card["training data"]
+        return task.card["data of the last fit"]
 
     digest = see(TEXTS, LABELS)
     assert digest.startswith("8 rows with the digest ")
-    assert see(np.array(TEXTS), tuple(LABELS)) == digest
+    assert see(np.array(TEXTS), tuple(LABELS)) == see(list(np.array(TEXTS)), LABELS) == digest
     others = [
         see([TEXTS[0] + " ", *TEXTS[1:]], LABELS),
         see(TEXTS, ["yes", *LABELS[1:]]),
@@ -65,6 +65,12 @@ def test_the_digest_of_the_training_data(checkpoint, train):
         see(TEXTS, LABELS, validation_split=0.25),
     ]
     assert len({digest, *others}) == 5 and others[-1].startswith("6 rows ")
+
+    # A fit that is refused has seen nothing.
+    task.fit(iter([(TEXTS, LABELS)]), steps_per_epoch=1, verbose=0)
+    with pytest.raises(ValueError, match="maybe"):
+        see(TEXTS, ["maybe", *LABELS[1:]])
+    assert task.card["data of the last fit"] == "a dataset"
 
 
 @pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning")
@@ -74,11 +80,12 @@ def test_other_weights_drop_the_scores(checkpoint, tmp_path):
     task.fit(TEXTS, LABELS, verbose=0)
     task.card.update({"test": "accuracy 0.75", "data": "reviews"})
     task.save_to_preset(tmp_path / "preset")
-    kept = {"base": "bert", "licence of the base": "apache-2.0", "data": "reviews"}
+    last = {"data of the last fit": task.card["data of the last fit"]}
+    kept = {"base": "bert", "licence of the base": "apache-2.0", "data": "reviews", **last}
 
     loaded = TextClassifier.from_preset(tmp_path / "preset")
-    assert set(loaded.card) == {*kept, "training data", "last epoch", "test"}
-    loaded.fit(iter([(TEXTS, LABELS)]), steps_per_epoch=1, verbose=0)
+    assert set(loaded.card) == {*kept, "last epoch", "test"}
+    loaded.fit(TEXTS, LABELS, verbose=0)
     assert loaded.card == kept
     task.train_on_batch(TEXTS, LABELS)
     assert find_card(task) == kept

@@ -21,7 +21,7 @@ from keras_bert_suite.runs.batches import (
     read,
 )
 from keras_bert_suite.runs.trainer import hold_out
-from keras_bert_suite.runs.training_facts import describe_rows
+from keras_bert_suite.tasks.base.card_facts import note_rows
 from keras_bert_suite.training import set_schedule_length
 
 
@@ -95,14 +95,12 @@ def fit_on_features(
     _compile_head(head, task, optimizer)
     encode = _encode_rows if are_vectors else EncodedBatches
     verbose = kwargs.get("verbose", "auto")
-    facts = describe_rows(rows)
-    rows = task.data.window(rows)
+    given, rows = rows, task.data.window(rows)
     data = encode(task, encoder, rows, batch_size, verbose, weigh)
     if held_out is not None:
         _check_rows(held_out)
         held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
     task.drop_scores()
-    task.card["training data"] = facts
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
     total = steps * (epochs - kwargs.get("initial_epoch", 0))
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
@@ -112,17 +110,20 @@ def fit_on_features(
         data = preprocess_batches(data, _keep, shuffle=kwargs.get("shuffle", True))
         held_out = held_out and preprocess_batches(held_out, _keep)
         kwargs["shuffle"] = False
-        return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
-    features, labels, weights = data
-    return head.fit(
-        features,
-        labels,
-        batch_size,
-        epochs,
-        sample_weight=weights,
-        validation_data=held_out,
-        **kwargs,
-    )
+        history = head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
+    else:
+        features, labels, weights = data
+        history = head.fit(
+            features,
+            labels,
+            batch_size,
+            epochs,
+            sample_weight=weights,
+            validation_data=held_out,
+            **kwargs,
+        )
+    note_rows(task, given)
+    return history
 
 
 def find_pooled_features(

@@ -23,7 +23,7 @@ from keras_bert_suite.training import sum_before_clipping
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 #: The names in `task.card` that belong to the weights, and not to where they come from.
-SCORES = ("training data", "last epoch", "dev", "test")
+SCORES = ("last epoch", "dev", "test")
 
 #: Arguments of constructors that KerasHub saves, or that another argument says.
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
@@ -43,10 +43,11 @@ class SavedTask(SealedPreset):
     def card(self) -> dict[str, Any]:
         """What the model card says that the model itself does not, by name: values of JSON.
 
-        `from_preset` sets "base" and "licence of the base", `fit` on rows in memory "training data"
-        (their number and a digest), `keras-bert finetune` "data", "dev" and "test". Add what a
-        reader should know: `task.card["data"] = "reviews of 2026"`, or a dict. Training drops
-        "training data", "last epoch", "dev" and "test", which belong to the weights before.
+        `from_preset` sets "base" and "licence of the base", `fit` and `fit_on_features` "data of
+        the last fit" (of rows in memory their number and a digest), `keras-bert finetune` "data",
+        "dev" and "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`,
+        or a dict. Training drops "last epoch", "dev" and "test", which belong to the weights
+        before.
         """
         return self.__dict__.setdefault(
             "card_facts", {}

@@ -10,7 +10,6 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
-from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -22,9 +21,9 @@ from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose
 from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
-from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.base.card_facts import note_rows
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
@@ -258,8 +257,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
-            if isinstance(given, Rows):
-                self.card["training data"] = describe_rows(given)
             if held_out is not None:
                 size = validation_batch_size or batch_size
                 held_out = evaluation_batches(self.data, held_out, size)
@@ -272,7 +269,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 weigh=weigh,
                 lay_out=choose_layout(self.backbone) if sequence_packing else None,
             )
-            return trainer.fit(
+            history = trainer.fit(
                 self,
                 make_batches,
                 held_out,
@@ -285,6 +282,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 verbose=verbose,
                 **kwargs,
             )
+        if history.epoch:
+            note_rows(self, given)
+        return history
 
     @whole_batches()
     @in_scope_of_model
