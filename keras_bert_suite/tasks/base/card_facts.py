@@ -8,9 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.files.model_card import find_licence, name_package
-from keras_bert_suite.runs.training_facts import describe_rows
 
 #: More labels are counted, and not listed.
 _MOST_LABELS = 50
@@ -45,12 +43,6 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
         epoch = history.epoch[-1] + 1
         card["last epoch"] = {"epoch": epoch, **numbers, "backend": keras.config.backend()}
     return card
-
-
-def note_rows(task: keras_hub.models.Task, given: Any) -> None:
-    """Adds to the card what a `fit` has trained on: `Rows` with a digest, or a dataset."""
-    data = describe_rows(given) if isinstance(given, Rows) else "a dataset"
-    task.card["data of the last fit"] = data
 
 
 def describe_base(preset: PathLike, folder: PathLike) -> dict[str, str]:

@@ -21,7 +21,6 @@ from keras_bert_suite.runs.batches import (
     read,
 )
 from keras_bert_suite.runs.trainer import hold_out
-from keras_bert_suite.tasks.base.card_facts import note_rows
 from keras_bert_suite.training import set_schedule_length
 
 
@@ -122,7 +121,7 @@ def fit_on_features(
             validation_data=held_out,
             **kwargs,
         )
-    note_rows(task, given)
+    task.note_data(given)
     return history
 
 

@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.checkpoints import SealedPreset
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.files.model_card import write_card
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
@@ -18,6 +19,7 @@ from keras_bert_suite.models.trainability import (
     restore_around,
     restore_trainability,
 )
+from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 from keras_bert_suite.training import sum_before_clipping
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
@@ -63,6 +65,11 @@ class SavedTask(SealedPreset):
         self.history = None
         for name in SCORES:
             self.card.pop(name, None)
+
+    def note_data(self, given: Any) -> None:
+        """Adds to the card what a `fit` has trained on: `Rows` with a digest, or a dataset."""
+        data = describe_rows(given) if isinstance(given, Rows) else "a dataset"
+        self.card["data of the last fit"] = data
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""

@@ -23,7 +23,6 @@ from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
-from keras_bert_suite.tasks.base.card_facts import note_rows
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
@@ -283,7 +282,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 **kwargs,
             )
         if history.epoch:
-            note_rows(self, given)
+            self.note_data(given)
         return history
 
     @whole_batches()
