@@ -70,6 +70,10 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     head_name = "entity_spans"
     head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
+    metric_advice = (
+        "The labels are spans, and no scores for each pair of tokens. Leave it out, and pass `fit` "
+        "the callback EntityF1(dev_rows, dev_spans), whose scores other callbacks may watch."
+    )
 
     def __init__(
         self,
@@ -137,14 +141,14 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     def make_loss(self) -> keras.losses.Loss:
         return SpanLoss()
 
-    def read_loss(self, loss: Any) -> Any:
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
         if is_loss_of_keras(loss):
             raise ValueError(
                 f"The labels of an {type(self).__name__} are spans, and no scores for each pair of "
                 f"tokens, so it cannot be trained with a loss of Keras, {loss!r}. Leave `loss` out "
                 "to get SpanLoss."
             )
-        return super().read_loss(loss)
+        return super().read_loss(loss, output)
 
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.

@@ -5,7 +5,6 @@ The names of problem types are the values of `problem_type` in configurations of
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +18,6 @@ from keras_bert_suite.training import (
     ClassCrossentropy,
     LabelSetF1,
     LabelwiseLoss,
-    take_class_ids,
 )
 
 
@@ -32,6 +30,9 @@ class ProblemType(ABC):
     #: The classes of the labels and of the answers.
     labels_cls: type[NamedLabels]
     answers_cls: type[ClassAnswers]
+
+    #: The kind of the outputs, see `OutputForm`.
+    output_kind: str
 
     #: The smallest number of labels, or of targets.
     fewest_labels: int
@@ -46,10 +47,6 @@ class ProblemType(ABC):
     @abstractmethod
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
         """The metrics that `compile` takes for "auto"."""
-
-    def wrap_loss(self, loss: Any) -> Any:
-        """Makes a loss of the user fit the encoded labels."""
-        return loss
 
     def check_activation(self, activation: Activation | None) -> str | None:
         """Checks the argument `activation` of a classifier, and finds its name; None for logits."""
@@ -82,6 +79,7 @@ class SingleLabel(ProblemType):
 
     name = "single_label_classification"
     labels_cls = Classes
+    output_kind = "classes"
     answers_cls = ClassAnswers
     fewest_labels = 2
     activations = ("softmax",)
@@ -92,17 +90,13 @@ class SingleLabel(ProblemType):
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
         return [ClassAccuracy()]
 
-    def wrap_loss(self, loss: Any) -> Any:
-        if type(loss) is keras.losses.SparseCategoricalCrossentropy:
-            return ClassCrossentropy.from_config(loss.get_config())
-        return take_class_ids(loss)
-
 
 class MultiLabel(ProblemType):
     """Each row has a set of labels, which may be empty."""
 
     name = "multi_label_classification"
     labels_cls = LabelSets
+    output_kind = "label sets"
     answers_cls = LabelSetAnswers
     fewest_labels = 1
     activations = ("sigmoid",)
@@ -136,6 +130,7 @@ class Regression(ProblemType):
 
     name = "regression"
     labels_cls = Numbers
+    output_kind = "numbers"
     answers_cls = NumberAnswers
     fewest_labels = 1
 

@@ -96,6 +96,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
+    metric_advice = (
+        "It does not compare vectors with scores. `score` and `score_retrieval` score held-out "
+        "texts. A function of your own gets the scores (B,) and the vectors (B, S, H)."
+    )
 
     column_names = part_attribute("data", "column_names")
 
@@ -197,7 +201,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def make_loss(self) -> keras.losses.Loss:
         return InBatchNegatives()
 
-    def read_loss(self, loss: Any) -> Any:
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
         if is_loss_of_keras(loss):
             raise ValueError(
                 f"The loss {loss!r} of Keras does not compare vectors with scores. For scores, "

@@ -59,6 +59,10 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     column_names = ("query", "text")
     data_cls = RankingData
     answers = RelevanceAnswers()
+    metric_advice = (
+        "It would count the places after the last candidate of a list, whose label is -1. Pass "
+        "keras_bert_suite.training.NDCG(top_k=10). `score` has MRR and recall."
+    )
 
     def make_outputs(self) -> tuple[dict[str, Tensor], Tensor]:
         return self.backbone.input, self.score_pairs(self.backbone.input)[:, 0]
@@ -88,7 +92,7 @@ class TextRanker(PairScorer, keras_hub.models.Task):
         """nDCG at 10."""
         return {"metrics": [NDCG()]}
 
-    def read_loss(self, loss: Any) -> Any:
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
         if is_loss_of_keras(loss):
             raise ValueError(
                 f"The loss {loss!r} of Keras would count the places after the last candidate of a "
