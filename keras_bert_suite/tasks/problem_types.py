@@ -31,9 +31,6 @@ class ProblemType(ABC):
     labels_cls: type[NamedLabels]
     answers_cls: type[ClassAnswers]
 
-    #: The kind of the outputs, see `OutputForm`.
-    output_kind: str
-
     #: The smallest number of labels, or of targets.
     fewest_labels: int
 
@@ -79,7 +76,6 @@ class SingleLabel(ProblemType):
 
     name = "single_label_classification"
     labels_cls = Classes
-    output_kind = "classes"
     answers_cls = ClassAnswers
     fewest_labels = 2
     activations = ("softmax",)
@@ -96,7 +92,6 @@ class MultiLabel(ProblemType):
 
     name = "multi_label_classification"
     labels_cls = LabelSets
-    output_kind = "label sets"
     answers_cls = LabelSetAnswers
     fewest_labels = 1
     activations = ("sigmoid",)
@@ -130,7 +125,6 @@ class Regression(ProblemType):
 
     name = "regression"
     labels_cls = Numbers
-    output_kind = "numbers"
     answers_cls = NumberAnswers
     fewest_labels = 1
 

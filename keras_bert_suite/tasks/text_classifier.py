@@ -23,7 +23,6 @@ from keras_bert_suite.tasks.hidden_states import (
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.tasks.read_states import encode_summary
-from keras_bert_suite.training import OutputForm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -234,9 +233,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     def make_metrics(self) -> dict[str, Any]:
         """Accuracy; micro and macro F1 at a threshold of 0.5; or the mean absolute error."""
         return {"metrics": self.problem.make_metrics(self.returns_logits)}
-
-    def find_output_form(self, output: str | None = None) -> OutputForm:
-        return OutputForm(self.problem.output_kind, self.returns_logits, self.num_classes)
 
     fit_on_features = fit_on_features
 

@@ -70,7 +70,7 @@ def read_loss(loss: Any, form: OutputForm) -> Any:
     _check_logits(loss, form.from_logits)
     if isinstance(loss, LabelwiseLoss) and loss.activation is None:
         loss = LabelwiseLoss(loss.loss, loss.name, _choose_activation(loss.loss, form))
-    elif name is not None:
+    elif name is not None and form.kind is not None:
         loss = _fit_labels(loss, name, form)
     if form.are_tokens and _is_mean_of_all(loss):
         loss = PredictionMean(loss)

@@ -64,8 +64,8 @@ def read_metric(metric: Any, form: OutputForm, only_counts: bool = False) -> Any
     Raises:
         ValueError: if a metric of Keras is for other labels, naming metrics for these.
     """
-    if metric is None:
-        return None
+    if metric is None or form.kind is None:
+        return metric
     if is_accuracy(metric):
         return FittedMetric(_make_accuracy(metric, form), form, _keep, only_counts)
     given, kind = metric, None
@@ -84,10 +84,10 @@ def read_metric(metric: Any, form: OutputForm, only_counts: bool = False) -> Any
         return FittedMetric(metric, None, _keep, only_counts)
     if not isinstance(metric, keras.metrics.Metric):
         metric = keras.metrics.MeanMetricWrapper(metric, name=metric.__name__)
+    if find_compared(kind) == "scores":
+        metric = _decide(metric, form, by_name=not isinstance(given, keras.metrics.Metric))
     if isinstance(given, str):
         metric.name = given
-    if form.kind == "label sets" and find_compared(kind) == "scores" and metric.threshold is None:
-        metric = type(metric).from_config({**metric.get_config(), "threshold": 0.5})
     fit = _choose_fit(metric, kind, form)
     return metric if fit is _keep else FittedMetric(metric, form, fit, only_counts)
 
@@ -164,6 +164,16 @@ def _are_equal_sets(y_true, y_pred, form):
     found = form.find_probabilities(y_pred) > 0.5
     wanted = ops.cast(y_true, "float32") > 0.5
     return ops.cast(ops.all(ops.equal(found, wanted), axis=-1), "float32")
+
+
+def _decide(metric, form, by_name):
+    """An F1 that finds sets by a threshold, and is one number if only its name was given."""
+    changed = {}
+    if form.kind == "label sets" and metric.threshold is None:
+        changed["threshold"] = 0.5
+    if by_name and metric.average is None:
+        changed["average"] = "macro"
+    return type(metric).from_config({**metric.get_config(), **changed}) if changed else metric
 
 
 def _choose_fit(metric, kind, form):

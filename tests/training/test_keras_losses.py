@@ -16,6 +16,7 @@ from keras_bert_suite.training import (
     OutputForm,
     is_loss_of_keras,
     read_loss,
+    read_metric,
 )
 from keras_bert_suite.training.keras_forms import name_kind
 
@@ -157,7 +158,7 @@ def test_every_loss_of_keras(name):
     loss = kind(from_logits=True) if takes_logits else kind()
     functions = [f for f in vars(keras.losses).values() if inspect.isfunction(f)]
     given = [kind, loss, *(f for f in functions if name_kind(f) == name)]
-    assert len(given) == (2 if "Generalized" in name else 3)
+    assert len(given) == 3
     for (form, labels), wanted in zip(LABELS, LOSSES[name], strict=True):
         for num_rows, forms in ((1, given[:1]), (3, given[:1]), (6, given)):
             outputs = LOGITS[:num_rows]
@@ -259,12 +260,18 @@ def test_losses_that_say_how_they_are_summed_stay():
         ("mse", TAGS, "mean_squared_error is not for labels of tokens"),
         ("dice", TAGS, "dice is not for labels of tokens"),
         ("binary_crossentropy", PLACES, "not for labels that are places"),
-        ("cosine_similarity", OutputForm("numbers", size=1), "regression of 1 numbers"),
+        ("cosine_similarity", OutputForm("numbers", size=1), "regression with 1 output."),
     ],
 )
 def test_losses_for_other_labels(loss, form, error):
     with pytest.raises(ValueError, match=error):
         read_loss(loss, form)
+
+
+def test_labels_of_an_unknown_kind_stay():
+    loss = keras.losses.MeanSquaredError()
+    assert read_loss(loss, OutputForm(None)) is loss
+    assert read_metric("accuracy", OutputForm(None)) == "accuracy"
 
 
 def test_a_loss_of_rows_is_none_of_tokens():

@@ -121,7 +121,9 @@ class Sets:
         keras.metrics.F1Score(average="micro", threshold=0.3): (
             sklearn.f1_score(labels, p > 0.3, average="micro")
         ),
-        "f1_score": sklearn.f1_score(labels, found, average=None),
+        "f1_score": sklearn.f1_score(labels, found, average="macro"),
+        keras.metrics.F1Score: sklearn.f1_score(labels, found, average="macro"),
+        keras.metrics.F1Score(name="each"): sklearn.f1_score(labels, found, average=None),
         MacroF1: sklearn.f1_score(labels, found, average="macro"),
         "BinaryCrossentropy": sklearn.log_loss(labels.ravel(), p.ravel()),
         "mean_absolute_error": np.mean(np.abs(labels - p)),
@@ -274,11 +276,15 @@ def test_places_of_an_answer():
         (Sets.form, keras.metrics.SparseCategoricalAccuracy, "not for sets of labels"),
         (Sets.form, "KLDivergence", "not for sets of labels"),
         (Sets.form, keras.metrics.MeanIoU(num_classes=2), "not for sets of labels"),
-        (Figures.form, "accuracy", "not for a regression of 2 numbers .* 'mean_squared_error'"),
+        (Figures.form, "accuracy", "not for a regression with 2 outputs.* 'mean_squared_error'"),
         (Figures.form, "AUC", "not for a regression"),
         (Figures.form, MacroF1, "macro_f1 is not for a regression"),
         (OutputForm("numbers", size=1), "PearsonCorrelation", "`score` has the correlations"),
-        (OutputForm("numbers", size=1), keras.metrics.CosineSimilarity(), "regression of 1 num"),
+        (
+            OutputForm("numbers", size=1),
+            keras.metrics.CosineSimilarity(),
+            "regression with 1 output.",
+        ),
         (PLACES, keras.metrics.F1Score(), "labels that are places"),
         (PLACES, MacroF1(), "labels that are places"),
         (Three.form, LabelSetF1("micro", from_logits=False), "are logits, got the metric micro_f1"),

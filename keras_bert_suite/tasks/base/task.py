@@ -131,7 +131,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         if isinstance(outputs, dict):
             outputs = outputs.get(output) if len(outputs) > 1 else next(iter(outputs.values()))
         size = None if outputs is None else outputs.shape[-1]
-        return OutputForm("classes", self.returns_logits, size, self.are_tokens)
+        kind = self.data.labels.output_kind
+        return OutputForm(kind, self.returns_logits, size, self.are_tokens)
 
     def read_loss(self, loss: Any, output: str | None = None) -> Any:
         """Makes a loss, as users write it, fit the labels and the outputs of the model.
@@ -180,9 +181,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         outputs of the task are logits. Metrics such as `Precision` and `AUC` are about the second
         of two classes; with a `class_id`, and for more classes, they get one-hot rows. The names
         "accuracy" and "acc" are the accuracy of the task: of classes, of whole sets of labels, of
-        tokens, of all attributes. An `F1Score` of sets of labels without a threshold has the
-        threshold 0.5. Where tokens are labelled, only tokens with a weight above 0 count, in losses
-        and in metrics. A loss or a metric of Keras that is for other labels is an error.
+        tokens, of all attributes. An `F1Score` by its name is the mean over the classes; of sets of
+        labels it has the threshold 0.5, unless you pass another. Where tokens are labelled, only
+        tokens with a weight above 0 count, in losses and in metrics. A loss or a metric of Keras
+        that is for other labels is an error.
 
         A function or a class of your own gets the encoded labels and the outputs of the model as
         they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
