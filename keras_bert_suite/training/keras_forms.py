@@ -66,7 +66,7 @@ NEED_TWO_NUMBERS = frozenset(("CosineSimilarity", "PearsonCorrelation", "Concord
 
 
 @functools.cache
-def _find_functions():
+def _find_functions() -> dict[Any, str]:
     """dict of a function of Keras -> the name of its class."""
     classes = {name.lower(): name for name in _COMPARED_BY}
     functions = {}

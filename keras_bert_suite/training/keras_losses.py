@@ -70,7 +70,7 @@ def read_loss(loss: Any, form: OutputForm) -> Any:
     _check_logits(loss, form.from_logits)
     if isinstance(loss, LabelwiseLoss) and loss.activation is None:
         loss = LabelwiseLoss(loss.loss, loss.name, _choose_activation(loss.loss, form))
-    elif name is not None and form.kind is not None:
+    elif name is not None and form.kind in _LOSSES:
         loss = _fit_labels(loss, name, form)
     if form.are_tokens and _is_mean_of_all(loss):
         loss = PredictionMean(loss)
@@ -85,7 +85,7 @@ def is_loss_of_keras(loss: Any) -> bool:
     return kind in vars(keras.losses).values() or name_kind(loss) is not None
 
 
-def _build(loss, from_logits):
+def _build(loss: Any, from_logits: bool) -> tuple[Any, str | None]:
     """(the object of a loss, its name in `COMPARED`); (the loss as it is, None) of a user's own."""
     given, arguments = loss, {}
     if isinstance(loss, str):
@@ -101,7 +101,7 @@ def _build(loss, from_logits):
     return kind(**arguments), name
 
 
-def _check_logits(loss, from_logits):
+def _check_logits(loss: Any, from_logits: bool) -> None:
     takes_logits = getattr(loss, "from_logits", None)
     if inspect.isroutine(loss) or isinstance(loss, functools.partial):
         argument = inspect.signature(loss).parameters.get("from_logits")
@@ -114,7 +114,7 @@ def _check_logits(loss, from_logits):
         )
 
 
-def _fit_labels(loss, name, form):
+def _fit_labels(loss: Any, name: str, form: OutputForm) -> Any:
     """A loss of Keras that takes the labels and the outputs of a form."""
     compared = find_compared(name)
     # Classes that are places, and tags, have class ids alone. Padding is no overlap.
@@ -143,18 +143,17 @@ def _fit_labels(loss, name, form):
     return loss
 
 
-def _choose_activation(loss, form):
+def _choose_activation(loss: Any, form: OutputForm) -> str | None:
     """The function that makes probabilities of the outputs for a loss of Keras, or None."""
     name = name_kind(loss)
     takes_logits = getattr(loss, "from_logits", None) is not None
     return None if name is None or name in TAKE_SCORES or takes_logits else form.activation
 
 
-def _is_mean_of_all(loss):
+def _is_mean_of_all(loss: Any) -> bool:
     """Whether Keras would divide a loss by the number of all predictions."""
     if not isinstance(loss, keras.losses.Loss):
         return True
-    reduces_itself = type(loss).__call__ is not keras.losses.Loss.__call__
-    if isinstance(loss, WrappedLoss):
-        reduces_itself = False
-    return not reduces_itself and loss.reduction in ("sum_over_batch_size", "mean")
+    if not isinstance(loss, WrappedLoss) and type(loss).__call__ is not keras.losses.Loss.__call__:
+        return False  # It takes the mean itself.
+    return loss.reduction in ("sum_over_batch_size", "mean")

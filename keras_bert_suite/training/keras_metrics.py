@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
 from keras import ops
@@ -64,7 +64,7 @@ def read_metric(metric: Any, form: OutputForm, only_counts: bool = False) -> Any
     Raises:
         ValueError: if a metric of Keras is for other labels, naming metrics for these.
     """
-    if metric is None or form.kind is None:
+    if metric is None or form.kind not in _ADVICE:
         return metric
     if is_accuracy(metric):
         return FittedMetric(_make_accuracy(metric, form), form, _keep, only_counts)
@@ -150,7 +150,7 @@ class _TokenMean(keras.metrics.Mean):
         super().update_state(values, sample_weight)
 
 
-def _make_accuracy(name, form):
+def _make_accuracy(name: str, form: OutputForm) -> keras.metrics.Metric:
     """The share of predictions that are right: classes, whole sets of labels, or tokens."""
     if form.kind == "numbers":
         _refuse(name, form)
@@ -159,16 +159,16 @@ def _make_accuracy(name, form):
     return TokenAccuracy(name=name) if form.are_tokens else ClassAccuracy(name=name)
 
 
-def _are_equal_sets(y_true, y_pred, form):
+def _are_equal_sets(y_true: Tensor, y_pred: Tensor, form: OutputForm) -> Tensor:
     """float32 (N,), 1 where the labels above a probability of 0.5 are the right set."""
     found = form.find_probabilities(y_pred) > 0.5
     wanted = ops.cast(y_true, "float32") > 0.5
     return ops.cast(ops.all(ops.equal(found, wanted), axis=-1), "float32")
 
 
-def _decide(metric, form, by_name):
+def _decide(metric: Any, form: OutputForm, by_name: bool) -> Any:
     """An F1 that finds sets by a threshold, and is one number if only its name was given."""
-    changed = {}
+    changed: dict[str, Any] = {}
     if form.kind == "label sets" and metric.threshold is None:
         changed["threshold"] = 0.5
     if by_name and metric.average is None:
@@ -176,7 +176,7 @@ def _decide(metric, form, by_name):
     return type(metric).from_config({**metric.get_config(), **changed}) if changed else metric
 
 
-def _choose_fit(metric, kind, form):
+def _choose_fit(metric: Any, kind: str, form: OutputForm) -> Fit:
     """The `Fit` of a metric of Keras."""
     compared = find_compared(kind)
     takes_logits = metric.get_config().get("from_logits")
@@ -209,7 +209,9 @@ def _choose_fit(metric, kind, form):
     return _refuse(metric.name, form)
 
 
-def _compare_second(labels, outputs, find_scores):
+def _compare_second(
+    labels: Tensor, outputs: Tensor, find_scores: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
     """Marks (N, 1) of the second of two classes, and its probability, or its lead in logits."""
     ids = find_ids(labels, outputs)
     if find_scores is _keep_outputs:
@@ -217,7 +219,7 @@ def _compare_second(labels, outputs, find_scores):
     return ids[..., None], find_scores(outputs)[..., 1:]
 
 
-def _answer(metric, labels, outputs):
+def _answer(metric: Any, labels: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
     """Class ids (N, 1) and the class with the highest score, or rows for an IoU that wants them."""
     ids = find_ids(labels, outputs)
     best = ops.cast(ops.argmax(outputs, axis=-1), "int32")
@@ -227,7 +229,7 @@ def _answer(metric, labels, outputs):
     return wanted, best[..., None] if getattr(metric, "sparse_y_pred", True) else outputs
 
 
-def _counts_each_class(metric):
+def _counts_each_class(metric: Any) -> bool:
     """Whether a metric is for one of several classes, or for each of them."""
     names = ("class_id", "top_k")
     return getattr(metric, "multi_label", False) or any(
@@ -235,7 +237,7 @@ def _counts_each_class(metric):
     )
 
 
-def _check_logits(metric, takes_logits, form):
+def _check_logits(metric: Any, takes_logits: bool | None, form: OutputForm) -> None:
     if takes_logits is not None and bool(takes_logits) != form.from_logits:
         name = getattr(metric, "name", None) or getattr(metric, "__name__", repr(metric))
         raise ValueError(
@@ -245,16 +247,16 @@ def _check_logits(metric, takes_logits, form):
         )
 
 
-def _refuse(name, form):
+def _refuse(name: str, form: OutputForm) -> NoReturn:
     raise ValueError(
         f"The metric {name} is not for {form.name_labels()}. Pass {_ADVICE[form.kind]}. Or pass a "
         "function or a Metric of your own, which gets the encoded labels and the outputs."
     )
 
 
-def _keep(labels, outputs):
+def _keep(labels: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
     return labels, outputs
 
 
-def _keep_outputs(outputs):
+def _keep_outputs(outputs: Tensor) -> Tensor:
     return outputs

@@ -17,8 +17,8 @@ class OutputForm:
     Attributes:
         kind: "classes", with outputs (..., C) and labels that are class ids (...), or one-hot or
             soft labels (..., C); "label sets", with outputs and labels of 0 and 1 (B, C); or
-            "numbers", with outputs and labels (B, T). None is a kind that is not known: losses and
-            metrics get what there is.
+            "numbers", with outputs and labels (B, T); or "others", which losses and metrics get as
+            they are.
         from_logits: bool, whether the outputs are logits, and not probabilities.
         size: int, C or T. None if it differs between batches: the classes are then places, such as
             tokens or candidates.
@@ -26,7 +26,7 @@ class OutputForm:
             (B, L), and for "label sets" the outputs, too.
     """
 
-    kind: str | None
+    kind: str
     from_logits: bool = True
     size: int | None = None
     are_tokens: bool = False
@@ -35,7 +35,7 @@ class OutputForm:
     def activation(self) -> str | None:
         """str, the name of the function from outputs to probabilities; None if they are."""
         names = {"classes": "softmax", "label sets": "sigmoid"}
-        return names.get(str(self.kind)) if self.from_logits else None
+        return names.get(self.kind) if self.from_logits else None
 
     def name_labels(self) -> str:
         """The labels, for a message."""

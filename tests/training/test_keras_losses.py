@@ -268,10 +268,10 @@ def test_losses_for_other_labels(loss, form, error):
         read_loss(loss, form)
 
 
-def test_labels_of_an_unknown_kind_stay():
+def test_losses_and_metrics_of_other_labels_stay():
     loss = keras.losses.MeanSquaredError()
-    assert read_loss(loss, OutputForm(None)) is loss
-    assert read_metric("accuracy", OutputForm(None)) == "accuracy"
+    assert read_loss(loss, OutputForm("others")) is loss
+    assert read_metric("accuracy", OutputForm("others")) == "accuracy"
 
 
 def test_a_loss_of_rows_is_none_of_tokens():

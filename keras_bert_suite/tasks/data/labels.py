@@ -26,8 +26,8 @@ class Labels:
     """Labels that a loss takes as a user writes them. The base of the other kinds."""
 
     #: The kind of the outputs that belong to them, as losses and metrics of Keras see them; see
-    #: `OutputForm`. None gives losses and metrics the labels and the outputs as they are.
-    output_kind: str | None = None
+    #: `OutputForm`. Of "others" they get the labels and the outputs as they are.
+    output_kind = "others"
 
     #: Whether `fit` and `evaluate` need labels.
     are_needed = True
