@@ -21,7 +21,6 @@ from keras_bert_suite.training import (
     AttributeAccuracy,
     AttributeLoss,
     is_accuracy,
-    is_loss_of_keras,
 )
 
 
@@ -62,6 +61,7 @@ class AttributeClassifier(Task, keras_hub.models.Task):
     """
 
     head_name = "attribute_classifier"
+    loss_advice = "The labels are those of several attributes. Leave `loss` out."
     metric_advice = (
         "It does not tell the attributes apart. Pass 'accuracy', over all attributes. `score` has "
         "the accuracy and the macro F1 of each attribute."
@@ -132,14 +132,6 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         """The share of labels that are right, over all attributes."""
         sizes = [len(names) for names in self.attributes.values()]
         return {"metrics": [AttributeAccuracy(sizes)]}
-
-    def read_loss(self, loss: Any, output: str | None = None) -> Any:
-        if is_loss_of_keras(loss):
-            raise ValueError(
-                f"The labels of an {type(self).__name__} are those of several attributes, so it "
-                f"cannot be trained with a loss of Keras, {loss!r}. Leave `loss` out."
-            )
-        return super().read_loss(loss, output)
 
     def read_metric(self, metric: Any, output: str | None = None, only_counts: bool = False) -> Any:
         if is_accuracy(metric):

@@ -178,7 +178,7 @@ class CrfTokenClassifier(TokenClassifier):
                 "`loss`, or use a TokenClassifier."
             )
         loss.crf = self.crf
-        return loss
+        return super().read_loss(loss, output)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "scheme": self._scheme_argument}

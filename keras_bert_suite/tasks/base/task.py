@@ -34,6 +34,7 @@ from keras_bert_suite.training import (
     OutputForm,
     Technique,
     forget_metrics,
+    is_loss_of_keras,
     is_metric_of_keras,
     read_loss,
     read_metric,
@@ -115,7 +116,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """bool, whether outputs are logits, and not probabilities."""
         return True
 
-    #: Why metrics of Keras are not for the task, and what is; None if they are.
+    #: Why losses and metrics of Keras are not for the task, and which are; None if they are.
+    loss_advice: str | None = None
     metric_advice: str | None = None
 
     #: Whether weights say which predictions of a row count, as those of tokens do.
@@ -141,7 +143,14 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             loss: a loss of an output.
             output: as for `find_output_form`.
         """
-        return read_loss(loss, self.find_output_form(output))
+        if self.loss_advice is None:
+            return read_loss(loss, self.find_output_form(output))
+        if is_loss_of_keras(loss):
+            raise ValueError(
+                f"A {type(self).__name__} cannot be trained with the loss {loss!r} of Keras. "
+                f"{self.loss_advice}"
+            )
+        return loss
 
     def read_metric(self, metric: Any, output: str | None = None, only_counts: bool = False) -> Any:
         """Makes a metric, as users write it, get labels and outputs as it expects them.
