@@ -180,8 +180,6 @@ def test_what_else_is_refused(ranker):
         ranker.predict(ROWS, verbose=0)
     advice = "the loss 'mse' of Keras. It would count the places after"
     with pytest.raises(ValueError, match=advice):
-        ValueError, match="the loss 'mse' of Keras. It would count the places after"
-    ):
         ranker.compile(loss="mse")
     with pytest.raises(ValueError, match="a relevant candidate in one of them, got 0 such"):
         ranker.score((["q"], [["a", "b"]]), [[0, 0]])
