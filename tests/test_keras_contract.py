@@ -88,6 +88,7 @@ ATTRIBUTES = {
     "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`, and `compile` "
     "without metrics keeps earlier ones.",
     "_user_metrics": "The same.",
+    "_compile_config": "Files have the metrics as `compile` has read them, not as they were given.",
     "_user_weighted_metrics": "The same for weighted metrics.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
@@ -384,6 +385,7 @@ def test_attributes_of_a_model():
     assert entry._replace(loss=None).loss is None, ATTRIBUTES["_flat_losses"]
     assert model._compile_metrics is None, ATTRIBUTES["_compile_metrics"]
     model.compile(metrics=["mae"], weighted_metrics=["mse"])
+    assert model._compile_config.config["metrics"] == ["mae"], ATTRIBUTES["_compile_config"]
     given = model._compile_metrics
     assert given._user_metrics == ["mae"], ATTRIBUTES["_user_metrics"]
     assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]

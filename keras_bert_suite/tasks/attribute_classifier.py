@@ -17,7 +17,11 @@ from keras_bert_suite.tasks.data.attributes import AttributeData, AttributeLabel
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.hidden_states import find_summary_place
 from keras_bert_suite.tasks.read_states import encode_summary
-from keras_bert_suite.training import AttributeAccuracy, AttributeLoss, is_loss_of_keras
+from keras_bert_suite.training import (
+    AttributeAccuracy,
+    AttributeLoss,
+    is_accuracy,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -57,6 +61,11 @@ class AttributeClassifier(Task, keras_hub.models.Task):
     """
 
     head_name = "attribute_classifier"
+    loss_advice = "The labels are those of several attributes. Leave `loss` out."
+    metric_advice = (
+        "It does not tell the attributes apart. Pass 'accuracy', over all attributes. `score` has "
+        "the accuracy and the macro F1 of each attribute."
+    )
 
     def __init__(
         self,
@@ -124,13 +133,11 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         sizes = [len(names) for names in self.attributes.values()]
         return {"metrics": [AttributeAccuracy(sizes)]}
 
-    def read_loss(self, loss: Any) -> Any:
-        if is_loss_of_keras(loss):
-            raise ValueError(
-                f"The labels of an {type(self).__name__} are those of several attributes, so it "
-                f"cannot be trained with a loss of Keras, {loss!r}. Leave `loss` out."
-            )
-        return super().read_loss(loss)
+    def read_metric(self, metric: Any, output: str | None = None, only_counts: bool = False) -> Any:
+        if is_accuracy(metric):
+            sizes = [len(names) for names in self.attributes.values()]
+            metric = AttributeAccuracy(sizes, name=metric)
+        return super().read_metric(metric, output, only_counts)
 
     def predict_labels(
         self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any

@@ -77,6 +77,11 @@ class CrfTokenClassifier(TokenClassifier):
     """
 
     # The new labels of a new head may be of another scheme.
+    are_tokens = False  # The loss and the weights are those of whole rows.
+    metric_advice = (
+        "It would judge the emissions, and not the paths. Leave it out, and pass `fit` the "
+        "callback EntityF1(dev_rows, dev_tags), whose scores other callbacks may watch."
+    )
     head_defaults = {**TokenClassifier.head_defaults, "scheme": "auto"}
 
     def __init__(
@@ -166,14 +171,14 @@ class CrfTokenClassifier(TokenClassifier):
         """None: metrics of Keras do not see the transitions. `EntityF1` scores the paths."""
         return {}
 
-    def read_loss(self, loss: Any) -> Any:
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
         if not isinstance(loss, CrfLoss):
             raise ValueError(
                 f"A {type(self).__name__} is trained with `CrfLoss`, got loss={loss!r}. Leave out "
                 "`loss`, or use a TokenClassifier."
             )
         loss.crf = self.crf
-        return loss
+        return super().read_loss(loss, output)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "scheme": self._scheme_argument}

@@ -23,6 +23,7 @@ from keras_bert_suite.tasks.read_states import score_masked_tokens
 from keras_bert_suite.training import (
     MaskedLMAccuracy,
     MaskedLMLoss,
+    OutputForm,
     ReplacedTokenAccuracy,
     ReplacedTokenLoss,
     ReplacedTokenRecall,
@@ -76,6 +77,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     """
 
     backbone_cls = ElectraBackbone
+    are_tokens = True
     default_rate = 5e-4  # Of the small model.
     warmup_ratio = 0.01
 
@@ -183,6 +185,11 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
                 "rtd": [ReplacedTokenAccuracy(name="accuracy"), ReplacedTokenRecall(name="recall")],
             },
         }
+
+    def find_output_form(self, output: str | None = None) -> OutputForm:
+        if output == "rtd":
+            return OutputForm("label sets", size=1, are_tokens=True)
+        return super().find_output_form(output)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Makes the labels of the discriminator: 1 for a token that is not the original."""

@@ -16,7 +16,7 @@ from keras_bert_suite.tasks.base.token_task import TokenTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import EntitySpans
 from keras_bert_suite.tasks.data.words import EntitySpanData
-from keras_bert_suite.training import SpanLoss, is_loss_of_keras
+from keras_bert_suite.training import SpanLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -70,6 +70,14 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     head_name = "entity_spans"
     head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
+    loss_advice = (
+        "The labels are spans, and no scores for each pair of tokens. Leave `loss` out to get "
+        "SpanLoss."
+    )
+    metric_advice = (
+        "The labels are spans, and no scores for each pair of tokens. Leave it out, and pass `fit` "
+        "the callback EntityF1(dev_rows, dev_spans), whose scores other callbacks may watch."
+    )
 
     def __init__(
         self,
@@ -136,15 +144,6 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
 
     def make_loss(self) -> keras.losses.Loss:
         return SpanLoss()
-
-    def read_loss(self, loss: Any) -> Any:
-        if is_loss_of_keras(loss):
-            raise ValueError(
-                f"The labels of an {type(self).__name__} are spans, and no scores for each pair of "
-                f"tokens, so it cannot be trained with a loss of Keras, {loss!r}. Leave `loss` out "
-                "to get SpanLoss."
-            )
-        return super().read_loss(loss)
 
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.

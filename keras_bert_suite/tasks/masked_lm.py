@@ -67,6 +67,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     """
 
     global_tokens = "none"
+    are_tokens = True
 
     masking = part_attribute("data", "masking")
 

@@ -80,6 +80,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     """
 
     global_tokens = "none"
+    are_tokens = True
     default_rate = 1e-4
     warmup_ratio = 0.01
 

@@ -5,7 +5,6 @@ The names of problem types are the values of `problem_type` in configurations of
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +18,6 @@ from keras_bert_suite.training import (
     ClassCrossentropy,
     LabelSetF1,
     LabelwiseLoss,
-    take_class_ids,
 )
 
 
@@ -46,10 +44,6 @@ class ProblemType(ABC):
     @abstractmethod
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
         """The metrics that `compile` takes for "auto"."""
-
-    def wrap_loss(self, loss: Any) -> Any:
-        """Makes a loss of the user fit the encoded labels."""
-        return loss
 
     def check_activation(self, activation: Activation | None) -> str | None:
         """Checks the argument `activation` of a classifier, and finds its name; None for logits."""
@@ -91,11 +85,6 @@ class SingleLabel(ProblemType):
 
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
         return [ClassAccuracy()]
-
-    def wrap_loss(self, loss: Any) -> Any:
-        if type(loss) is keras.losses.SparseCategoricalCrossentropy:
-            return ClassCrossentropy.from_config(loss.get_config())
-        return take_class_ids(loss)
 
 
 class MultiLabel(ProblemType):

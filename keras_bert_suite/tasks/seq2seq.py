@@ -86,6 +86,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
     default_rate = 2e-5
     takes_encoder_decoders = True
+    are_tokens = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
     decoder_start_token_id: int | None = None
 

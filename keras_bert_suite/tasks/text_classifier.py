@@ -23,7 +23,6 @@ from keras_bert_suite.tasks.hidden_states import (
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.tasks.read_states import encode_summary
-from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -234,9 +233,6 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     def make_metrics(self) -> dict[str, Any]:
         """Accuracy; micro and macro F1 at a threshold of 0.5; or the mean absolute error."""
         return {"metrics": self.problem.make_metrics(self.returns_logits)}
-
-    def read_loss(self, loss: Any) -> Any:
-        return self.problem.wrap_loss(read_loss(loss, self.returns_logits))
 
     fit_on_features = fit_on_features
 

@@ -34,7 +34,6 @@ from keras_bert_suite.training import (
     EmbeddingLoss,
     InBatchNegatives,
     encode_in_parts,
-    is_loss_of_keras,
 )
 from keras_bert_suite.training.embedding_losses import normalize as scale_to_unit_length
 
@@ -96,6 +95,14 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
+    loss_advice = (
+        "It does not compare vectors with scores. For scores, compile with CosineRegression() or "
+        "CoSENT(); without scores, with InBatchNegatives() or Triplet()."
+    )
+    metric_advice = (
+        "It does not compare vectors with scores. `score` and `score_retrieval` score held-out "
+        "texts. A function of your own gets the scores (B,) and the vectors (B, S, H)."
+    )
 
     column_names = part_attribute("data", "column_names")
 
@@ -196,15 +203,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     def make_loss(self) -> keras.losses.Loss:
         return InBatchNegatives()
-
-    def read_loss(self, loss: Any) -> Any:
-        if is_loss_of_keras(loss):
-            raise ValueError(
-                f"The loss {loss!r} of Keras does not compare vectors with scores. For scores, "
-                "compile with CosineRegression() or CoSENT(); without scores, with "
-                "InBatchNegatives() or Triplet()."
-            )
-        return loss
 
     def get_compile_config(self) -> Config:
         config = super().get_compile_config()

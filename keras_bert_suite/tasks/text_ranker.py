@@ -18,7 +18,7 @@ from keras_bert_suite.tasks.base.pair_scorer import PairScorer
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.data.rankings import RankingData
 from keras_bert_suite.tasks.vector_search import SearchHit
-from keras_bert_suite.training import NDCG, RankingLoss, is_loss_of_keras
+from keras_bert_suite.training import NDCG, RankingLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -59,6 +59,15 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     column_names = ("query", "text")
     data_cls = RankingData
     answers = RelevanceAnswers()
+    loss_advice = (
+        "It would count the places after the last candidate of a list, whose label is -1. Compile "
+        "with RankingLoss('listwise'), 'pairwise' or 'pointwise', or with a loss of yours that "
+        "leaves them out."
+    )
+    metric_advice = (
+        "It would count the places after the last candidate of a list, whose label is -1. Pass "
+        "keras_bert_suite.training.NDCG(top_k=10). `score` has MRR and recall."
+    )
 
     def make_outputs(self) -> tuple[dict[str, Tensor], Tensor]:
         return self.backbone.input, self.score_pairs(self.backbone.input)[:, 0]
@@ -87,15 +96,6 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     def make_metrics(self) -> dict[str, Any]:
         """nDCG at 10."""
         return {"metrics": [NDCG()]}
-
-    def read_loss(self, loss: Any) -> Any:
-        if is_loss_of_keras(loss):
-            raise ValueError(
-                f"The loss {loss!r} of Keras would count the places after the last candidate of a "
-                "list, whose label is -1. Compile with RankingLoss('listwise'), 'pairwise' or "
-                "'pointwise', or with a loss of yours that leaves them out."
-            )
-        return loss
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics scores (B, K), a row for each list."""

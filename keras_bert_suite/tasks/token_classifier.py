@@ -70,6 +70,7 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     head_name = "token_classifier"
     head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
+    are_tokens = True
 
     def __init__(
         self,

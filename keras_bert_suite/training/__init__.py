@@ -11,17 +11,22 @@ from keras_bert_suite.training.embedding_losses import (
 from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.head_rate import set_head_rate
-from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
+from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss
+from keras_bert_suite.training.keras_metrics import is_accuracy, is_metric_of_keras, read_metric
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
     AttributeLoss,
     ClassCrossentropy,
+    ClassIdLoss,
+    ElementwiseLoss,
     LabelwiseLoss,
     MaskedLMLoss,
     OneHotLoss,
+    PredictionMean,
     ReplacedTokenLoss,
     SpanLoss,
 )
+from keras_bert_suite.training.macro_f1 import MacroF1
 from keras_bert_suite.training.metrics import (
     AttributeAccuracy,
     ClassAccuracy,
@@ -34,6 +39,7 @@ from keras_bert_suite.training.metrics import (
     forget_metrics,
     track_finite_losses,
 )
+from keras_bert_suite.training.output_forms import OutputForm
 from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
@@ -46,8 +52,10 @@ __all__ = [
     "AttributeLoss",
     "ClassAccuracy",
     "ClassCrossentropy",
+    "ClassIdLoss",
     "CoSENT",
     "CosineRegression",
+    "ElementwiseLoss",
     "EmbeddingLoss",
     "FGM",
     "FiniteMean",
@@ -56,10 +64,13 @@ __all__ = [
     "LabelwiseLoss",
     "Lamb",
     "LinearWarmupDecay",
+    "MacroF1",
     "MaskedLMAccuracy",
     "MaskedLMLoss",
     "NDCG",
     "OneHotLoss",
+    "OutputForm",
+    "PredictionMean",
     "RankingLoss",
     "SpanLoss",
     "ReplacedTokenAccuracy",
@@ -70,12 +81,14 @@ __all__ = [
     "Triplet",
     "encode_in_parts",
     "forget_metrics",
+    "is_accuracy",
     "is_loss_of_keras",
+    "is_metric_of_keras",
     "set_head_rate",
     "set_schedule_length",
     "open_schedule_end",
     "read_loss",
+    "read_metric",
     "sum_before_clipping",
-    "take_class_ids",
     "track_finite_losses",
 ]

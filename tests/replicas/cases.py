@@ -6,10 +6,12 @@ import keras
 import numpy as np
 from small_tasks import make_task, predict, predicted_columns
 
-from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives
+from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives, MacroF1
 
 #: Of 11 rows in batches of 4, the last batch of each epoch has 3 rows.
 NUM_ROWS, BATCH_SIZE, EPOCHS = 11, 4, 2
+
+METRICS = ["accuracy", MacroF1, keras.metrics.AUC]
 
 #: name -> (task of `small_tasks`, arguments of `AdamW`, further settings).
 CASES = {
@@ -21,8 +23,16 @@ CASES = {
         {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")},
     ),
     "clipping": ("pairs", {"global_clipnorm": 0.05}, {}),
-    "accumulation": ("texts", {"gradient_accumulation_steps": 2}, {"metrics": ["accuracy"]}),
+    "accumulation": ("texts", {"gradient_accumulation_steps": 2}, {"metrics": METRICS}),
     "words": ("words", {}, {}),
+    # Padding is no part of the mean, whatever the loss.
+    "focal words": (
+        *("words", {}),
+        {
+            "loss": keras.losses.CategoricalFocalCrossentropy(from_logits=True),
+            "metrics": METRICS,
+        },
+    ),
     "chains": ("chains", {}, {}),
     "spans": ("spans", {}, {}),
     "negatives": ("vectors", {}, {"loss": InBatchNegatives(), "unlabelled": True}),

@@ -203,3 +203,28 @@ def test_wrong_arguments_are_refused():
         ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width="small")
     with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
         build().predict(["a text"], verbose=0)
+
+
+def test_losses_and_metrics_of_keras_count_the_tokens():
+    """By their names they are those of the task, which leave padding and unused slots out."""
+    x, y, weights = make_batch()
+    own = {
+        "loss": {"mlm": "sparse_categorical_crossentropy", "rtd": "binary_crossentropy"},
+        "metrics": {"mlm": ["acc"], "rtd": ["acc", keras.metrics.Recall(name="recall")]},
+        "weighted_metrics": {"rtd": ["binary_accuracy"]},
+    }
+    found = []
+    for arguments in ({}, own):
+        keras.utils.set_random_seed(0)
+        pretrainer = build()  # Its sampler draws the same tokens.
+        pretrainer.compile(keras.optimizers.SGD(0.0), **arguments)
+        found.append(pretrainer.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True))
+    wanted, got = found
+    for name, ours in (
+        *(("rtd_acc", "rtd_accuracy"), ("rtd_binary_accuracy", "rtd_accuracy")),
+        *(("mlm_acc", "mlm_accuracy"), ("rtd_recall", "rtd_recall")),
+        *(("rtd_loss", "rtd_loss"), ("mlm_loss", "mlm_loss")),
+    ):
+        assert got[name] == pytest.approx(wanted[ours], rel=1e-3)
+    with pytest.raises(ValueError, match="has several outputs. Pass a dict"):
+        pretrainer.compile(metrics=[["acc"], ["acc"]])

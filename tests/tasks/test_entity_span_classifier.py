@@ -272,5 +272,5 @@ def test_chinese_characters_in_entities_out(tmp_path):
 
 
 def test_losses_of_keras_are_refused():
-    with pytest.raises(ValueError, match="cannot be trained with a loss of Keras, 'binary_cross"):
+    with pytest.raises(ValueError, match="cannot be trained with the loss 'binary_cross"):
         make_finder().compile(loss="binary_crossentropy")

@@ -115,6 +115,7 @@ RATES = {"learning_rate": 1e-2, "weight_decay": 0.1}
 SOFT = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
 BINARY = keras.losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.2)
 FOCAL = keras.losses.BinaryFocalCrossentropy(from_logits=True, gamma=3.0)
+GENERALIZED = keras.losses.CategoricalGeneralizedCrossEntropy(q=0.3)
 PAIRS = VECTORS[:, :2]
 
 #: class -> (function that sees its behaviour, arguments, values of which each is no default).
@@ -152,12 +153,27 @@ TABLE = {
     training.OneHotLoss: (
         see_loss(IDS[:, 0], LOGITS[:, 0]),
         {"loss": keras.losses.CategoricalCrossentropy(from_logits=True)},
-        {"loss": SOFT, "name": "x"},
+        {"loss": SOFT, "name": "x", "activation": "softmax"},
     ),
     training.LabelwiseLoss: (
         see_loss(FLAGS, LOGITS[..., 0], WEIGHTS),
         {"loss": BINARY},
-        {"loss": FOCAL, "name": "x"},
+        {"loss": FOCAL, "name": "x", "activation": "sigmoid"},
+    ),
+    training.ClassIdLoss: (
+        see_loss(IDS[:, 0], LOGITS[:, 0]),
+        {"loss": GENERALIZED},
+        {"loss": GENERALIZED, "name": "x", "activation": "softmax"},
+    ),
+    training.ElementwiseLoss: (
+        see_loss(FLAGS, LOGITS[..., 0]),
+        {"loss": keras.losses.MeanSquaredError()},
+        {"loss": keras.losses.MeanAbsoluteError(), "name": "x", "activation": "sigmoid"},
+    ),
+    training.PredictionMean: (
+        see_loss(IDS, LOGITS, WEIGHTS),
+        {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
+        {"loss": keras.losses.SparseCategoricalCrossentropy(ignore_class=1), "name": "x"},
     ),
     training.ClassCrossentropy: (
         see_loss(IDS[:, 0], np.abs(LOGITS[:, 0])),
@@ -179,6 +195,7 @@ TABLE = {
     training.MaskedLMAccuracy: (see_metric(IDS, LOGITS, WEIGHTS), {}, METRIC),
     training.ReplacedTokenAccuracy: (see_metric(FLAGS, LOGITS[..., 0], WEIGHTS), {}, METRIC),
     training.ReplacedTokenRecall: (see_metric(FLAGS, LOGITS[..., 0], WEIGHTS), {}, METRIC),
+    training.MacroF1: (see_metric(IDS[:, 0], LOGITS[:, 0]), {}, {**METRIC, "threshold": 0.6}),
     training.LabelSetF1: (
         see_metric(FLAGS, LOGITS[..., 0] / 2 + 0.3),
         {"average": "micro"},

@@ -23,6 +23,7 @@ from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
+from keras_bert_suite.tasks.base.compile_arguments import read_losses, read_metrics
 from keras_bert_suite.tasks.base.part_checks import check_preprocessor
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
@@ -30,14 +31,20 @@ from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,
+    OutputForm,
     Technique,
     forget_metrics,
+    is_loss_of_keras,
+    is_metric_of_keras,
     read_loss,
+    read_metric,
     set_head_rate,
     sum_before_clipping,
-    take_class_ids,
     track_finite_losses,
 )
+
+#: The arguments of `compile` that are structures of metrics.
+METRICS = ("metrics", "weighted_metrics")
 
 _FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
 
@@ -109,9 +116,58 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """bool, whether outputs are logits, and not probabilities."""
         return True
 
-    def read_loss(self, loss: Any) -> Any:
-        """Makes a loss, as users write it, fit the labels and the outputs of the model."""
-        return take_class_ids(read_loss(loss, self.returns_logits))
+    #: Why losses and metrics of Keras are not for the task, and which are; None if they are.
+    loss_advice: str | None = None
+    metric_advice: str | None = None
+
+    #: Whether weights say which predictions of a row count, as those of tokens do.
+    are_tokens = False
+
+    def find_output_form(self, output: str | None = None) -> OutputForm:
+        """What losses and metrics of Keras get.
+
+        Args:
+            output: str, the name of one of several outputs; None for the only one.
+        """
+        outputs = self.output
+        if isinstance(outputs, dict):
+            outputs = outputs.get(output) if len(outputs) > 1 else next(iter(outputs.values()))
+        size = None if outputs is None else outputs.shape[-1]
+        kind = self.data.labels.output_kind
+        return OutputForm(kind, self.returns_logits, size, self.are_tokens)
+
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model.
+
+        Args:
+            loss: a loss of an output.
+            output: as for `find_output_form`.
+        """
+        if self.loss_advice is None:
+            return read_loss(loss, self.find_output_form(output))
+        if is_loss_of_keras(loss):
+            raise ValueError(
+                f"A {type(self).__name__} cannot be trained with the loss {loss!r} of Keras. "
+                f"{self.loss_advice}"
+            )
+        return loss
+
+    def read_metric(self, metric: Any, output: str | None = None, only_counts: bool = False) -> Any:
+        """Makes a metric, as users write it, get labels and outputs as it expects them.
+
+        Args:
+            metric: a metric of an output.
+            output: as for `find_output_form`.
+            only_counts: as for `training.read_metric`.
+        """
+        if self.metric_advice is None:
+            return read_metric(metric, self.find_output_form(output), only_counts)
+        if is_metric_of_keras(metric):
+            raise ValueError(
+                f"The metric {metric!r} of Keras is not for a {type(self).__name__}. "
+                f"{self.metric_advice}"
+            )
+        return metric
 
     @in_scope_of_model
     def compile(
@@ -126,9 +182,21 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """Configures training, by default as the source of the task trains it.
 
         Logged losses are means over the rows, or over the predictions that count, of all batches
-        whose loss is finite. With several heads `loss` is a mean over the batches. A loss of Keras
-        that is given by its name, class or function takes logits if the outputs of the task are
-        logits.
+        whose loss is finite. With several heads `loss` is a mean over the batches.
+
+        Losses and metrics of Keras, given as an object, or by their name, class or function, get
+        the labels and the outputs as they expect them: class ids or one-hot rows; logits if they
+        have `from_logits=True`; otherwise probabilities. Losses by their name take logits if the
+        outputs of the task are logits. Metrics such as `Precision` and `AUC` are about the second
+        of two classes; with a `class_id`, and for more classes, they get one-hot rows. The names
+        "accuracy" and "acc" are the accuracy of the task: of classes, of whole sets of labels, of
+        tokens, of all attributes. An `F1Score` by its name is the mean over the classes; of sets of
+        labels it has the threshold 0.5, unless you pass another. Where tokens are labelled, only
+        tokens with a weight above 0 count, in losses and in metrics. A loss or a metric of Keras
+        that is for other labels is an error.
+
+        A function or a class of your own gets the encoded labels and the outputs of the model as
+        they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
 
         Args:
             optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
@@ -143,9 +211,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 default, or for "auto".
 
         Raises:
-            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse;
-                if the task cannot be trained by `technique`; or if `optimizer` has no rate for a
-                head, see `set_head_rate`.
+            ValueError: if a loss or a metric takes logits and the outputs are probabilities, or a
+                loss the reverse; if a loss or a metric of Keras is for other labels; if the task
+                cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
+                `set_head_rate`.
         """
         if technique is not None:
             check_technique(self, technique)
@@ -159,15 +228,21 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             set_head_rate(optimizer, new, head_learning_rate)
         if is_auto(loss):
             loss = self.make_loss()
-        for name, value in self.make_metrics().items():
+        defaults = self.make_metrics()
+        if self.are_tokens and not is_auto(kwargs.get("metrics", "auto")) and kwargs["metrics"]:
+            defaults.pop("weighted_metrics", None)  # They would stand beside the user's metrics.
+        for name in {**dict.fromkeys(METRICS), **defaults}:
             if is_auto(kwargs.get(name, "auto")):
-                kwargs[name] = value
-        loss = keras.tree.map_structure(self.read_loss, loss)
+                kwargs[name] = defaults.get(name)
+        loss = read_losses(self, loss)
+        given = {name: kwargs[name] for name in METRICS}
+        kwargs.update(zip(METRICS, read_metrics(self, *given.values()), strict=True))
         forget_metrics(self)
         self._has_common_weights = False
         self.technique = technique
         self._given_jit_compile = kwargs.get("jit_compile", "auto")
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        self._compile_config.config.update(given)  # A file has the metrics as the user wrote them.
         if loss is not None:
             track_finite_losses(self)
         if self.optimizer is not None:

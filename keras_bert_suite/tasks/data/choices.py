@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
-from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.labels import ClassIds
 from keras_bert_suite.tasks.data.texts import TextData
 
 
@@ -19,7 +19,7 @@ class ChoiceData(TextData):
     packed_axes: tuple[tuple[str, ...], ...] = (("rows", "endings", "tokens"),)
 
     def __init__(self, packer, encoder, input_names):
-        super().__init__(packer, encoder, Labels(), input_names)
+        super().__init__(packer, encoder, ClassIds(), input_names)
 
     def read_columns(self, x, y, sample_weight):
         return read_choice_rows(x, y, sample_weight, self.input_names)

@@ -25,6 +25,10 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 class Labels:
     """Labels that a loss takes as a user writes them. The base of the other kinds."""
 
+    #: The kind of the outputs that belong to them, as losses and metrics of Keras see them; see
+    #: `OutputForm`. Of "others" they get the labels and the outputs as they are.
+    output_kind = "others"
+
     #: Whether `fit` and `evaluate` need labels.
     are_needed = True
 
@@ -67,7 +71,13 @@ class Labels:
         raise ValueError("This task has no classes, so class_weight must be None.")
 
 
-class NoLabels(Labels):
+class ClassIds(Labels):
+    """Ids of classes without names, such as tokens, or places among candidates."""
+
+    output_kind = "classes"
+
+
+class NoLabels(ClassIds):
     """For data that makes its labels itself, such as masked texts."""
 
     are_needed = False
@@ -93,6 +103,7 @@ class NamedLabels(Labels):
 class Classes(NamedLabels):
     """One class for each row: a name, a class id, or one-hot or soft labels (N, C)."""
 
+    output_kind = "classes"
     have_fixed_shape = True
 
     def encode(self, labels):
@@ -107,6 +118,7 @@ class Classes(NamedLabels):
 class LabelSets(NamedLabels):
     """A set of labels for each row, which may be empty: names or ids, or a 0/1 matrix (N, C)."""
 
+    output_kind = "label sets"
     have_fixed_shape = True
 
     def read(self, labels):
@@ -134,6 +146,7 @@ class LabelSets(NamedLabels):
 class Numbers(NamedLabels):
     """A number for each row, floats (N,), or T numbers (N, T)."""
 
+    output_kind = "numbers"
     have_fixed_shape = True
 
     def encode(self, labels):
@@ -153,6 +166,8 @@ class Tags(NamedLabels):
     Args:
         names: as for `NamedLabels`. A tag in another form than most gives a warning.
     """
+
+    output_kind = "classes"
 
     def __init__(self, names):
         super().__init__(names)

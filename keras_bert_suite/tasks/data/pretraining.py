@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.labels import ClassIds
 from keras_bert_suite.tasks.data.texts import TextData
 
 
@@ -16,7 +16,7 @@ class PretrainingData(TextData):
     """
 
     def __init__(self, packer, encoder, num_relations=None):
-        super().__init__(packer, encoder, Labels())
+        super().__init__(packer, encoder, ClassIds())
         self.num_relations = num_relations
 
     def pack(self, rows, labelled=False):

@@ -12,7 +12,7 @@ from keras_bert_suite.data.answer_spans import (
 from keras_bert_suite.data.arrays import leave_tensorflow
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
-from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.labels import ClassIds
 from keras_bert_suite.tasks.data.question_windows import cut_question_windows
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -33,7 +33,7 @@ class QuestionData(TextData):
     def __init__(
         self, packer, encoder, input_names, *, stride, query_length, no_answer_threshold=None
     ):
-        super().__init__(packer, encoder, Labels(), input_names)
+        super().__init__(packer, encoder, ClassIds(), input_names)
         self.stride = stride
         self.query_length = query_length
         self.no_answer_threshold = no_answer_threshold

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.rows import read_texts
-from keras_bert_suite.tasks.data.labels import Labels
+from keras_bert_suite.tasks.data.labels import ClassIds
 from keras_bert_suite.tasks.data.target_rows import JoinedRows, SeparateRows
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
 
-class Targets(Labels):
+class Targets(ClassIds):
     """A text for each row; for packed arrays the ids of its tokens, int32 (N, P)."""
 
     def encode(self, labels):

@@ -1,0 +1,53 @@
+"""Reads the losses and the metrics that `compile` of a task takes, for each output of the task."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+
+
+def read_losses(task: Any, loss: Any) -> Any:
+    """The losses, in the same structure, as `task.read_loss` makes them."""
+    return _read_outputs(task, task.read_loss, loss)
+
+
+def read_metrics(task: Any, metrics: Any, weighted_metrics: Any) -> tuple[Any, Any]:
+    """(metrics, weighted metrics) as `task.read_metric` makes them.
+
+    Where weights say which predictions count, all metrics are weighted metrics.
+    """
+    weighted = _read_outputs(task, task.read_metric, weighted_metrics)
+    if not task.are_tokens:
+        return _read_outputs(task, task.read_metric, metrics), weighted
+    read = functools.partial(task.read_metric, only_counts=True)
+    counted = _read_outputs(task, read, metrics)
+    return None, _join(counted, weighted) if counted and weighted else counted or weighted
+
+
+def _join(first, second):
+    """The metrics of two structures. Both are dicts if the task has several outputs."""
+    if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
+        return [*keras.tree.flatten(first), *keras.tree.flatten(second)]
+    return {
+        name: [*keras.tree.flatten(first.get(name, [])), *keras.tree.flatten(second.get(name, []))]
+        for name in {**first, **second}
+    }
+
+
+def _read_outputs(task: Any, read: Callable[..., Any], given: Any) -> Any:
+    """Reads each part of a structure, with the name of its output if the structure is a dict."""
+    if isinstance(given, Mapping):
+        return {name: _read_parts(read, part, name) for name, part in given.items()}
+    if given and isinstance(given, (list, tuple)) and len(keras.tree.flatten(task.output)) > 1:
+        raise ValueError(
+            f"A {type(task).__name__} has several outputs. Pass a dict of the name of an output, "
+            f"one of {', '.join(task.output)}, got {given!r}."
+        )
+    return _read_parts(read, given, None)
+
+
+def _read_parts(read, part, output):
+    if part is None:
+        return None
+    return keras.tree.map_structure(lambda leaf: read(leaf, output), part)
