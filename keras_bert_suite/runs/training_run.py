@@ -58,6 +58,11 @@ class TrainingRun:
         return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
 
     @property
+    def batches_before(self):
+        """int, the batches of the epochs before `initial_epoch`."""
+        return self.initial_epoch * (self.steps_per_epoch or 0)
+
+    @property
     def is_finished(self):
         """bool, whether earlier starts have done all batches."""
         return self.total is not None and 0 < self.total <= self.progress.batches
