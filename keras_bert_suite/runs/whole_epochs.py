@@ -67,9 +67,11 @@ class WholeEpochs(keras.callbacks.CallbackList):
         self._checkpoint.save_after_batch()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if not self.terminated:
-            super().on_epoch_end(epoch, logs)
-            self._checkpoint.close_epoch()
+        if self.terminated:
+            self.model.stop_training = True
+            return
+        super().on_epoch_end(epoch, logs)
+        self._checkpoint.close_epoch()
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         super().on_test_end({} if self.terminated else logs)
