@@ -124,6 +124,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # `on_train_batch_begin`.
         self._of_callbacks: Arrays = {}
         self._metrics: Arrays = {}
+        self._metrics_of_epoch: Arrays = {}
         self._generators: Arrays = {}
 
     @property
@@ -218,7 +219,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         variables = named_variables(self.model) if self._metrics else {}
         for name, array in self._metrics.items():
             assign_value(variables[name], array)
-        self._metrics = {}
+        self._metrics = self._metrics_of_epoch = {}
         self._resumed = self.batches_of_epoch > 0
         self._epoch_begin = self.progress.batches - self.batches_of_epoch
         steps_per_epoch = self.progress.steps_per_epoch
@@ -229,6 +230,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._generators = {}
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self._writer is None:
+            return
+        # The validation takes the variables of the metrics. If SIGTERM cuts it short, the run that
+        # resumes logs the epoch.
+        with summed_variables(self.model.metrics_variables):
+            self._metrics_of_epoch = copy_variables(self.model, "metrics/")
         # A checkpoint at the end of an epoch is made before the validation, and a resumed run
         # validates before it goes on. So validation must not change the random states.
         self._generators = self._generators or copy_generators()
@@ -302,6 +309,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 copy()
             else:
                 run_on_leader(copy)
+        if self.progress.epoch_is_open:
+            arrays.update(self._metrics_of_epoch)
         if find_process().leads:
             self._writer.write(self.progress, arrays)
         else:
