@@ -112,7 +112,17 @@ def save_arrays(task, path):
     os.replace(f"{path}.tmp", path)
 
 
-class At(keras.callbacks.Callback):
+class OfOneStart(keras.callbacks.Callback):
+    """A callback whose state is of one start of a training, and in no checkpoint."""
+
+    def get_state(self):
+        return None
+
+    def set_state(self, state):
+        pass
+
+
+class At(OfOneStart):
     """Calls `function` at the end of one batch of this `fit`, counted from 1."""
 
     def __init__(self, batch, function):

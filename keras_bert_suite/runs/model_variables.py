@@ -61,8 +61,8 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     return named
 
 
-def copy_variables(model: keras.Model) -> Arrays:
-    """dict of name -> array, a copy of all variables at this moment.
+def copy_variables(model: keras.Model, prefix: str = "") -> Arrays:
+    """dict of name -> array, a copy of all variables whose names begin with `prefix`.
 
     Processes of JAX that hold the variables together must all call it. A weight that is not finite
     is a FloatingPointError, because a checkpoint of such a state is useless.
@@ -72,6 +72,8 @@ def copy_variables(model: keras.Model) -> Arrays:
         model.jax_state_sync()
     arrays = {}
     for name, variable in named_variables(model).items():
+        if not name.startswith(prefix):
+            continue
         dtype = keras.backend.standardize_dtype(variable.dtype)
         array = np.array(_read_whole(variable), dtype, order="C")
         if name.startswith("model/") and not np.isfinite(array).all():

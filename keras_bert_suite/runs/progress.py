@@ -15,6 +15,9 @@ class Progress:
         steps_per_epoch: int, or None before the run has begun.
         training: dict, what tells the run from other runs, see `describe_training`; None before the
             run has begun, and of checkpoints of earlier versions.
+        epoch_is_open: bool, whether the last of the batches ends an epoch that is neither validated
+            nor logged.
+        callbacks: dict, the states of callbacks, see `CallbackStates`.
     """
 
     first_step: int
@@ -22,6 +25,8 @@ class Progress:
     batches: int = 0
     steps_per_epoch: int | None = None
     training: dict[str, Any] | None = None
+    epoch_is_open: bool = False
+    callbacks: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def epoch(self) -> int:

@@ -10,6 +10,7 @@ import keras
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
+from keras_bert_suite.runs.callback_states import select_arrays
 from keras_bert_suite.runs.model_variables import assign_variables
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.run_checkpoints import read_arrays
@@ -51,8 +52,8 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
 
     The first of the `batches` to come serves to build the metrics. The result is a dict of name ->
     array. If processes share the run, the leading process alone reads the checkpoint. The others
-    get the variables from it, and these arrays are the states of their generators. Under JAX every
-    process reads it, for its part of the variables.
+    get the variables from it, and these arrays are the states of their generators and callbacks.
+    Under JAX every process reads it, for its part of the variables.
     """
     # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
     model._symbolic_build(data_batch=take_first_share(next(iter(batches))))
@@ -61,9 +62,10 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     def read() -> Arrays:
         arrays.update(read_arrays(path))
         assign_variables(model, arrays, path)
-        return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+        generators = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+        return {**generators, **select_arrays(arrays)}
 
-    generators = read() if has_joint_variables() else run_on_leader(read)
+    shared = read() if has_joint_variables() else run_on_leader(read)
     copy_from_leader([*model.variables, *model.optimizer.variables])
     keep_on_leader(model.optimizer)
-    return arrays or generators
+    return arrays or shared

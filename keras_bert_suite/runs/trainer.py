@@ -78,7 +78,9 @@ def fit(
         checkpoint.recognize(describe_training(model, training, shuffle))
         if run.is_finished and verbose and find_process().leads:
             print(f"The training in {checkpoint.directory} is finished, so `fit` trains no more.")
-    set_schedule_length(model, progress.first_step, run.total)
+    note = set_schedule_length(model, progress.first_step, run.total, run.batches_before)
+    if note and verbose and not progress.batches and find_process().leads:
+        print(note)
     build_optimizer(model)
     start_jointly(model, run)
     return run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)

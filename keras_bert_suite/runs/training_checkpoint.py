@@ -17,6 +17,7 @@ from keras_bert_suite.replicas.processes import (
     run_on_leader,
     summed_variables,
 )
+from keras_bert_suite.runs.callback_states import CallbackStates, select_arrays
 from keras_bert_suite.runs.checkpoint_writer import CheckpointWriter
 from keras_bert_suite.runs.model_variables import assign_value, copy_variables, named_variables
 from keras_bert_suite.runs.progress import Progress
@@ -39,9 +40,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     finished, `fit` says so and returns at once. The folder is for one training: a `fit` on other
     rows, or with another batch size, loss or kind of optimizer, is an error.
 
+    The other callbacks go on as well. The checkpoint holds what `EarlyStopping`,
+    `ReduceLROnPlateau` and `ModelCheckpoint` have counted, with the best weights. A training that
+    `EarlyStopping` has ended is finished. A callback of your own is kept if it has `get_state()`,
+    which returns numbers, texts, None, arrays, or lists, tuples and dicts of them, and
+    `set_state(state)`, which is called after `on_train_begin`, and within an epoch after
+    `on_epoch_begin`. Another callback that changes its attributes is named in a warning. The
+    `History` has the epochs that this call of `fit` has ended.
+
     SIGTERM ends the training: `fit` saves after the current batch and returns. An epoch that
-    SIGTERM cuts short is neither validated nor logged. A validation that SIGTERM cuts short is not
-    logged.
+    SIGTERM cuts short is neither validated nor logged. If all its batches are done, the run that
+    resumes validates and logs it before it goes on.
 
     If a checkpoint cannot be written, for example because the disk is full, the callback warns and
     training continues. Only the last checkpoint, at the end of `fit`, must succeed.
@@ -56,8 +65,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     processes, and a run that resumes in the middle of a step adds them in another order: it equals
     an uninterrupted run up to rounding.
 
-    The callback does not restore the state of other callbacks. A checkpoint of one backend can be
-    resumed under another backend. The dropout masks then differ.
+    A checkpoint of one backend can be resumed under another backend. The dropout masks then differ.
 
     Args:
         directory: str or path of a folder for this run alone. The folder is made when needed.
@@ -109,8 +117,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._writer: CheckpointWriter | None = None
         self._watchdog: StepWatchdog | None = None
         self._sigterm = SigtermFlag()
-        # Arrays that `on_epoch_begin` and `on_train_batch_begin` give back to the model.
+        #: The states of the callbacks of this `fit`, which `WholeEpochs` sets.
+        self.states: CallbackStates | None = None
+        self._is_due = False
+        # Arrays that go back to the callbacks, and to the model in `on_epoch_begin` and
+        # `on_train_batch_begin`.
+        self._of_callbacks: Arrays = {}
         self._metrics: Arrays = {}
+        self._metrics_of_epoch: Arrays = {}
         self._generators: Arrays = {}
 
     @property
@@ -148,15 +162,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_resumable(
             dataset, steps_per_epoch, model.steps_per_execution, self.progress, self._path
         )
-        self._metrics, self._generators = {}, {}
+        self._metrics, self._generators, self._is_due = {}, {}, False
+        self._in_epoch = bool(done % steps_per_epoch) or self.progress.epoch_is_open
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
+            self._of_callbacks = select_arrays(arrays)
             # The metrics of the first process are those of all.
-            if done % steps_per_epoch and (find_process().leads or has_joint_variables()):
+            if self._in_epoch and (find_process().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
         self._initial_epoch = initial_epoch
-        self.terminated = False
+        self.terminated = self._is_given_back = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
         writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done)
         with self._sigterm.listen(), writer as self._writer:
@@ -164,6 +180,27 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 yield
             finally:
                 self._writer = None
+
+    @property
+    def resumes(self) -> bool:
+        """bool, whether this `fit` has found a checkpoint."""
+        return self._path is not None
+
+    @property
+    def resumes_within_epoch(self) -> bool:
+        """bool, whether the states of a checkpoint within an epoch are still to be given back."""
+        return self._in_epoch and self.resumes
+
+    def give_back_states(self) -> None:
+        """Brings the other callbacks to the states of the checkpoint, if there is one."""
+        if self.resumes and not self._is_given_back:
+            self.states.give_back(self.progress.callbacks, self._of_callbacks, self._path)
+        self._of_callbacks, self._in_epoch, self._is_given_back = {}, False, True
+
+    @property
+    def batches_of_epoch(self) -> int:
+        """int, the batches of an incomplete epoch that are done."""
+        return self.progress.batches % self.progress.steps_per_epoch
 
     @property
     def within_epoch(self) -> bool:
@@ -182,10 +219,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         variables = named_variables(self.model) if self._metrics else {}
         for name, array in self._metrics.items():
             assign_value(variables[name], array)
-        self._metrics = {}
-        self._epoch_begin = self.progress.batches
+        self._metrics = self._metrics_of_epoch = {}
+        self._resumed = self.batches_of_epoch > 0
+        self._epoch_begin = self.progress.batches - self.batches_of_epoch
         steps_per_epoch = self.progress.steps_per_epoch
-        self._resumed = self._epoch_begin % steps_per_epoch > 0
         self._epoch_end = (epoch - self._initial_epoch + 1) * steps_per_epoch
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
@@ -193,9 +230,15 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._generators = {}
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self._writer is None:
+            return
+        # The validation takes the variables of the metrics. If SIGTERM cuts it short, the run that
+        # resumes logs the epoch.
+        with summed_variables(self.model.metrics_variables):
+            self._metrics_of_epoch = copy_variables(self.model, "metrics/")
         # A checkpoint at the end of an epoch is made before the validation, and a resumed run
-        # leaves this validation out. So validation must not change the random states.
-        self._generators = copy_generators()
+        # validates before it goes on. So validation must not change the random states.
+        self._generators = self._generators or copy_generators()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self._sigterm.check():
@@ -203,14 +246,29 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, now = self.progress.batches, self._epoch_begin + batch + 1
-        self.progress = dataclasses.replace(self.progress, batches=now)
+        self.progress = dataclasses.replace(
+            self.progress, batches=now, epoch_is_open=now % self.progress.steps_per_epoch == 0
+        )
         self._watchdog.check(now)
         self.terminated = self._sigterm.check()
-        if self.terminated or now // self.every > before // self.every:
-            self._save()
+        self._is_due = self.terminated or now // self.every > before // self.every
         # Keras does not know that a resumed epoch is shorter.
         if self.terminated or self._resumed and not self.within_epoch:
             self.model.stop_training = True
+
+    def save_after_batch(self) -> None:
+        """Saves if it is time, once all callbacks have seen a batch.
+
+        It is also time if a callback stops the training within an epoch. Keras then ends the epoch
+        as if it were whole, and a run that resumes ends it again.
+        """
+        if self._is_due or self.model.stop_training and self.within_epoch:
+            self.states.warn_of_changes()
+            self._save()
+
+    def close_epoch(self) -> None:
+        """Notes that an epoch was validated and logged."""
+        self.progress = dataclasses.replace(self.progress, epoch_is_open=False)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._watchdog.count(self.progress.batches)
@@ -233,6 +291,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _save(self) -> None:
         # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
+        states, arrays_of_states = self.states.copy()
+        self.progress = dataclasses.replace(self.progress, callbacks=states)
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
         with (
@@ -240,7 +300,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             summed_accumulators(self.model.optimizer),
         ):
             # The first process alone writes. A weight that is not finite is an error in all.
-            arrays = dict(random_states)
+            arrays = {**random_states, **arrays_of_states}
 
             def copy() -> None:
                 arrays.update(copy_variables(self.model))
@@ -249,6 +309,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 copy()
             else:
                 run_on_leader(copy)
+        if self.progress.epoch_is_open:
+            arrays.update(self._metrics_of_epoch)
         if find_process().leads:
             self._writer.write(self.progress, arrays)
         else:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-from typing import Any
 
 import keras
 import numpy as np
@@ -12,7 +11,7 @@ from keras_bert_suite.replicas import find_process
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
 from keras_bert_suite.runs.progress import Progress
-from keras_bert_suite.runs.training_checkpoint import TrainingCheckpoint
+from keras_bert_suite.runs.whole_epochs import WholeEpochs
 
 
 def find_progress(optimizer, checkpoint):
@@ -58,6 +57,11 @@ class TrainingRun:
         return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
 
     @property
+    def batches_before(self):
+        """int, the batches of the epochs before `initial_epoch`."""
+        return self.initial_epoch * (self.steps_per_epoch or 0)
+
+    @property
     def is_finished(self):
         """bool, whether earlier starts have done all batches."""
         return self.total is not None and 0 < self.total <= self.progress.batches
@@ -66,6 +70,7 @@ class TrainingRun:
         """Trains a compiled task, whose optimizer is built, on the batches that are left."""
         batches = self.training.packed(self.total, self.progress.batches, shuffle)
         verbose = verbose if find_process().leads else 0
+        epochs, first_epoch = self.epochs, self.initial_epoch + self.progress.epoch
         resuming = contextlib.nullcontext()
         if checkpoint is not None:
             callbacks = WholeEpochs(
@@ -82,50 +87,58 @@ class TrainingRun:
                 task, self.training.dataset, batches, self.steps_per_epoch, self.initial_epoch
             )
         with resuming:
+            if checkpoint is not None and checkpoint.resumes:
+                self._begin_again(task, checkpoint, callbacks, verbose, **kwargs)
+                if task.stop_training:
+                    epochs = min(epochs, first_epoch)
             return keras.Model.fit(
                 task,
                 x=batches,
                 validation_data=self._held_out_batches(),
                 validation_steps=self.validation_steps,
-                epochs=self.epochs,
+                epochs=epochs,
                 steps_per_epoch=self.steps_per_epoch,
-                initial_epoch=self.initial_epoch + self.progress.epoch,
+                initial_epoch=first_epoch,
                 shuffle=False,  # The rows are shuffled.
                 callbacks=callbacks,
                 verbose=verbose,
                 **kwargs,
             )
 
+    def _begin_again(self, task, checkpoint, callbacks, verbose, validation_freq=1, **_):
+        """Begins a resumed training, and ends an epoch that the run before has trained.
+
+        It sets `stop_training` if a callback has ended the training, or now ends it.
+        """
+        task.stop_training = False
+        callbacks.on_train_begin()
+        if task.stop_training:
+            if verbose and not self.is_finished:
+                print(
+                    f"The training in {checkpoint.directory} was stopped early by a callback, so "
+                    "`fit` trains no more."
+                )
+        elif self.progress.epoch_is_open:
+            epoch = self.initial_epoch + self.progress.epoch - 1
+            task.reset_metrics()
+            callbacks.on_epoch_begin(epoch)
+            logs = dict(task.get_metrics_result())
+            if self.validation is not None and task._should_eval(epoch, validation_freq):
+                held_out = validate(
+                    task,
+                    callbacks,
+                    x=self.validation.packed(self.validation_steps),
+                    steps=self.validation_steps,
+                    return_dict=True,
+                )
+                logs.update({f"val_{name}": value for name, value in held_out.items()})
+            callbacks.on_epoch_end(epoch, logs)
+
     def _held_out_batches(self):
         if self.validation is None:
             return None
         # Keras looks at the first batches of a validation before it takes them.
         return self.validation.packed(self.validation_steps and self.validation_steps * self.epochs)
-
-
-class WholeEpochs(keras.callbacks.CallbackList):
-    """The callbacks of a `fit` that SIGTERM may cut short.
-
-    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short. A
-    log would then show means over some of the batches as if they were means over all batches. So
-    the list forwards `on_epoch_end` only for completed epochs.
-    """
-
-    def __init__(self, checkpoint: TrainingCheckpoint, callbacks: Any, **arguments: Any) -> None:
-        super().__init__(callbacks, **arguments)
-        self._checkpoint = checkpoint
-
-    @property
-    def terminated(self) -> bool:
-        """bool, whether SIGTERM has come."""
-        return self._checkpoint.terminated
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if not (self.terminated and self._checkpoint.within_epoch):
-            super().on_epoch_end(epoch, logs)
-
-    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        super().on_test_end({} if self.terminated else logs)
 
 
 def validate(task, callbacks, **arguments):

@@ -148,7 +148,9 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.
 
-        In a row of words, an entity ends at its first and last word that has a token.
+        A span of a text is scored as `fit` learns it: from the first character to the last of the
+        words that it touches, such as without a space at its end. In a row of words, an entity ends
+        at its first and last word that has a token.
 
         Args:
             rows, spans: as for `fit`, in memory, not packed.

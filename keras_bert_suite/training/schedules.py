@@ -25,6 +25,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
             `fit` of this package's tasks spreads the schedule over the steps that it will take.
+            With `initial_epoch` it goes on with the schedule of the epochs before.
             `train_on_batch` cannot know how many steps follow, so the rate rises over
             `warmup_steps`, if given, and then stays at the peak.
         warmup_steps: int, steps of the warm-up. Defaults to `warmup_ratio` of all steps.

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -67,6 +69,32 @@ def test_an_entity_ends_at_words_with_a_token(finder):
     found = [np.column_stack([row, np.ones(len(row))]) for row in windows.labels]
     assert places(finder.answers.decode(found, windows)) == [[(2, 5, "POS")]]
     assert finder.answers.score(found, windows, labels)["f1"] == 1
+
+
+#: A span of the text -> the characters that `fit` learns.
+MISALIGNED = {
+    (9, 14): (9, 13),  # A space at its end,
+    (8, 13): (9, 13),  # at its begin,
+    (8, 14): (9, 13),  # and at both.
+    (10, 12): (9, 13),  # Within a word.
+    (5, 11): (4, 13),  # Parts of two words.
+    (9, 13): (9, 13),
+}
+
+
+@pytest.mark.parametrize(("span", "wanted"), MISALIGNED.items())
+def test_misaligned_spans_are_scored_as_they_are_learned(finder, span, wanted):
+    rows = ["the very good film"]
+    assert rows[0][slice(*wanted)] in ("good", "very good")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        windows = cut(finder, rows, [[(*span, "POS")]])
+        labels = finder.data.read(rows, [[(*span, "POS")]]).labels
+        found = [np.column_stack([row, np.ones(len(row))]) for row in windows.labels]
+        assert finder.answers.score(found, windows, labels)["f1"] == 1
+    assert places(finder.answers.decode(found, windows)) == [[(*wanted, "POS")]]
+    verbs = [str(w.message).partition(" as the whole")[0].split()[-1] for w in caught]
+    assert verbs == ([] if span == wanted else ["learned", "scored"])
 
 
 def test_it_finds_nested_entities(finder):
@@ -245,7 +273,7 @@ def test_other_wrong_arguments(finder, tmp_path):
     with pytest.raises(ValueError, match=r"first token, last token .*: \[\[2, 1, 0\]\]"):
         finder.evaluate(packed, np.array([[[2, 1, 0]]]), verbose=0)
     with pytest.warns(
-        UserWarning, match="1 spans begin or end inside of a word .* 0 to 4 as 0 to 5"
+        UserWarning, match="1 spans begin or end inside of a word .* learned .* 0 to 4 as 0 to 5"
     ):
         cut(finder, ["films"], [[(0, 4, 0)]])
 

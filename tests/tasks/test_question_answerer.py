@@ -359,6 +359,29 @@ def test_labels_of_windows(answerer):
     assert cuts == {(), ("very",), ("good",), ("very", "good")}
 
 
+def test_answers_that_no_window_holds_are_counted(answerer):
+    words = ["bad"] * 60
+
+    def cut(*lengths):
+        contexts = [" ".join(words)] * len(lengths)
+        spans = [NO_ANSWER if n is None else (0, 4 * n - 1) for n in lengths]
+        return answerer.data.window(
+            answerer.data.read((["it"] * len(lengths), contexts), spans, labelled=True)
+        )
+
+    longest = max(map(len, cut(None).inputs[1]))
+    match = (
+        f"2 of 5 answers are in no window .* of row 1 that is {longest + 1} tokens long. The "
+        f"longest window has {longest} tokens"
+    )
+    with pytest.warns(UserWarning, match=match):
+        windows = cut(longest, longest + 1, 60, 2, None)
+    held = {
+        int(row) for row, (first, _) in zip(windows.sources, windows.labels, strict=True) if first
+    }
+    assert held == {0, 3}
+
+
 @pytest.mark.parametrize("truncate", ["round_robin", "waterfall"])
 def test_a_preprocessor_of_kerashub_is_replaced_by_one_that_cuts_alike(answerer, truncate):
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.json_values import read_integer
 from keras_bert_suite.data.readers.squad_answers import (
     CONTRADICTION,
     ERRORS,
@@ -45,7 +46,8 @@ def read_squad(
     A row has a question, its context, its id and its answers, as the `datasets` library of Hugging
     Face writes them: one row in each line, or all rows in a list or in `data`. A line, or a part of
     the list, may also be an article or a paragraph of SQuAD, or of the first form of CMRC 2018, in
-    which an answer is a text alone: it is taken where its context has it first.
+    which an answer is a text alone: it is taken where its context has it first. Flags and numbers
+    may be texts, as other programs write them: `"is_impossible": "false"`, `"answer_start": "16"`.
 
     Args:
         path: str or path.
@@ -91,8 +93,8 @@ def _read_questions(path, labelled):
     try:
         for context, entry in _list_entries(_read_json(Path(path).read_text("utf-8-sig"))):
             id, question = entry["id"], entry["question"]
-            if isinstance(id, int) and not isinstance(id, bool):
-                id = str(id)
+            if isinstance(id, (int, float)) and not isinstance(id, bool):
+                id = str(read_integer("id", id))
             if not all(isinstance(text, str) for text in (id, question, context)):
                 raise TypeError("question and context must be strings, and id a string or a number")
             if labelled:

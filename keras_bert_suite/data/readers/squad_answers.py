@@ -1,5 +1,7 @@
 """Reads the answers to a question, and finds them in their context."""
 
+from keras_bert_suite.data.readers.json_values import as_list, read_flag, read_integer
+
 #: What `errors` may be.
 ERRORS = ("raise", "fix", "skip")
 
@@ -15,28 +17,33 @@ def read_answers(entry, context):
 
     They are a list of dicts, as in SQuAD; a dict of two lists, as in the `datasets` of Hugging
     Face; a dict of a text and a number; or a list of texts, each taken where `context` has it
-    first. An empty text before the context is no answer.
+    first. A single dict or text is a list of one, null is an empty list. An empty text before the
+    context is no answer.
 
     Raises:
         LookupError, TypeError, ValueError: if they have another form.
     """
     answers = entry["answers"]
     if isinstance(answers, dict):
-        texts, starts = answers["text"], answers["answer_start"]
-        if isinstance(texts, str):
-            texts, starts = [texts], [starts]
-        answers = list(zip(texts, starts, strict=True))
-    else:
+        columns = as_list(answers["text"]), as_list(answers["answer_start"])
         answers = [
-            (answer, context.find(answer))
-            if isinstance(answer, str)
-            else (answer["text"], answer["answer_start"])
-            for answer in answers
+            {"text": text, "answer_start": start} for text, start in zip(*columns, strict=True)
         ]
-    for text, start in answers:
-        if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
-            raise TypeError(f"an answer is {text!r:.40} at {start!r}")
-    return [(text, start) for text, start in answers if text or start >= 0]
+    read = [_read_answer(answer, context) for answer in as_list(answers)]
+    return [(text, start) for text, start in read if text or start >= 0]
+
+
+def _read_answer(answer, context):
+    if isinstance(answer, str):
+        return answer, context.find(answer)
+    text, start = answer["text"], answer["answer_start"]
+    if isinstance(text, int) and not isinstance(text, bool):
+        text = str(text)
+    if not text and start is None:
+        return "", -1
+    if not isinstance(text, str):
+        raise TypeError(f"the text of an answer must be a string, got {text!r:.40}")
+    return text, read_integer(f"answer_start of {text!r:.40}", start)
 
 
 def contradicts(entry, answers):
@@ -44,8 +51,10 @@ def contradicts(entry, answers):
 
     A question of the flat form without `is_impossible` may have no answers.
     """
-    unknown = isinstance(entry["answers"], dict) and "is_impossible" not in entry
-    return not unknown and bool(answers) == bool(entry.get("is_impossible", False))
+    is_impossible = read_flag("is_impossible", entry.get("is_impossible"))
+    if is_impossible is None and isinstance(entry["answers"], dict):
+        return False
+    return bool(answers) == bool(is_impossible)
 
 
 def place_answer(text, start, context, errors):

@@ -5,7 +5,7 @@ import numpy as np
 from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.tasks.answers.entities import make_entity
 from keras_bert_suite.tasks.answers.rows import RowAnswers
-from keras_bert_suite.tasks.data.entity_windows import join_span_windows, trim_spans
+from keras_bert_suite.tasks.data.entity_windows import align_spans, join_span_windows
 
 
 class EntitySpanAnswers(RowAnswers):
@@ -45,17 +45,17 @@ class EntitySpanAnswers(RowAnswers):
     def score(self, outputs, rows, labels):
         """dict of scores against the encoded labels of rows; see `score_spans`.
 
-        In a row of words, an entity ends at its first and last word that has a token.
+        A span of a text is scored as `fit` learns it: from the first character to the last of the
+        words that it touches. In a row of words, an entity ends at its first and last word that has
+        a token.
         """
         if rows.is_packed:
             raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
-        names, tokenized = self.labels.names, rows.tokenized
-        wanted = []
-        for spans, has_token, characters in zip(
-            labels, tokenized.has_token, tokenized.characters, strict=True
-        ):
-            spans = trim_spans(spans, has_token) if characters is None else spans
-            wanted.append([(start, end, names[kind]) for start, end, kind in spans])
+        names = self.labels.names
+        wanted = [
+            [(start, end, names[kind]) for start, end, kind in spans]
+            for spans in align_spans(rows, labels)
+        ]
         found = [
             [(entity.start, entity.end, entity.label) for entity in row]
             for row in self.decode(outputs, rows)

@@ -101,9 +101,12 @@ def fit_on_features(
         held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
     task.drop_scores()
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
-    total = steps * (epochs - kwargs.get("initial_epoch", 0))
+    initial_epoch = kwargs.get("initial_epoch", 0)
     first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
-    set_schedule_length(head, first_step, total)
+    before, total = steps * initial_epoch, steps * (epochs - initial_epoch)
+    note = set_schedule_length(head, first_step, total, before)
+    if note and verbose:
+        print(note)
     if not are_vectors:
         # Keras' own reading would fix the lengths of the first batches in TensorFlow's graph.
         data = preprocess_batches(data, _keep, shuffle=kwargs.get("shuffle", True))

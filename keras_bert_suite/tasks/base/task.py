@@ -309,8 +309,11 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 not packed.
             callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, an
                 interrupted training resumes.
-            epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
-                **kwargs: as in Keras.
+            initial_epoch: int, the epoch to begin with. If the optimizer has taken steps, a
+                schedule of open length goes on where this epoch of `epochs` begins, and `fit` says
+                so. A new optimizer begins a new schedule.
+            epochs, sample_weight, steps_per_epoch, validation_steps, verbose, **kwargs: as in
+                Keras.
 
         Returns:
             `keras.callbacks.History`.

@@ -47,17 +47,57 @@ def cut_span_windows(packer, rows):
     return dataclasses.replace(windows, labels=as_column(labels))
 
 
-def trim_spans(spans, has_token):
-    """Spans of words without the words at their ends that have no token, as they are learned.
+def align_spans(windows, labels):
+    """The spans of B rows as they are learned, for scores: lists of (start, end, label id).
 
-    Spans are int (M, 3), and `has_token` is bool (words,). A span without any token is left out.
+    A span of characters becomes the words that it touches, from their first character to their
+    last. A span of words loses the words at its ends that have no token. A span without any token
+    is left out.
     """
-    trimmed = []
-    for start, end, kind in spans:
-        places = np.flatnonzero(has_token[start:end])
-        if len(places):
-            trimmed.append((int(start + places[0]), int(start + places[-1] + 1), int(kind)))
-    return trimmed
+    aligned, moved = [], []
+    has_token = windows.tokenized.has_token
+    for row, spans in enumerate(labels):
+        if windows.tokenized.characters[row] is None:
+            edges = [_trim(span, has_token[row]) for span in spans]
+        else:
+            _, edges = _widen(windows, row, spans, moved)
+        pairs = zip(edges, spans, strict=True)
+        aligned.append([(*edge, int(span[2])) for edge, span in pairs if edge is not None])
+    _warn_of_moved(moved, "scored")
+    return aligned
+
+
+def _trim(span, has_token):
+    """(start, end) of a span of words without the words at its ends that have no token."""
+    places = np.flatnonzero(has_token[span[0] : span[1]])
+    if not len(places):
+        return None
+    return int(span[0] + places[0]), int(span[0] + places[-1] + 1)
+
+
+def _widen(windows, row, spans, moved):
+    """The words that spans of characters touch, int64 (M, 2), and their characters, list of pairs.
+
+    A span that has other characters is added to `moved`, as `(row, span, characters)`.
+    """
+    characters = windows.tokenized.characters[row]
+    words = _cover(characters, spans, row, len(windows.texts[row]))
+    edges = [(characters[first][0], characters[end - 1][1]) for first, end in words]
+    pairs = zip(spans, edges, strict=True)
+    moved += [(row, span, edge) for span, edge in pairs if tuple(span[:2]) != edge]
+    return words, edges
+
+
+def _warn_of_moved(moved, verb):
+    if not moved:
+        return
+    row, span, edge = moved[0]
+    warnings.warn(
+        f"{len(moved)} spans begin or end inside of a word of the tokenizer, or at a space, and "
+        f"are {verb} as the whole words: in row {row} characters {span[0]} to {span[1]} as "
+        f"{edge[0]} to {edge[1]}.",
+        stacklevel=2,
+    )
 
 
 def pad_spans(columns, origin):
@@ -108,15 +148,9 @@ def _find_tokens(windows, labels):
     ends = np.cumsum([len(words) for words in tokenized.words])
     found, moved = [], []
     for row, spans in enumerate(labels):
-        characters = tokenized.characters[row]
         words = spans[:, :2]
-        if characters is not None:
-            words = _cover(characters, spans, row, len(windows.texts[row]))
-            edges = [(characters[first][0], characters[end - 1][1]) for first, end in words]
-            wrong = (np.reshape(edges, (-1, 2)) != spans[:, :2]).any(axis=1)
-            moved += [
-                (row, span, edge) for span, edge, w in zip(spans, edges, wrong, strict=True) if w
-            ]
+        if tokenized.characters[row] is not None:
+            words, _ = _widen(windows, row, spans, moved)
         elif len(spans) and words.max() > len(tokenized.words[row]):
             raise ValueError(
                 f"A span of row {row} ends at word {words.max()}, and the row has "
@@ -131,14 +165,7 @@ def _find_tokens(windows, labels):
             if len(tokens):  # Words without a token cannot be found.
                 tokens_of_spans.append((tokens[0], tokens[-1], kind))
         found.append(np.array(tokens_of_spans, "int64").reshape(-1, 3))
-    if moved:
-        row, span, edge = moved[0]
-        warnings.warn(
-            f"{len(moved)} spans begin or end inside of a word of the tokenizer, and are learned "
-            f"as the whole words: in row {row} characters {span[0]} to {span[1]} as {edge[0]} to "
-            f"{edge[1]}.",
-            stacklevel=2,
-        )
+    _warn_of_moved(moved, "learned")
     return found
 
 

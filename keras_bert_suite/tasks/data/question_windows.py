@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 
 import numpy as np
 
@@ -166,9 +167,27 @@ def _locate_answers(windows, lengths, spans):
         tokens[row] = found
     first, last = tokens[windows.sources].T - windows.begins
     is_inside = (first >= 0) & (last < lengths[1])
+    _warn_of_unseen(tokens, np.unique(windows.sources[is_inside]), lengths)
     text, summary = (
         np.broadcast_to(find(lengths), len(first))[:, None]
         for find in (windows.template.find_text, windows.template.find_summary)
     )
     positions = text + np.stack([first, last], axis=1)
     return np.where(is_inside[:, None], positions, summary).astype("int32")
+
+
+def _warn_of_unseen(tokens, seen, lengths):
+    """Warns of answers that no window holds. `seen` are the rows whose answer is in a window."""
+    has_answer = tokens[:, 0] >= 0
+    has_answer[seen] = False
+    unseen = np.flatnonzero(has_answer)
+    if len(unseen):
+        row = unseen[0]
+        warnings.warn(
+            f"{len(unseen)} of {len(tokens)} answers are in no window as a whole, so all windows "
+            'of these questions are labelled "no answer", such as the answer of row '
+            f"{row} that is {tokens[row, 1] - tokens[row, 0] + 1} tokens long. The longest window "
+            f"has {lengths[1].max()} tokens of a context. Raise the preprocessor's "
+            "sequence_length, lower the stride of the task, or leave the rows out.",
+            stacklevel=2,
+        )

@@ -102,7 +102,7 @@ QAS = ("data", 0, "paragraphs", 0, "qas")
         ((*QAS, 0, "answers", 1, "text"), "Bob", "'Bob' is not at .* but at -1"),
         ((*QAS, 0, "answers", 1, "answer_start"), -40, "not at character -40"),
         ((*QAS, 0, "answers", 1, "text"), "", "an answer is the empty string"),
-        ((*QAS, 0, "answers", 1, "answer_start"), "0", "SQuAD's form at or after question 1"),
+        ((*QAS, 0, "answers", 1, "answer_start"), "x", "SQuAD's form at or after question 1"),
         ((*QAS, 1, "id"), "1", "two questions have the same id"),
         ((*QAS, 1, "is_impossible"), False, 'question 2 has 0 answers. .*"is_impossible'),
         ((*QAS, 0, "is_impossible"), True, "question 1 has 2 answers"),
@@ -111,7 +111,7 @@ QAS = ("data", 0, "paragraphs", 0, "qas")
         (("data", 0, "paragraphs"), None, "train.json is not JSON of SQuAD's form: TypeError"),
         (("data", 0), "x", "SQuAD's form: AttributeError"),
         ((*QAS, 0, "id"), True, "form at or after question True: .*and id a string or a number"),
-        ((*QAS, 0, "answers", 1, "answer_start"), 1.0, "form at or after question 1: TypeError"),
+        ((*QAS, 0, "answers", 1, "answer_start"), 1.5, "form at or after question 1: TypeError"),
         ((*QAS, 0, "answers"), {"text": ["Ada Lovelace", "Ada"], "answer_start": [0]},
          "form at or after question 1: ValueError"),
         (("data",), [], "train.json holds no questions"),
@@ -254,3 +254,60 @@ def test_published_files_with_wrong_answers(shared_data):
     """The number of questions of SQuAD 2.0's extract; all of its answers are at their place."""
     read = read_squad(shared_data / "qa" / "squad_v2_dev_subset_5articles.json", errors="fix")
     assert len(read) == 1407 and not read.corrected and not read.left_out
+
+
+#: Entries as other programs write them -> those of SQuAD.
+SQUAD = {"id": "7", "is_impossible": False, "answers": [{"text": "wrote", "answer_start": 13}]}
+NONE = {**SQUAD, "is_impossible": True, "answers": []}
+OF_OTHER_HANDS = [
+    ({"is_impossible": "false"}, SQUAD),
+    ({"is_impossible": "False"}, SQUAD),
+    ({"is_impossible": "0"}, SQUAD),
+    ({"is_impossible": 0}, SQUAD),
+    ({"is_impossible": None}, SQUAD),
+    ({"is_impossible": "TRUE", "answers": []}, NONE),
+    ({"is_impossible": 1.0, "answers": None}, NONE),
+    ({"is_impossible": "true", "answers": [{"text": "", "answer_start": "-1"}]}, NONE),
+    ({"is_impossible": True, "answers": [{"text": None, "answer_start": None}]}, NONE),
+    ({"answers": [{"text": "wrote", "answer_start": "13"}]}, SQUAD),
+    ({"answers": [{"text": "wrote", "answer_start": 13.0}]}, SQUAD),
+    ({"answers": {"text": "wrote", "answer_start": " 13 "}}, SQUAD),
+    ({"answers": {"text": ["wrote"], "answer_start": 13}}, SQUAD),
+    ({"answers": "wrote"}, SQUAD),
+    ({"id": 7}, SQUAD),
+    ({"id": 7.0}, SQUAD),
+    (
+        {"answers": [{"text": 1843, "answer_start": 25}]},
+        {**SQUAD, "answers": [{"text": "1843", "answer_start": 25}]},
+    ),
+]
+
+
+def read_entry(path, entry):
+    rows = [{"question": "What?", "context": CONTEXT, **entry}]
+    read = read_squad(write(path, rows))
+    return read.ids, read.x, read.y
+
+
+@pytest.mark.parametrize(("changes", "wanted"), OF_OTHER_HANDS)
+def test_json_of_other_hands(tmp_path, changes, wanted):
+    found = read_entry(tmp_path / "found.json", {**SQUAD, **changes})
+    assert found == read_entry(tmp_path / "wanted.json", wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"is_impossible": "maybe"}, "is_impossible must be true or false, got 'maybe'"),
+        ({"is_impossible": 2}, "is_impossible must be true or false, got 2"),
+        ({"answers": None}, "has 0 answers"),
+        ({"answers": [{"text": "wrote", "answer_start": 13.5}]}, "whole number, got 13.5"),
+        ({"answers": [{"text": "wrote", "answer_start": None}]}, "whole number, got None"),
+        ({"answers": [{"text": "wrote", "answer_start": True}]}, "whole number, got True"),
+        ({"answers": [{"text": 0.5, "answer_start": 13}]}, "must be a string, got 0.5"),
+        ({"id": 7.5}, "id must be a whole number, got 7.5"),
+    ],
+)
+def test_json_that_may_mean_anything_is_named(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        read_entry(tmp_path / "bad.json", {**SQUAD, **changes})
