@@ -103,13 +103,14 @@ def _keep_rows(rows, path, num_fields, left_out):
 
 
 def _split_tsv(text, path):
-    if "\n" not in text:  # Excel on a Mac ends lines with a carriage return.
-        text = text.replace("\r", "\n")
     for line_number, line in enumerate(split_lines(text), 1):
         yield line_number, line.split("\t")
 
 
 def _split_csv(text, path, delimiter=","):
+    if text.count("\r\r\n") == text.count("\n"):
+        # Python's csv writes such lines on Windows into a file opened without newline="".
+        text = text.replace("\r\r\n", "\n")
     former_limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line_number = 1
