@@ -196,7 +196,7 @@ def test_bad_input(embedder):
     refuses("has no classes", embedder.fit, PAIRS, class_weight={0: 1.0}, verbose=0)
     refuses("at least one row", embedder.fit, ([], []), verbose=0)
     refuses(
-        "relevant\\['q'\\] must be a collection of document ids, got the text 'd12'",
+        "relevant\\['q'\\] must be a collection of document ids, got 'd12'",
         embedder.score_retrieval,
         *({"q": "good"}, {"d12": "bad"}, {"q": "d12"}),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_suite import read_table
-from keras_bert_suite.data.readers.tables import CLASSES, NUMBERS, SETS
+from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS, SETS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "data"
 
