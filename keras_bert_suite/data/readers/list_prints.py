@@ -11,7 +11,8 @@ _BRACKETS = {"[": "]", "(": ")", "{": "}"}
 #: An item in a print of NumPy: a string, a bool or a number.
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|True|False|[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"""
 _ITEMS = re.compile(_ITEM)
-_NUMPY = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))*\s*\]")
+#: Two items or more. JSON or Python reads one.
+_NUMPY = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
 
 
 def read_list_print(text):
