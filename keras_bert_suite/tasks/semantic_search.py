@@ -174,27 +174,28 @@ class SemanticSearch:
                 f"A list of relevant documents needs an entry for each of the {len(queries)} "
                 f"queries, got {len(relevant)}."
             )
-        queries, corpus = _name_by_position(queries), _name_by_position(corpus)
-        relevant = _name_by_position(relevant)
-        ids = list(corpus)
-        for query, documents in relevant.items():
-            if isinstance(documents, str) or not hasattr(documents, "__len__"):
+        texts, documents = _name_by_position(queries), _name_by_position(corpus)
+        wanted = _name_by_position(relevant)
+        for query, ids in wanted.items():
+            if isinstance(ids, str) or not hasattr(ids, "__len__"):
                 raise ValueError(
-                    f"relevant[{query!r}] must be a collection of document ids, got "
-                    f"{documents!r}. One id is a set of one: {{{documents!r}}}."
+                    f"relevant[{query!r}] must be a collection of document ids, got {ids!r}. One "
+                    f"id is a set of one: {{{ids!r}}}."
                 )
-            for document in documents:
-                if document not in corpus:
+            for document in ids:
+                if document not in documents:
                     raise ValueError(
                         f"Document {document!r} is relevant to query {query!r}, but is no id of "
                         "the corpus. Add it, or leave it out. The ids of a list are positions, "
                         "0, 1 and so on."
                     )
-        relevant = {query: relevant[query] for query in queries if len(relevant.get(query, ()))}
-        texts = [queries[query] for query in relevant]
-        hits = self.search(texts, list(corpus.values()), max(top_k), batch_size)
-        rankings = [[ids[hit.id] for hit in row] for row in hits]
-        return score_rankings(rankings, list(relevant.values()), top_k)
+        asked = [query for query in texts if len(wanted.get(query, ()))]
+        hits = self.search(
+            [texts[query] for query in asked], list(documents.values()), max(top_k), batch_size
+        )
+        names = list(documents)
+        rankings = [[names[hit.id] for hit in row] for row in hits]
+        return score_rankings(rankings, [wanted[query] for query in asked], top_k)
 
     def _read_pairs(self, pairs):
         check_in_memory(pairs)
@@ -225,7 +226,7 @@ class SemanticSearch:
         return vectors
 
 
-def _name_by_position(values):
+def _name_by_position(values: Mapping[Any, Any] | Sequence[Any]) -> Mapping[Any, Any]:
     """A dict as it is; a dict of position -> value for a list."""
     if isinstance(values, str):
         raise ValueError(f"Wanted a dict or a list of texts, got the text {values[:40]!r}.")
