@@ -105,7 +105,8 @@ class TableForm:
         if self.has_quotes or not self.guesses_quotes:
             return
         for column in columns:
-            quoted = [row for row, field in enumerate(column) if _is_quoted(field)]
+            quoted = [row for row, field in enumerate(column) if field[:1] == '"']
+            quoted = [row for row in quoted if _is_quoted(column[row])]
             doubled = [row for row in quoted if '"' in column[row][1:-1]]
             found = quoted if len(quoted) == len(column) else doubled
             if found:
@@ -114,7 +115,7 @@ class TableForm:
                     f"{column[found[0]][:40]!r}, and of {len(found)} fields of {len(column)}. If "
                     f"they were put around the fields by a program, pass {QUOTES_REMEDY}. If they "
                     "belong to the texts, pass quoting=csv.QUOTE_NONE, --quoting none.",
-                    stacklevel=4,
+                    stacklevel=6,
                 )
                 return
 

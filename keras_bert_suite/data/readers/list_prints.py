@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import warnings
 
 from keras_bert_suite.data.readers.records import make_field
 
@@ -27,7 +28,7 @@ def read_list_print(text):
     if len(text) < 2 or _BRACKETS.get(text[0]) != text[-1]:
         return None
     # Python joins two strings that have only a space between them, so NumPy's form comes first.
-    for read in (_read_numpy, json.loads, ast.literal_eval):
+    for read in (_read_numpy, json.loads, _read_python):
         try:
             items = read(text)
             if isinstance(items, (list, tuple, set)) and all(map(_is_scalar, items)):
@@ -40,8 +41,10 @@ def read_list_print(text):
 
 def parse_list(field):
     """A field as it is, or the list that it is a print of."""
-    if isinstance(field, str) and (fields := read_list_print(field)) is not None:
-        return fields
+    # Most fields have no bracket, and need not be parsed.
+    if isinstance(field, str) and field.lstrip()[:1] in _BRACKETS:
+        fields = read_list_print(field)
+        return field if fields is None else fields
     return field
 
 
@@ -60,7 +63,13 @@ def _is_scalar(item):
     return item is None or isinstance(item, (str, int, float))
 
 
+def _read_python(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Of a backslash that escapes nothing.
+        return ast.literal_eval(text)
+
+
 def _read_numpy(text):
     if not _NUMPY.fullmatch(text):
         raise ValueError(text)
-    return [ast.literal_eval(item) for item in _ITEMS.findall(text)]
+    return [_read_python(item) for item in _ITEMS.findall(text)]

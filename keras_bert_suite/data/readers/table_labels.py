@@ -82,12 +82,14 @@ class TableLabels:
         return [] if self.label_column is None else [self.label_column]
 
     def keep_rows(self, table):
-        """The rows that are kept, list of int, and dict of a reason -> the others.
+        """The rows that are kept, a sequence of int, and dict of a reason -> the others.
 
         Args:
             table: `Examples`, whose last columns are `columns`.
         """
-        left_out_labels = [make_field(label) for label in self.left_out_labels or ()]
+        if not self.left_out_labels:
+            return range(len(table)), {}
+        left_out_labels = [make_field(label) for label in self.left_out_labels]
         fields = table.columns[len(table.columns) - len(self.columns) :]
         kept, left_out = [], {}
         for row in range(len(table)):
@@ -200,7 +202,7 @@ def _warn_of_no_labels(table, rows, labels, names):
             f"{table.locate(found[0])}: the label {label!r} is read as a class, in {len(found)} "
             f"of {len(rows)} rows. If these rows have no label, leave them out by left_out_labels="
             f"[{label!r}], --left_out_labels={label}. If it is a class, pass left_out_labels=[].",
-            stacklevel=6,
+            stacklevel=7,
         )
 
 

@@ -14,7 +14,7 @@ from keras_bert_suite.data.readers.field_checks import (
     check_filled,
     check_lists,
 )
-from keras_bert_suite.data.readers.list_prints import parse_list, read_list_print
+from keras_bert_suite.data.readers.list_prints import parse_list
 from keras_bert_suite.data.readers.table_labels import TableLabels
 
 
@@ -120,7 +120,7 @@ def label_table(read, texts, labels):
     if len(set(columns)) != len(columns):
         raise ValueError(f"Wanted different columns, got {', '.join(columns)}.")
     table = read(columns)
-    rows, left_out = labels.keep_rows(table) if labels.columns else (range(len(table)), {})
+    rows, left_out = labels.keep_rows(table)
     if labels.problem_type == TAGS:
         x = _read_words(table, texts, rows)
     else:
@@ -157,9 +157,9 @@ def _read_texts(table, number, column, rows):
 
 
 def _is_print_of_texts(text):
-    # Most texts have no bracket, and need not be parsed.
-    fields = read_list_print(text) if text.lstrip()[:1] in ("[", "(", "{") else None
-    return bool(fields) and not all(field.replace(".", "", 1).isdecimal() for field in fields)
+    fields = parse_list(text)
+    is_list = isinstance(fields, list) and bool(fields)
+    return is_list and not all(field.replace(".", "", 1).isdecimal() for field in fields)
 
 
 def _read_words(table, texts, rows):

@@ -30,6 +30,10 @@ def test_prints_are_read_as_their_programs_read_them(names):
         assert read_list_print(str(np.array(names, dtype=object))) == names
 
 
+def test_a_backslash_that_escapes_nothing():
+    assert read_list_print(r"['\d', 'a']") == read_list_print(r"['\d' 'a']") == [r"\d", "a"]
+
+
 @given(st.lists(st.integers(-99, 99), min_size=1, max_size=30))
 def test_prints_of_numbers(numbers):
     expected = list(map(str, numbers))
