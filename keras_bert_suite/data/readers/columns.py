@@ -88,6 +88,8 @@ def read_columns(
     numbers = [find_column(path, names, column) for column in columns]
     if not header:
         rows = itertools.chain([first_line], rows)
+    elif len(names) > 1:
+        rows = _check_names_once(rows, path, names)
     left_out = {BROKEN: []} if leave_out_broken else {}
     kept = list(_keep_rows(rows, path, len(names), left_out.get(BROKEN), form))
     if not kept:
@@ -97,6 +99,17 @@ def read_columns(
     form.warn_of_quotes(path, x, lines)
     left_out = {reason: places for reason, places in left_out.items() if places}
     return Examples(str(path), x, lines=lines, left_out=left_out)
+
+
+def _check_names_once(rows, path, names):
+    """Yields rows. The line of names once more, as of a second file, is a `ValueError`."""
+    for line_number, fields in rows:
+        if fields == names:
+            raise ValueError(
+                f"{path}, line {line_number}: the line of names stands here once more, as after "
+                "joining two files. Remove it."
+            )
+        yield line_number, fields
 
 
 def _keep_rows(rows, path, num_fields, left_out, form):

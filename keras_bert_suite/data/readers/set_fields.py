@@ -124,10 +124,14 @@ def _is_share(name):
 
 def _warn_of_separator(path, sets, separator):
     """Warns if no row has two labels, and another separator seems to be in them."""
-    if any(len(names) > 1 for names in sets):
+    if any(len(labels) > 1 for labels in sets):
         return
-    for name in (name for names in sets for name in names):
-        if mark := next((mark for mark in ";|、；，," if mark in name), None):
+    names = {name for labels in sets for name in labels}
+    for name in (name for labels in sets for name in labels):
+        mark = next((mark for mark in ";|、；，," if mark in name), None)
+        if mark is None and " " in name and not names.isdisjoint(name.split()):
+            mark = " "  # A part of the name is a label of another row.
+        if mark:
             warnings.warn(
                 f"{path}: no row has two labels with {separator!r} between them, and {name!r} is "
                 f"read as one. If it is several, pass label_separator={mark!r}.",

@@ -83,6 +83,7 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", "text\tlabel\nx\ty\nz\n", "line 3: wanted the 2 fields .* has 1 of them"),
         ("a.tsv", "text\tlabel\nx\ty\tz\n", "line 2: .* has 3 of them"),
         ("a.tsv", "text\tlabel\nx\ty\n\nz\ty\n", "line 3: .* is empty"),
+        ("a.tsv", "text\tlabel\nx\ty\ntext\tlabel\n", "line 3: the line of names .* once more"),
         ("a.csv", "text,label\nx,y\n\nz,y\n", "line 3: .* is empty"),
         ("a.csv", 'text,label\nx,y\n"z,y\nx,y\n', "line 3: unexpected end of data"),
         ("a.tsv", b"text\tlabel\nna\xefve\ty\n", "line 2: .* byte 0xef in position 13"),

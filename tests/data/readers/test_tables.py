@@ -84,6 +84,7 @@ def test_spaces_around_a_class_make_no_other_class(write):
         (["a;b", "b"], ",", "label_separator=';'"),
         (["好；坏", "坏"], ",", "label_separator='；'"),
         (["a,b", "b"], ";", "label_separator=','"),
+        (["a b", "b"], ",", "label_separator=' '"),
         (["a;b", "b,c"], ",", None),  # Some rows have two labels.
         (["a", "b c"], ",", None),
     ],
