@@ -93,8 +93,9 @@ class TableLabels:
         fields = table.columns[len(table.columns) - len(self.columns) :]
         kept, left_out = [], {}
         for row in range(len(table)):
-            labels = [field[row].strip() for field in fields if isinstance(field[row], str)]
-            if found := [label for label in labels if label in left_out_labels]:
+            own = (field[row] for field in fields)
+            labels = [part for each in own for part in ([each] if isinstance(each, str) else each)]
+            if found := [label for label in map(str.strip, labels) if label in left_out_labels]:
                 left_out.setdefault(f"the label {found[0]!r}", []).append(row)
             else:
                 kept.append(row)

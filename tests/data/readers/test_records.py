@@ -212,6 +212,10 @@ def test_lists_of_a_class_label_keep_its_names(wrap):
         with pytest.raises(ValueError, match=f"row 1: the label .* {ids[-1]}"):
             rows = make_dataset(wrap(LABEL), [[0], ids])
             read_rows(rows, "text", "label", "multi_label_classification")
+        read = read_rows(
+            rows, "text", "label", "multi_label_classification", left_out_labels=ids[-1:]
+        )
+        assert list(read.left_out.values()) == [[1]] and read.y == [["neg"]]
     tags = make_dataset(wrap(ClassLabel("O", "B-X")), [[1, 0], [0]])
     for row, words in zip(tags, [["a", "b"], ["c"]], strict=True):
         row["text"] = words
