@@ -1,23 +1,28 @@
 """The flags that say which columns of a table are read, and how; and the texts of a file."""
 
+import csv
+
 from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.columns import read_columns
-from keras_bert_suite.data.readers.records import JSON_LINES, PARQUET
+from keras_bert_suite.data.readers.records import JSON, JSON_LINES, PARQUET
 from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
 #: The flags that say what is where in a table, without its encoding.
-TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter", "quoting")
 
 #: The ends of the names of tables.
-TABLES = (".tsv", ".csv", *JSON_LINES, *PARQUET)
+TABLES = (".tsv", ".csv", *JSON_LINES, *JSON, *PARQUET)
 
 #: The ends of the names of files that have no text in each line. Their readers name a remedy.
-NO_TEXTS = (".json", ".xlsx", ".xls")
+NO_TEXTS = (".xlsx", ".xls")
 
 #: Names of delimiters that are hard to type in a shell.
-DELIMITERS = {"tab": "\t", "\\t": "\t"}
+DELIMITERS = {"tab": "\t", "\\t": "\t", "\\x01": "\x01", "\\x02": "\x02"}
+
+#: Values of --quoting.
+QUOTING = {"minimal": csv.QUOTE_MINIMAL, "none": csv.QUOTE_NONE, None: None}
 
 
 def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
@@ -31,16 +36,26 @@ def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
         flags.text("text_pair_column", None, "Column of second texts, for pairs.")
     if label_column is not None:
         flags.text("label_column", label_column, "Column of the labels.")
+        explanation = (
+            "Labels of rows without a label, such as - in SNLI, joined by commas. These rows are "
+            "left out."
+        )
+        flags.list("left_out_labels", None, explanation)
     explanation = (
         "Whether the first line names the columns. With --noheader a column is named by its "
         "number: --text_column 1 is the first."
     )
     flags.switch("header", True, explanation)
     explanation = (
-        "The separator of fields: one character, or the word tab. Default: a tab in a .tsv file, "
-        "a comma in a .csv file."
+        "The separator of fields: one character, the word tab, \\x01 or \\x02. Default: a tab in a "
+        ".tsv file, a comma in a .csv file."
     )
     flags.text("delimiter", None, explanation)
+    explanation = (
+        "minimal: fields with a delimiter, a quote or a line end are in quotes, as programs write "
+        "them. none: quotes have no meaning. Default: none in a .tsv file, minimal in a .csv file."
+    )
+    flags.choice("quoting", None, ("minimal", "none"), explanation)
     flags.text("encoding", "utf-8", "Encoding of the files.")
 
 
@@ -54,7 +69,17 @@ def choose_text_columns(values, input_names=None):
 
 def read_examples(values, path, text_columns, label_column=None, **arguments):
     """Reads the `Examples` of a table as the flags say. The arguments are those of `read_table`."""
-    return read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
+    examples = read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
+    report_left_out(examples)
+    return examples
+
+
+def report_left_out(examples):
+    """Says how many rows a reader has left out, and why."""
+    for reason, lines in examples.left_out.items():
+        print(
+            f"{examples.path}: {len(lines)} rows with {reason} are left out, first line {lines[0]}"
+        )
 
 
 def table_arguments(values):
@@ -63,6 +88,7 @@ def table_arguments(values):
         "encoding": values.encoding,
         "delimiter": find_delimiter(values),
         "header": values.header,
+        "quoting": QUOTING[values.quoting],
     }
 
 
@@ -80,7 +106,7 @@ def check_table_flags(values, flag):
     """Raises a `UsageError` if a flag of tables is given with a file that is not a table."""
     if is_table(values, flag):
         return
-    for name in ("text_column", "text_pair_column", "header"):
+    for name in ("text_column", "text_pair_column", "header", "quoting"):
         if name in values.given:
             raise UsageError(
                 f"--{name} needs an --{flag} ending in {', '.join(TABLES)}, or --delimiter, got "

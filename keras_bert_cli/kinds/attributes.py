@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bert_suite.data.readers.columns import read_columns
-from keras_bert_suite.data.readers.tables import check_filled, check_no_lists
+from keras_bert_suite.data.readers.field_checks import check_filled, check_no_lists
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.data.readers import read_swag
 
-from ..table_flags import find_delimiter
+from ..table_flags import table_arguments
 from .kind import Kind, format_json
 
 
@@ -22,7 +22,9 @@ class ChoiceKind(Kind):
 
     def read(self, path, labelled=True):
         self.check_table_flags()
-        return read_swag(path, labelled, self.values.encoding, find_delimiter(self.values))
+        arguments = table_arguments(self.values)
+        del arguments["header"]
+        return read_swag(path, labelled, **arguments)
 
     def score(self, task, examples):
         scores = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)

@@ -9,6 +9,7 @@ from ..table_flags import choose_text_columns, read_examples, to_field
 from .kind import Kind, format_json, weigh_labels
 
 WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
+LABEL_FLAGS = ("label_columns", "left_out_labels")
 
 #: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
 POOLINGS = {
@@ -24,7 +25,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, "truncation", "png", "augment")
+    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment")
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
@@ -38,6 +39,14 @@ class ClassifyKind(Kind):
     def cuts_texts(self):
         """bool, whether only a part is read of a text that is longer."""
         return not self.values.window_pooling
+
+    @staticmethod
+    def define_flags(flags):
+        explanation = (
+            "Columns with 0 or 1 for each label, or with a number each for --task regress, joined "
+            "by commas, in place of --label_column."
+        )
+        flags.list("label_columns", None, explanation)
 
     @staticmethod
     def define_training_flags(flags):
@@ -84,9 +93,20 @@ class ClassifyKind(Kind):
 
     def read(self, path, **arguments):
         """Reads `Examples`. The arguments are those of `read_table`, about the labels."""
-        columns = choose_text_columns(self.values, self.model and self.model.input_names)
-        arguments = {"problem_type": self.problem_type, **arguments}
-        return read_examples(self.values, path, columns, self.values.label_column, **arguments)
+        values = self.values
+        columns = choose_text_columns(values, self.model and self.model.input_names)
+        if values.label_columns and "label_column" in values.given:
+            raise UsageError("--label_columns stands in place of --label_column. Leave one out")
+        return read_examples(
+            values,
+            path,
+            columns,
+            None if values.label_columns else values.label_column,
+            problem_type=self.problem_type,
+            label_columns=values.label_columns,
+            left_out_labels=values.left_out_labels,
+            **arguments,
+        )
 
     def find_arguments(self, train):
         values = self.values

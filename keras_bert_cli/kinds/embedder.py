@@ -11,7 +11,7 @@ class EmbedKind(Kind):
     name = "embed"
     about = "a vector for each text, from pairs"
     input_names = ("text",)
-    own_flags = ("negative_column",)
+    own_flags = ("negative_column", "left_out_labels")
 
     @staticmethod
     def define_flags(flags):
@@ -51,7 +51,12 @@ class EmbedKind(Kind):
                 )
             columns.append(values.negative_column)
         label_column = values.label_column if self.has_scores else None
-        return read_examples(values, path, columns, label_column, problem_type="regression")
+        if values.left_out_labels and not self.has_scores:
+            raise UsageError("--left_out_labels needs a --label_column, which must be given")
+        left_out = {"left_out_labels": values.left_out_labels}
+        return read_examples(
+            values, path, columns, label_column, problem_type="regression", **left_out
+        )
 
     def check(self, task, examples):
         """The loss of the task may not be that of these pairs."""

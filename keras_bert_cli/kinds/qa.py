@@ -78,6 +78,7 @@ class QuestionKind(Kind):
             text = "\n".join(read_lines(values.input, values.encoding))
             return {"question": [values.question], "context": [text]}
         if values.input.lower().endswith(".json"):
+            self.check_table_flags()
             read = read_squad(values.input, labelled=False)
             return {"id": read.ids, **dict(zip(self.input_names, read.x, strict=True))}
         return super().read_texts()

@@ -3,7 +3,7 @@
 from keras_bert_suite.data.readers import read_rankings
 
 from ..command_flags import UsageError
-from ..table_flags import table_arguments
+from ..table_flags import report_left_out, table_arguments
 from .kind import Kind, format_json
 
 
@@ -13,7 +13,7 @@ class RankingKind(Kind):
     name = "ranking"
     about = "the relevance of texts for a query"
     rows = "queries"
-    own_flags = ("ranking_loss",)
+    own_flags = ("ranking_loss", "left_out_labels")
 
     @staticmethod
     def define_training_flags(flags):
@@ -47,7 +47,10 @@ class RankingKind(Kind):
 
     def read(self, path):
         columns = (*self.columns, self.values.label_column)
-        return read_rankings(path, *columns, **table_arguments(self.values))
+        left_out = {"left_out_labels": self.values.left_out_labels}
+        examples = read_rankings(path, *columns, **left_out, **table_arguments(self.values))
+        report_left_out(examples)
+        return examples
 
     def find_compile_arguments(self):
         import keras_bert_suite as kbs

@@ -16,7 +16,7 @@ class RelationKind(ClassifyKind):
     name = "relation"
     about = "the relation of two marked entities"
     input_names = ("text",)
-    own_flags = ("entity_states", "other_label", "png")
+    own_flags = ("entity_states", "other_label", "left_out_labels", "png")
     idle_table_flags = ("text_pair_column",)
     task = Kind.task
     cuts_texts = False  # They are cut around their entities.
@@ -49,7 +49,7 @@ class RelationKind(ClassifyKind):
         self.check_table_flags()
         if self.values.delimiter is not None or path.lower().endswith(TABLES):
             return super().read(path)
-        for name in ("text_column", "label_column", "header"):
+        for name in ("text_column", "label_column", "left_out_labels", "header", "quoting"):
             if name in self.values.given:
                 raise UsageError(
                     f"--{name} is for tables, whose names end in {', '.join(TABLES)}, got {path}, "

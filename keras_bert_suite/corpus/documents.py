@@ -145,7 +145,11 @@ class _PartReader:
                 if not line:
                     break
                 skipped = len(mark) if offset == 0 and line.startswith(mark) else 0
-                yield offset + skipped, line[skipped:]
+                # A carriage return ends a line of a file that has no line feed before its end.
+                is_whole = offset == 0 and not file.peek(1)
+                for part in line[skipped:].split(b"\r") if is_whole else [line[skipped:]]:
+                    yield offset + skipped, part
+                    skipped += len(part) + 1
                 offset += len(line)
         if offset < self._end and not packed:
             raise ValueError(

@@ -69,9 +69,11 @@ class Faults:
 
 def _find_line(path, offset):
     """int, the number of the line at a byte of the unpacked file, from 1."""
-    number = 1
+    feeds = returns = 0
     with open_file(path) as file:
         while offset and (block := file.read(min(offset, 1 << 20))):
-            number += block.count(b"\n")
+            feeds += block.count(b"\n")
+            returns += block.count(b"\r")
             offset -= len(block)
-    return number
+    # A carriage return ends a line where there is no line feed.
+    return (feeds or returns) + 1

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from keras_bert_suite.data.arrays import check_same_rows, leave_tensorflow, name_columns
+from keras_bert_suite.data.arrays import (
+    check_same_rows,
+    holds_texts,
+    leave_tensorflow,
+    name_columns,
+)
 from keras_bert_suite.data.rows import Rows, read_labels, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
@@ -58,9 +63,26 @@ def find_columns(x, input_names, forms, ranks=(3,)):
                 )
             return None
         return tuple(columns[name] for name in input_names)
-    if not isinstance(columns, (tuple, list)) or len(columns) != 2:
-        raise ValueError(f"Wanted {forms}, got x of type {type(x).__name__}.")
-    return tuple(columns)
+    if isinstance(columns, list) and _are_columns(columns):
+        columns = tuple(columns)
+    if not isinstance(columns, tuple) or len(columns) != 2:
+        got = f"x of type {type(x).__name__}"
+        if isinstance(x, list):
+            got = f"a list of {len(x)}. For a list of rows, pass tuple(map(list, zip(*rows)))"
+        raise ValueError(f"Wanted {forms}, got {got}.")
+    return columns
+
+
+def _are_columns(x):
+    """Whether a list of two has a column of texts and one of lists. Two pairs may look alike."""
+    if len(x) != 2 or not holds_texts(x[0]):
+        return False
+    return getattr(x[1], "ndim", 1) == 2 or not holds_texts(x[1])
+
+
+def read_collated(x):
+    """The columns of a batch as a tuple. PyTorch's `default_collate` makes a list of a tuple."""
+    return tuple(x) if isinstance(x, list) else x
 
 
 def check_collated_lists(x, input_names):

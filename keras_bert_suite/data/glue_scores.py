@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.data.label_scores import score_classes, score_numbers
-from keras_bert_suite.data.readers.tables import NUMBERS
+from keras_bert_suite.data.readers.field_checks import NUMBERS
 
 
 def score_glue(task, labels, predictions):

@@ -60,9 +60,12 @@ def encode_labels(labels, label_names):
     ids = np.nan_to_num(labels, nan=-1).astype("int32")
     wrong = np.flatnonzero((ids != labels) | (ids < 0) | (ids >= len(label_names)))
     if len(wrong):
+        remedy = "Correct it, or build the task with more classes."
+        if labels[wrong[0]] == -1:
+            remedy = f"If -1 stands for no label, leave out its {(labels == -1).sum()} rows."
         raise ValueError(
             f"Label {labels[wrong[0]]} at row {wrong[0]} is not a whole number in "
-            f"[0, {len(label_names)}). Correct it, or build the task with more classes."
+            f"[0, {len(label_names)}). {remedy}"
         )
     return ids
 

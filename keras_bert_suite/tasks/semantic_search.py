@@ -17,6 +17,9 @@ from keras_bert_suite.tasks.vector_search import (
     to_unit_length,
 )
 
+#: The ids of the relevant documents of a query, or a dict of id -> relevance.
+Relevant = Collection[Any] | Mapping[Any, float]
+
 
 class SemanticSearch:
     """A task whose `predict` turns texts into vectors.
@@ -140,19 +143,20 @@ class SemanticSearch:
 
     def score_retrieval(
         self,
-        queries: Mapping[Any, str],
-        corpus: Mapping[Any, str],
-        relevant: Mapping[Any, Collection[Any] | Mapping[Any, float]],
+        queries: Mapping[Any, str] | Sequence[str],
+        corpus: Mapping[Any, str] | Sequence[str],
+        relevant: Mapping[Any, Relevant] | Sequence[Relevant],
         top_k: Sequence[int] = (1, 5, 10),
         batch_size: int | None = None,
     ) -> dict[str, float]:
         """Searches a corpus for queries, and scores the results.
 
         Args:
-            queries: dict of query id -> text.
-            corpus: dict of document id -> text.
+            queries: dict of query id -> text; or a list of texts, whose ids are their positions.
+            corpus: dict of document id -> text; or a list of texts, whose ids are their positions.
             relevant: dict of query id -> the ids of its relevant documents, or a dict of document
-                id -> relevance. Queries without an entry are left out.
+                id -> relevance; or a list of such ids, in the order of the queries. Queries without
+                an entry, or with an empty one, are left out.
             top_k: ints, the values of k in the names of scores. A search finds as many documents as
                 the largest k.
             batch_size: int, as for `predict`.
@@ -162,30 +166,46 @@ class SemanticSearch:
 
         Raises:
             ValueError: if the corpus is empty, no query has relevant documents, the documents of a
-                query are a str, or one is not in the corpus.
+                query are a str or a number, or one is not in the corpus; or if there is not an
+                entry of a list `relevant` for each query.
         """
-        relevant = {query: relevant[query] for query in queries if relevant.get(query)}
-        ids = list(corpus)
-        for query, documents in relevant.items():
-            if isinstance(documents, str):
+        if not isinstance(relevant, Mapping) and len(relevant) != len(queries):
+            raise ValueError(
+                f"A list of relevant documents needs an entry for each of the {len(queries)} "
+                f"queries, got {len(relevant)}."
+            )
+        texts, documents = _name_by_position(queries), _name_by_position(corpus)
+        wanted = _name_by_position(relevant)
+        for query, ids in wanted.items():
+            if isinstance(ids, str) or not hasattr(ids, "__len__"):
                 raise ValueError(
-                    f"relevant[{query!r}] must be a collection of document ids, got the text "
-                    f"{documents!r}. One id is a set of one: {{{documents!r}}}."
+                    f"relevant[{query!r}] must be a collection of document ids, got {ids!r}. One "
+                    f"id is a set of one: {{{ids!r}}}."
                 )
-            for document in documents:
-                if document not in corpus:
+            for document in ids:
+                if document not in documents:
                     raise ValueError(
-                        f"Document {document!r} is relevant to query {query!r}, but is not in the "
-                        "corpus. Add it, or leave it out."
+                        f"Document {document!r} is relevant to query {query!r}, but is no id of "
+                        "the corpus. Add it, or leave it out. The ids of a list are positions, "
+                        "0, 1 and so on."
                     )
-        texts = [queries[query] for query in relevant]
-        hits = self.search(texts, list(corpus.values()), max(top_k), batch_size)
-        rankings = [[ids[hit.id] for hit in row] for row in hits]
-        return score_rankings(rankings, list(relevant.values()), top_k)
+        asked = [query for query in texts if len(wanted.get(query, ()))]
+        hits = self.search(
+            [texts[query] for query in asked], list(documents.values()), max(top_k), batch_size
+        )
+        names = list(documents)
+        rankings = [[names[hit.id] for hit in row] for row in hits]
+        return score_rankings(rankings, [wanted[query] for query in asked], top_k)
 
     def _read_pairs(self, pairs):
         check_in_memory(pairs)
-        if isinstance(pairs, (tuple, list)):
+        if isinstance(pairs, list):  # Two pairs, or two columns?
+            raise ValueError(
+                "Wanted a tuple of two columns, (first_texts, second_texts), got a list of "
+                f"{len(pairs)}. Pass tuple(map(list, zip(*pairs))) for a list of pairs, and "
+                "tuple(columns) for a list of columns."
+            )
+        if isinstance(pairs, tuple):
             columns = list(pairs)
         else:  # A DataFrame or a dict.
             columns = [pairs[name] for name in pairs]
@@ -204,3 +224,10 @@ class SemanticSearch:
         vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)
         check_vectors(vectors)
         return vectors
+
+
+def _name_by_position(values: Mapping[Any, Any] | Sequence[Any]) -> Mapping[Any, Any]:
+    """A dict as it is; a dict of position -> value for a list."""
+    if isinstance(values, str):
+        raise ValueError(f"Wanted a dict or a list of texts, got the text {values[:40]!r}.")
+    return values if isinstance(values, Mapping) else dict(enumerate(values))

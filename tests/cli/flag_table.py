@@ -5,6 +5,8 @@ other flags that it needs. The key "fit.epochs" is the argument `epochs` of a ca
 "compile.optimizer.decay" is the attribute `decay` of the argument `optimizer`.
 """
 
+import csv
+
 from cli.training_flags import ADAPT, FINETUNE, OVERWRITE, PRETRAIN, PRETRAIN_FROM_CHECKPOINT
 
 INPUT = [
@@ -94,6 +96,13 @@ EVALUATE = [
         {"read_table.header": False},
     ),
     ("--delimiter=; --input=semicolons.txt", {"read_table.delimiter": ";"}),
+    ("--quoting=minimal", {"read_table.quoting": csv.QUOTE_MINIMAL}),
+    ("--left_out_labels=yes,maybe", {"read_table.left_out_labels": ["yes", "maybe"]}),
+    (
+        "--label_columns=no,yes",
+        {"read_table.label_columns": ["no", "yes"], "score_with.y": [["yes"], ["no", "yes"]]},
+        "--model=multilabel --input=bits.tsv",
+    ),
     ("--encoding=cp1252", {"read_table.encoding": "cp1252"}),
     ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, NER),
     (
@@ -157,6 +166,7 @@ TABLE = {
     "--text_column=sentence": {"read_columns.columns": ["sentence"]},
     "--noheader --text_column=2": {"read_columns.header": False},
     "--delimiter=tab": {"read_columns.delimiter": "\t"},
+    "--quoting=minimal": {"read_columns.quoting": csv.QUOTE_MINIMAL},
     "--encoding=cp1252": {"read_columns.encoding": "cp1252"},
 }
 

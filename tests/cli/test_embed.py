@@ -163,7 +163,7 @@ def test_bad_input(folder, run, tmp_path):
         (
             ("search", *model, "--corpus", tmp_path / "x.json", "--query=a"),
             1,
-            "rename it to .jsonl",
+            "x.json: No such file",
         ),
         (("embed", *model, "--input", tmp_path / "x.xlsx", "--output=v.npy"), 1, "Save it as CSV"),
         (("predict", *model, "--input", tmp_path / "x.txt", "--format=tsv"), 1, "x.txt"),

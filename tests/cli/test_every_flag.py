@@ -63,6 +63,7 @@ FILES = {
         f"{name}1\ty\ty\tyes\t2\n"
         for name in ("other", "dev", "test")
     },
+    "bits.tsv": "text\tno\tyes\tlabel\ntext0\t0\t1\t1\ntext1\t1\t1\t2\n",
     "sets.tsv": "text\tlabel\ntext0\tno;yes\ntext1\tyes\n",
     "more.jsonl": '{"text": "line0"}\n{"text": "line1"}\n',
     "words.txt": "film B-Y O\nParis O B-X\n",

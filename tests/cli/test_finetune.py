@@ -259,6 +259,19 @@ def test_numbered_columns_and_another_delimiter(finetune, workshop, tmp_path):
     assert status == 1 and "'sentence'" in err
 
 
+def test_a_quoted_table_with_rows_without_a_label(finetune, workshop, tmp_path):
+    rows = [line.split("\t") for line in (workshop / "train.tsv").read_text().splitlines()]
+    rows.insert(3, ["the film", "-"])
+    (tmp_path / "train.tsv").write_text("".join(f'"{x}"\t"{y}"\n' for x, y in rows))
+    flags = {"train": "train.tsv", "checkpoint_every": 0}
+    status, _, err = finetune(**flags, left_out_labels="-")
+    assert status == 1 and "Its names are in quotes" in err and "--quoting minimal" in err
+    status, out, err = finetune(**flags, left_out_labels="-", quoting="minimal")
+    assert (status, err) == (0, "")
+    assert "train.tsv: 1 rows with the label '-' are left out, first line 4" in out
+    assert "32 training texts, labels no, yes" in out
+
+
 def test_overwrite(finetune, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/model.keras").write_text("the former one")

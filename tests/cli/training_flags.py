@@ -1,5 +1,7 @@
 """The flags of `pretrain` and `finetune`: rows as in `flag_table.py`."""
 
+import csv
+
 OVERWRITE = ("--overwrite", {"put_in_place.replace": True})
 
 #: Learning rates are read in the optimizer that `compile` gets.
@@ -178,6 +180,7 @@ ADAPT = [
         "--texts=train.tsv",
     ),
     ("--delimiter=; --texts=semicolons.txt", {"read_columns.delimiter": ";"}),
+    ("--quoting=minimal", {"read_columns.quoting": csv.QUOTE_MINIMAL}, "--texts=train.tsv"),
     ("--encoding=cp1252", {"read_lines.encoding": "cp1252"}),
     ("--output=other", {"put_in_place.path": "other/run/model"}),
     ("--epochs=7", {SCHEDULE + "total_steps": 170, SCHEDULE + "warmup_steps": 17}),
@@ -237,6 +240,20 @@ FINETUNE = [
     ("--delimiter=; --train=semicolons.txt", {"read_table.delimiter": ";"}),
     ("--delimiter=tab --train=tabs.txt", {"read_table.delimiter": "\t"}),
     ("--delimiter=,", {"read_swag.delimiter": ","}, CHOICE),
+    ("--quoting=none", {"read_table.quoting": csv.QUOTE_NONE}),
+    ("--quoting=minimal", {"read_swag.quoting": csv.QUOTE_MINIMAL}, CHOICE),
+    ("--left_out_labels=yes", {"fit.y": ["no", "no"]}),
+    ("--left_out_labels=3", {"fit.y": [1.0, 2.0]}, EMBED + " --label_column=number"),
+    (
+        "--label_columns=no,yes",
+        {"fit.y": [["yes"], ["no", "yes"]], "from_preset.label_names": ["no", "yes"]},
+        "--task=multilabel --train=bits.tsv",
+    ),
+    (
+        "--label_columns=no,yes",
+        {"fit.y": [[0.0, 1.0], [1.0, 1.0]]},
+        "--task=regress --train=bits.tsv",
+    ),
     ("--encoding=cp1252", {"read_table.encoding": "cp1252"}),
     ("--encoding=cp1252", {"read_swag.encoding": "cp1252"}, CHOICE),
     ("--encoding=cp1252", {"read_conll.encoding": "cp1252"}, WORDS),

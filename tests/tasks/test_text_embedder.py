@@ -167,6 +167,8 @@ def test_comparing_and_searching(embedder):
     found = embedder.score_retrieval(texts, corpus, relevant, top_k=(1, 2))
     assert found["mrr"] == pytest.approx(0.75)
     assert (found["recall@1"], found["recall@2"]) == (0.5, 1.0)
+    lists = [[np.argsort(-cosines[0])[1]], [np.argmax(cosines[1])], ()]
+    assert embedder.score_retrieval(FIRST[:3], SECOND, lists, top_k=(1, 2)) == found
     # The last of twelve is only found by a search for all.
     last = {"q0": [f"d{np.argmin(cosines[0])}"]}
     found = embedder.score_retrieval(texts, corpus, last, top_k=(11, 12))
@@ -196,10 +198,19 @@ def test_bad_input(embedder):
     refuses("has no classes", embedder.fit, PAIRS, class_weight={0: 1.0}, verbose=0)
     refuses("at least one row", embedder.fit, ([], []), verbose=0)
     refuses(
-        "relevant\\['q'\\] must be a collection of document ids, got the text 'd12'",
+        "relevant\\['q'\\] must be a collection of document ids, got 'd12'",
         embedder.score_retrieval,
         *({"q": "good"}, {"d12": "bad"}, {"q": "d12"}),
     )
+    for wrong, message in (
+        ([0, 1], r"relevant\[0\] must be a collection of document ids, got 0. One id is a set"),
+        ([["bad"], []], "'bad' is relevant to query 0, but is no id of the corpus.*are positions"),
+        ([[0]], "needs an entry for each of the 2 queries, got 1"),
+    ):
+        refuses(message, embedder.score_retrieval, ["good", "film"], ["bad", "plot"], wrong)
+    refuses("a dict or a list of texts, got the text", embedder.score_retrieval, "a", ["b"], [[0]])
+    pairs = list(zip(*PAIRS, strict=True))[:2]
+    refuses(r"got a list of 2. Pass tuple\(map\(list, zip", embedder.score, pairs, SCORES[:2])
     relevant = {"q": ["missing"]}
     refuses(
         "'missing' is relevant to query 'q'",

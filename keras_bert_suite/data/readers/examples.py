@@ -26,7 +26,7 @@ class Examples:
         lines: list of N int, the line in which each example begins. The first line is 1. None if
             the file has no lines.
         ids: list of N str, the ids that the file gives its examples; None if it gives none.
-        left_out: dict of a reason -> list of the lines, or ids, that were left out for it.
+        left_out: dict of a reason -> list of the lines, ids or rows that were left out for it.
         corrected: dict of a reason -> list of the ids of the examples that were changed for it.
     """
 

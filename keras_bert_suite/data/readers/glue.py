@@ -4,6 +4,7 @@ Source: Wang et al., 2018 (https://arxiv.org/abs/1804.07461), and the files of
 https://gluebenchmark.com/tasks.
 """
 
+import csv
 import dataclasses
 import os
 import warnings
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from keras_bert_suite.data.readers.columns import BROKEN, read_columns
 from keras_bert_suite.data.readers.examples import Examples
-from keras_bert_suite.data.readers.tables import CLASSES, NUMBERS
+from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS
 
 DEV = {"dev": "dev.tsv"}
 
@@ -157,6 +158,7 @@ def read_glue(
         list(numbers or columns),
         header=numbers is None,
         leave_out_broken=found.leaves_out_broken,
+        quoting=csv.QUOTE_NONE,
     )
     if lines := table.left_out.get(BROKEN):
         warnings.warn(

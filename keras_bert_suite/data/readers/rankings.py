@@ -5,8 +5,9 @@ import os
 from typing import Any
 
 from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.field_checks import NUMBERS
 from keras_bert_suite.data.readers.rows import read_rows
-from keras_bert_suite.data.readers.tables import NUMBERS, read_table
+from keras_bert_suite.data.readers.tables import read_table
 
 
 def read_rankings(
@@ -31,7 +32,8 @@ def read_rankings(
             memory, as for `read_rows`.
         query_column, text_column, label_column: str. A label is a number: 1 for a click and 0 for
             none, or grades.
-        **arguments: of `read_table`, for a file: `encoding`, `delimiter` and `header`.
+        **arguments: of `read_table` or `read_rows`: `left_out_labels`, and for a file `encoding`,
+            `delimiter`, `header` and `quoting`.
 
     Returns:
         `Examples`, for a `TextRanker`. `x`: (queries, candidates), the candidates of a query a list

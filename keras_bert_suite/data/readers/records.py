@@ -10,14 +10,22 @@ from keras_bert_suite.data.readers.text_files import read_text, split_lines
 #: The ends of the names of such files.
 JSON_LINES, PARQUET = (".jsonl", ".ndjson"), (".parquet",)
 
+#: A JSON object in each line, as in the files of CLUE; or one list of objects.
+JSON = (".json",)
+
+
+def is_record_file(path):
+    """Whether the end of a file's name says that its rows name their values."""
+    return Path(path).suffix.lower() in (*JSON_LINES, *JSON, *PARQUET)
+
 
 def read_record_columns(path, columns, encoding="utf-8"):
-    """Reads some columns of a file of JSON lines, or of a Parquet file.
+    """Reads some columns of a file of JSON or JSON lines, or of a Parquet file.
 
     Args:
         path: str or path.
         columns: list of str.
-        encoding: str, of JSON lines.
+        encoding: str, of JSON.
 
     Returns:
         `Examples`. Its `x` is a tuple with a list of fields for each column, see `make_field`.
@@ -29,22 +37,59 @@ def read_record_columns(path, columns, encoding="utf-8"):
     """
     if Path(path).suffix.lower() in PARQUET:
         return read_rows_of_columns(_read_parquet(path), columns, str(path))
+    text = read_text(path, encoding)
+    if text.lstrip().startswith("[") and Path(path).suffix.lower() in JSON:
+        return read_rows_of_columns(_read_list(path, text), columns, str(path))
     rows, lines = [], []
-    for number, line in enumerate(split_lines(read_text(path, encoding)), 1):
+    for number, line in enumerate(split_lines(text), 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: {error}, wanted a JSON object.") from None
+        row = _parse(path, line, f", line {number}")
         if not isinstance(row, dict):
             raise ValueError(
                 f"{path}, line {number}: wanted a JSON object such as "
                 f'{{"text": "good film", "label": "good"}}, got {line[:40]!r}.'
+                f"{_explain_line(path, line, not rows)}"
             )
         rows.append(row)
         lines.append(number)
     return read_rows_of_columns(rows, columns, str(path), lines)
+
+
+def _read_list(path, text):
+    """The rows of a file with one list of JSON objects."""
+    rows = _parse(path, text, "")
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ValueError(
+                f"{path}, row {number}: wanted a JSON object such as "
+                f'{{"text": "good film", "label": "good"}}, got {str(row)[:40]!r}.'
+            )
+    return rows
+
+
+def _parse(path, text, place):
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        cause = _explain_line(path, text, place in ("", ", line 1"))
+        raise ValueError(f"{path}{place}: {error}, wanted a JSON object.{cause}") from None
+
+
+def _explain_line(path, line, is_first):
+    """What may be the cause, if the first line of a file is no JSON object."""
+    start = line.strip()
+    if not is_first:
+        return ""
+    if start in ("{", "[") or (start.startswith("{") and Path(path).suffix.lower() in JSON):
+        return (
+            " If the file is one JSON document, take its rows from json.load, and pass them to "
+            "read_rows. Questions in the form of SQuAD are for read_squad."
+        )
+    return (
+        f" If {start[:40]!r} is a line of names above the objects, remove it. If the file is a "
+        "table, pass its delimiter, such as delimiter=','."
+    )
 
 
 def read_rows_of_columns(rows, columns, path, lines=None):

@@ -17,13 +17,14 @@ def read_swag(
     labelled: bool = True,
     encoding: str = "utf-8",
     delimiter: str | None = None,
+    quoting: int | None = None,
 ) -> Examples:
     """Reads a CSV file of SWAG: columns `sent1`, `sent2`, `ending0` to `ending3`, and `label`.
 
     Args:
         path: str or path. Without a `delimiter` it must end in `.csv` or `.tsv`.
         labelled: bool, whether to read the labels. The test file has none.
-        encoding, delimiter: as for `read_table`.
+        encoding, delimiter, quoting: as for `read_table`.
 
     Returns:
         `Examples` of at least one row, for `MultipleChoice`. `x`: (first sentences, endings). The
@@ -35,7 +36,7 @@ def read_swag(
         ValueError: as `read_table`, or if a label is not 0, 1, 2 or 3, naming the line.
     """
     columns = ["sent1", "sent2", *_ENDINGS, *(["label"] if labelled else [])]
-    table = read_columns(path, columns, encoding, delimiter)
+    table = read_columns(path, columns, encoding, delimiter, quoting=quoting)
     prompts, starts, *rest = table.columns
     labels = None
     if labelled:

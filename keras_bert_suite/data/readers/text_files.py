@@ -11,8 +11,7 @@ def read_lines(path, encoding="utf-8"):
     """Reads a file with a text in each line, or standard input if `path` is "-".
 
     Returns:
-        list of at least one str. A line ends at a line feed, or at a carriage return and a
-        line feed.
+        list of at least one str, see `split_lines`.
 
     Raises:
         ValueError: if the file is empty or cannot be decoded.
@@ -25,8 +24,19 @@ def read_lines(path, encoding="utf-8"):
 
 
 def split_lines(text):
-    """The lines of a text, as `read_lines` returns them."""
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    r"""The lines of a text, without their ends. All readers of lines call this function.
+
+    A line feed ends a line, and carriage returns before it belong to the end. In a text without a
+    line feed, or with one at its end alone, a carriage return ends a line, as old programs and
+    Excel on a Mac write it. No other character ends a line, so that a text may hold it.
+
+    >>> split_lines("one\r\ntwo\x85\n"), split_lines("one\rtwo\r")
+    (['one', 'two\x85'], ['one', 'two'])
+    """
+    text = text.removesuffix("\n")
+    if "\n" not in text:
+        text = text.removesuffix("\r").replace("\r", "\n")
+    return [line.rstrip("\r") for line in text.split("\n")]
 
 
 def read_text(path, encoding):
@@ -42,7 +52,7 @@ def read_text(path, encoding):
     try:
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line_number = data.count(b"\n", 0, error.start) + 1
+        line_number = len(split_lines(data[: error.start].decode(encoding, "replace") + "-"))
         raise ValueError(
             f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
             "encoding it is in, such as gb18030 or cp1252."

@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
+from keras_bert_suite.data.choice_rows import (
+    check_collated_lists,
+    read_choice_rows,
+    read_collated,
+)
 from keras_bert_suite.tasks.data.labels import ClassIds
 from keras_bert_suite.tasks.data.texts import TextData
 
@@ -26,7 +30,7 @@ class ChoiceData(TextData):
 
     def read_batch_columns(self, x, y, sample_weight):
         check_collated_lists(x, self.input_names)
-        return self.read_columns(x, y, sample_weight)
+        return self.read_columns(read_collated(x), y, sample_weight)
 
     def order(self, inputs, names):
         """`read_choice_rows` has put the columns in order."""

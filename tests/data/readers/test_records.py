@@ -134,3 +134,119 @@ def test_names_of_classes_of_a_dataset():
         read_rows([], "text")
     lines = json.dumps(rows[1])
     assert read_rows(iter([json.loads(lines)]), "text", "label").y == ["1"]
+
+
+class ClassLabel(types.SimpleNamespace):
+    """What `read_rows` uses of the feature of the `datasets` library."""
+
+    def __init__(self, *names):
+        super().__init__(names=list(names))
+
+    def int2str(self, number):
+        return self.names[number]
+
+
+def make_dataset(feature, labels):
+    """A Dataset with a column "label" of a feature."""
+    rows = HubDataset({"text": f"text {row}", "label": label} for row, label in enumerate(labels))
+    rows.features = {"text": object(), "label": feature}
+    return rows
+
+
+LABEL = ClassLabel("neg", "neutral", "pos")
+
+
+def test_ids_of_a_class_label():
+    rows = make_dataset(LABEL, [2, np.int64(0), 1, 0])
+    read = read_rows(rows, "text", "label")
+    assert read.y == [LABEL.int2str(row["label"]) for row in rows]
+    assert (read.label_names, read.left_out) == (LABEL.names, {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "remedy"),
+    [
+        ([0, -1, 1, -1], "row 1: the label in the column 'label' is missing, -1, as in 2", [-1]),
+        ([0, None], "row 1: the label in the column 'label' is missing, as in 1 of 2 rows", [""]),
+        ([0, 3], "row 1: the label in the column 'label' is 3, which has no name", ["3"]),
+        ([0, -2], "row 1: the label in the column 'label' is -2, which has no name", [-2]),
+    ],
+)  # fmt: skip
+def test_ids_that_have_no_name(labels, error, remedy):
+    rows = make_dataset(LABEL, labels)
+    with pytest.raises(ValueError, match=error):
+        read_rows(rows, "text", "label")
+    read = read_rows(rows, "text", "label", left_out_labels=remedy)
+    is_id = [label in (0, 1, 2) for label in labels]
+    assert read.y == [
+        LABEL.int2str(label) for label, is_one in zip(labels, is_id, strict=True) if is_one
+    ]
+    assert read.x == [f"text {row}" for row, is_one in enumerate(is_id) if is_one]
+    (lines,) = read.left_out.values()
+    assert lines == [row for row, is_one in enumerate(is_id) if not is_one]
+
+
+def test_a_test_split_without_labels():
+    rows = make_dataset(LABEL, [-1, -1])
+    with pytest.raises(ValueError, match="as in 2 of 2 rows.* the texts alone, without a label"):
+        read_rows(rows, "text", "label")
+    with pytest.raises(ValueError, match="no row is left, because the labels of all 2 rows"):
+        read_rows(rows, "text", "label", left_out_labels=["-1"])
+    assert read_rows(rows, "text").x == ["text 0", "text 1"]
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda label: types.SimpleNamespace(feature=label), lambda x: [x]]
+)
+def test_lists_of_a_class_label_keep_its_names(wrap):
+    rows = make_dataset(wrap(LABEL), [[0, 2], [], np.array([1])])
+    read = read_rows(rows, "text", "label", "multi_label_classification")
+    assert (read.y, read.label_names) == ([["neg", "pos"], [], ["neutral"]], LABEL.names)
+    # Names that look like numbers are no 0/1 for each label.
+    rows = make_dataset(wrap(ClassLabel("1", "0")), [[0, 0], [1, 0]])
+    assert read_rows(rows, "text", "label", "multi_label_classification").y == [
+        ["1", "1"],
+        ["0", "1"],
+    ]
+    for ids in ([0, 3], [-1]):
+        with pytest.raises(ValueError, match=f"row 1: the label .* {ids[-1]}"):
+            rows = make_dataset(wrap(LABEL), [[0], ids])
+            read_rows(rows, "text", "label", "multi_label_classification")
+        read = read_rows(
+            rows, "text", "label", "multi_label_classification", left_out_labels=ids[-1:]
+        )
+        assert list(read.left_out.values()) == [[1]] and read.y == [["neg"]]
+    tags = make_dataset(wrap(ClassLabel("O", "B-X")), [[1, 0], [0]])
+    for row, words in zip(tags, [["a", "b"], ["c"]], strict=True):
+        row["text"] = words
+    read = read_rows(tags, "text", "label", "token_classification")
+    assert (read.x, read.y) == ([["a", "b"], ["c"]], [["B-X", "O"], ["O"]])
+    assert read.label_names == ["O", "B-X"]
+
+
+@pytest.mark.parametrize("content", ["{}\n{}", "{}\n\n{}\n", "[{},\n {}]", "\n[{}, {}]\n"])
+def test_json_with_objects(tmp_path, content):
+    # Lines of objects, as in CLUE, or one list of them.
+    rows = [json.dumps({"text": text, "label": label}) for text, label in ("ax", "by")]
+    (tmp_path / "train.json").write_text(content.replace("{}", "%s") % tuple(rows))
+    read = read_table(tmp_path / "train.json", "text", "label")
+    assert (read.x, read.y) == (["a", "b"], ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", 'text,label\n{"text": "a"}\n', "line 1: .* If 'text,label' is a line of names"),
+        ("a.jsonl", '["text"]\n["a"]\n', "line 1: wanted a JSON object.* is a line of names above"),
+        ("a.jsonl", "text\tlabel\na\tb\n", "line 1: .* table, pass its delimiter"),
+        ("a.jsonl", '{\n "text": "a"\n}\n', "line 1: .* one JSON document, take its rows from"),
+        ("a.json", '{"data": [\n]}', "line 1: .* in the form of SQuAD are for read_squad"),
+        ("a.json", '{"version": "1", "data": []}', "no column 'text'. Its columns are version, d"),
+        ("a.json", '["a"]', "row 0: wanted a JSON object such as .* got 'a'"),
+        ("a.json", '{"text": "a"}\n{"text": }\n', r"line 2: Expecting.*, wanted a JSON object\.$"),
+    ],
+)  # fmt: skip
+def test_json_of_another_form(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / name, "text")

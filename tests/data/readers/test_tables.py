@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_suite import read_table
-from keras_bert_suite.data.readers.tables import CLASSES, NUMBERS, SETS
+from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS, SETS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "data"
 
@@ -84,6 +84,7 @@ def test_spaces_around_a_class_make_no_other_class(write):
         (["a;b", "b"], ",", "label_separator=';'"),
         (["好；坏", "坏"], ",", "label_separator='；'"),
         (["a,b", "b"], ";", "label_separator=','"),
+        (["a b", "b"], ",", "label_separator=' '"),
         (["a;b", "b,c"], ",", None),  # Some rows have two labels.
         (["a", "b c"], ",", None),
     ],

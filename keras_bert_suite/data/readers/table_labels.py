@@ -1,0 +1,221 @@
+"""Reads the labels of a table: classes, sets of labels, numbers, texts, or tags of words."""
+
+import dataclasses
+import math
+import warnings
+
+from keras_bert_suite.data.readers.field_checks import (
+    CLASSES,
+    NUMBERS,
+    SETS,
+    TAGS,
+    check_filled,
+    check_lists,
+    check_no_lists,
+)
+from keras_bert_suite.data.readers.list_prints import parse_list
+from keras_bert_suite.data.readers.records import make_field
+from keras_bert_suite.data.readers.set_fields import read_bit_columns, read_sets
+
+#: Labels that data sets give to rows without a label: SNLI, Hugging Face, pandas.
+_NO_LABELS = ("-", "-1", "nan")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableLabels:
+    """How the labels of a table are read.
+
+    Attributes:
+        label_column, problem_type, label_separator, label_columns, left_out_labels: the arguments
+            of `read_table`. Columns are str.
+        names: list of str, the only labels that there are; or None for all labels of the table.
+    """
+
+    label_column: object = None
+    problem_type: object = CLASSES
+    label_separator: str = ","
+    label_columns: object = None
+    left_out_labels: object = None
+    names: object = None
+
+    def __post_init__(self):
+        kinds = (CLASSES, SETS, NUMBERS, TAGS, None)
+        if self.problem_type not in kinds:
+            raise ValueError(
+                f"problem_type must be {', '.join(map(repr, kinds[:-1]))} or None, got "
+                f"{self.problem_type!r}."
+            )
+        if self.label_column is not None and not isinstance(self.label_column, str):
+            raise ValueError(
+                f"label_column must be the name of one column, got {self.label_column!r}. For a "
+                f"column of 0 and 1 for each label, pass label_columns=[...]."
+            )
+        if self.label_columns is not None:
+            self._check_label_columns()
+        if self.left_out_labels is not None and not self.columns:
+            raise ValueError("left_out_labels needs a label_column, or label_columns.")
+        if not self.label_separator:
+            raise ValueError('label_separator must not be empty. The default is a comma, ",".')
+        if isinstance(self.left_out_labels, str):
+            raise ValueError(
+                f"left_out_labels must be a list of labels, got {self.left_out_labels!r}. One "
+                f"label is a list of one: [{self.left_out_labels!r}]."
+            )
+
+    def _check_label_columns(self):
+        if isinstance(self.label_columns, str) or self.label_column is not None:
+            raise ValueError(
+                "label_columns must be a list of columns, and label_column None, got "
+                f"{self.label_columns!r} and {self.label_column!r}."
+            )
+        if self.problem_type not in (CLASSES, SETS, NUMBERS):
+            raise ValueError(
+                f"label_columns have 0 and 1 with problem_type={CLASSES!r} or {SETS!r}, or numbers "
+                f"with {NUMBERS!r}, got problem_type={self.problem_type!r}."
+            )
+
+    @property
+    def columns(self):
+        """list of str, the columns that have labels."""
+        if self.label_columns is not None:
+            return list(self.label_columns)
+        return [] if self.label_column is None else [self.label_column]
+
+    def keep_rows(self, table):
+        """The rows that are kept, a sequence of int, and dict of a reason -> the others.
+
+        Args:
+            table: `Examples`, whose last columns are `columns`.
+        """
+        if not self.left_out_labels:
+            return range(len(table)), {}
+        left_out_labels = [make_field(label) for label in self.left_out_labels]
+        fields = table.columns[len(table.columns) - len(self.columns) :]
+        kept, left_out = [], {}
+        for row in range(len(table)):
+            own = (field[row] for field in fields)
+            labels = [part for each in own for part in ([each] if isinstance(each, str) else each)]
+            if found := [label for label in map(str.strip, labels) if label in left_out_labels]:
+                left_out.setdefault(f"the label {found[0]!r}", []).append(row)
+            else:
+                kept.append(row)
+        if not kept:
+            raise ValueError(
+                f"{table.path}: no row is left, because the labels of all {len(table)} rows are "
+                f"among left_out_labels={self.left_out_labels!r}. Read the texts alone, without a "
+                "column of labels."
+            )
+        return kept, left_out
+
+    def read(self, table, rows):
+        """The labels of some rows of a table, and their names or None: (list, list or None)."""
+        if self.problem_type is None:
+            check_filled(table, -1, "text", self.label_column, rows)
+            return [table.columns[-1][row] for row in rows], None
+        if self.problem_type == NUMBERS:
+            return self._read_numbers(table, rows)
+        if self.label_columns is not None:
+            sets = read_bit_columns(
+                table, rows, self.columns, exactly_one=self.problem_type == CLASSES
+            )
+            labels = [labels[0] for labels in sets] if self.problem_type == CLASSES else sets
+            return labels, self.columns
+        if self.problem_type == CLASSES:
+            return self._read_classes(table, rows)
+        if self.problem_type == TAGS:
+            check_lists(table, -1, "tag", self.label_column, rows)
+            labels, names = [parse_list(table.columns[-1][row]) for row in rows], None
+        else:
+            separator, are_named = self.label_separator, self.names is not None
+            labels, names = read_sets(table, rows, self.label_column, separator, are_named)
+        return labels, names or self._list_names(table, rows, labels)
+
+    def _read_classes(self, table, rows):
+        fields = [parse_list(field) for field in table.columns[-1]]
+        table = dataclasses.replace(table, x=(fields,))
+        if self.names is None:
+            check_filled(table, -1, "label", self.label_column, rows)
+        else:
+            check_no_lists(table, -1, "label", self.label_column, rows)
+        labels = [fields[row].strip() for row in rows]
+        return labels, self._list_names(table, rows, [[label] for label in labels])
+
+    def _list_names(self, table, rows, labels):
+        """The names of the labels. A label that is none is an error or a warning."""
+        if self.names is None:
+            names = list_label_names(name for row in labels for name in row)
+            if self.left_out_labels is None and self.problem_type != TAGS:
+                _warn_of_no_labels(table, rows, labels, names)
+            return names
+        wrong = [place for place, row in enumerate(labels) if not set(row) <= {*self.names}]
+        if wrong:
+            label = next(label for label in labels[wrong[0]] if label not in self.names)
+            got, remedy = f"is {label}, which has no name", "Correct it"
+            if label in ("", "-1"):
+                got = f"is missing{label and f', {label}'}"
+                remedy = f"Leave such rows out by left_out_labels={[label]!r}"
+            raise ValueError(
+                f"{table.locate(rows[wrong[0]])}: the label in the column {self.label_column!r} "
+                f"{got}, as in {len(wrong)} of {len(rows)} rows. The names of the column are "
+                f"{', '.join(self.names[:20])}. {remedy}, or read the texts alone, without a "
+                "label_column."
+            )
+        return list(self.names)
+
+    def _read_numbers(self, table, rows):
+        numbers = [
+            [
+                _read_number(table, row, number - len(self.columns), name)
+                for number, name in enumerate(self.columns)
+            ]
+            for row in rows
+        ]
+        if self.label_columns is None:
+            return [number for (number,) in numbers], self.columns
+        return numbers, self.columns
+
+
+def list_label_names(labels):
+    """The different labels, sorted. They are sorted by value if all are integers.
+
+    >>> list_label_names(["10", "9", "10"])
+    ['9', '10']
+    """
+    names = set(labels)
+    try:
+        return sorted(names, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def _warn_of_no_labels(table, rows, labels, names):
+    """Warns of a label that data sets give to rows without a label."""
+    for label in _NO_LABELS:
+        others = {*names} - {label}
+        # Minus has a plus beside it, and -1 is an id of its own beside 1 alone.
+        is_name = (label == "-" and "+" in others) or (
+            label == "-1" and others != set(map(str, range(len(others))))
+        )
+        if label not in names or is_name:
+            continue
+        found = [row for row, own in zip(rows, labels, strict=True) if label in own]
+        warnings.warn(
+            f"{table.locate(found[0])}: the label {label!r} is read as a class, in {len(found)} "
+            f"of {len(rows)} rows. If these rows have no label, leave them out by left_out_labels="
+            f"[{label!r}], --left_out_labels={label}. If it is a class, pass left_out_labels=[].",
+            stacklevel=7,
+        )
+
+
+def _read_number(table, row, number, column):
+    label = table.columns[number][row]
+    try:
+        value = float(label)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(
+            f"{table.locate(row)}: the label in the column {column!r} is {str(label)[:40]!r}. "
+            "Wanted a finite number, such as 4.5. Correct it, or name another `label_column`."
+        )
+    return value
