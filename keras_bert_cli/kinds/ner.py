@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_of_command
-from keras_bert_suite.data import tag_schemes
+from keras_bert_suite.data import tag_forms, tag_schemes
 from keras_bert_suite.data.readers import read_conll
 
 from .. import head_layers
@@ -28,6 +28,7 @@ class EntityKind(Kind):
         "tag_column",
         "tag_scheme",
         "max_tags",
+        "outside",
         "head",
         "head_layers",
         "png",
@@ -55,10 +56,15 @@ class EntityKind(Kind):
             "first line. Default: the first that does not count the words."
         )
         flags.text("word_column", None, explanation)
-        explanation = "Column of the tags with --task ner, as --word_column. Default: the last."
+        explanation = (
+            "Column of the tags with --task ner, as --word_column. Default: the last, if it has "
+            "tags of entities. Parts of speech need this flag."
+        )
         flags.text("tag_column", None, explanation)
         explanation = "The most different tags with --task ner. More are likely another column."
         flags.integer("max_tags", 100, explanation)
+        explanation = "The tag of words outside of entities with --task ner, such as 0 or other."
+        flags.text("outside", tag_forms.OUTSIDE, explanation)
         explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
         flags.choice("tag_scheme", None, tag_schemes.SCHEMES, explanation)
 
@@ -79,8 +85,15 @@ class EntityKind(Kind):
         self.check_table_flags()
         values = self.values
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        columns = (values.word_column, values.tag_column)
-        return read_conll(path, *columns, values.encoding, scheme, values.max_tags)
+        return read_conll(
+            path,
+            values.word_column,
+            values.tag_column,
+            values.encoding,
+            scheme,
+            values.max_tags,
+            values.outside,
+        )
 
     def find_arguments(self, train):
         """Checks that the flags and the tags fit --head, and returns the `label_names`."""
