@@ -29,6 +29,9 @@ _SPECIAL = {"[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>", "<PAD>"}
 #: a class.
 _PIECE = "X"
 
+#: The type of a letter without a type.
+_NO_KIND = "_"
+
 _NO_FORM = re.compile("(?!)")
 _PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
 
@@ -54,7 +57,7 @@ def split_tags(names):
 
 
 def find_strangers(names):
-    """Finds tags that are in another form than most tags, and how they are read.
+    """Finds tags that are in another form than most tags, or have no type, and how they are read.
 
     >>> find_strangers(["O", "B-PER", "I_PER", "X"])
     {'I_PER': "the type 'I_PER'", 'X': 'outside of entities'}
@@ -69,6 +72,12 @@ def find_strangers(names):
             any(form.fullmatch(name) for form, _ in _list_other_forms([name])) for name in read
         ]
         return read if all(in_other_form) else {}
+    # B- beside B-PER, and I-O for O, are mistakes of a file.
+    kinds = {kind for letter, kind in split.values() if letter not in (None, OUTSIDE)}
+    if any(len(kind) > 1 for kind in kinds):
+        for name, (_, kind) in split.items():
+            if kind in (OUTSIDE, _NO_KIND):
+                read[name] = f"the type {kind!r}"
     return read | {name: "outside of entities" for name in split if name == _PIECE}
 
 
@@ -117,4 +126,4 @@ def _split(name, form, outside):
     match = form.fullmatch(name)
     if match is None:
         return None, name
-    return match["letter"].upper(), match["kind"] or "_"
+    return match["letter"].upper(), match["kind"] or _NO_KIND

@@ -104,6 +104,10 @@ def test_tags_that_may_be_read_in_several_ways(names, split):
         (["O", "PER-B"], {"PER-B": "the type 'PER-B'"}),
         (["O", "B-PER", "X"], {"X": "outside of entities"}),
         (["O", "B-PER", "[CLS]"], {}),
+        (["O", "I-PER", "I-O"], {"I-O": "the type 'O'"}),  # CoNLL-2003 has 11 of these.
+        (["O", "B-PER", "U-", "B"], {"U-": "the type '_'", "B": "the type '_'"}),
+        (["O", "B", "I"], {}),
+        (["O", "B-P", "B-L", "B-O"], {}),
         (["NOUN", "VERB"], {}),
         (["NOUN", "VERB-S"], {}),
         (["NN", "VV", "M"], {}),

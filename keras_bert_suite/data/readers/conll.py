@@ -4,14 +4,18 @@ import json
 import os
 import re
 
-from keras_bert_suite.data.readers import conll_columns
+from keras_bert_suite.data.readers import conll_guesses
 from keras_bert_suite.data.readers.conll_brackets import read_brackets
+from keras_bert_suite.data.readers.conll_columns import check_fields, choose_columns
 from keras_bert_suite.data.readers.conll_lines import read_conll_lines
 from keras_bert_suite.data.readers.conll_tags import check_tags, warn_of_mixed_schemes
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.text_files import read_text, split_lines
 from keras_bert_suite.data.tag_forms import OUTSIDE, split_tags, warn_of_strangers
 from keras_bert_suite.data.tag_schemes import convert_tags, find_entities, parse_tags
+
+#: The language before each word of WikiANN: en:Rio.
+_LANGUAGE = re.compile(r"[a-z][a-z-]+:(?=.)")
 
 #: A character (or several, after a wrong encoding), and then the digit of its place in the word.
 _NUMBERED = re.compile(r".+[0-9]")
@@ -36,7 +40,7 @@ def read_conll(
 
     The Chinese data of Weibo NER numbers the characters of each word, as in 科0 技1. If all words
     of a file end in a digit, and at least one word is not ASCII, the last digit of each word is
-    left out.
+    left out. WikiANN has the language before each word, en:Rio, which is left out, too.
 
     Args:
         path: str or path.
@@ -70,17 +74,17 @@ def read_conll(
     text = read_text(path, encoding)
     _check_is_no_json(path, text)
     lines = read_conll_lines(path, text)
-    word, tag = conll_columns.choose_columns(lines, word_column, tag_column)
+    word, tag = choose_columns(lines, word_column, tag_column)
     if tag_column is None:
-        conll_columns.check_joined_words(lines)
-    conll_columns.check_fields(lines, word, tag)
+        conll_guesses.check_joined_words(lines)
+    check_fields(lines, word, tag)
     _rewrite_tags(lines, tag, outside)
     if tag_column is None:
-        conll_columns.check_last_column(lines, word)
+        conll_guesses.check_last_column(lines, word)
     if word_column is None and lines.is_numbered:
-        conll_columns.check_places(lines)
+        conll_guesses.check_places(lines)
     elif word_column is None:
-        conll_columns.check_words(lines, word)
+        conll_guesses.check_words(lines, word)
     words = [[fields[word] for _, fields in sentence] for sentence in lines.sentences]
     tags = [[fields[tag] for _, fields in sentence] for sentence in lines.sentences]
     firsts = [sentence[0][0] for sentence in lines.sentences]
@@ -94,6 +98,8 @@ def read_conll(
         warn_of_mixed_schemes(path, tags, firsts)
     if _are_numbered(word for row in words for word in row):
         words = [[word[:-1] for word in row] for row in words]
+    language = _find_language(word for row in words for word in row)
+    words = [[word.removeprefix(language) for word in row] for row in words]
     y, names = _label(tags, located, scheme)
     return Examples(str(path), words, y, names, firsts, left_out=lines.left_out)
 
@@ -108,8 +114,8 @@ def _check_is_no_json(path, text):
         raise ValueError(
             f"{path} is JSON. Wanted a word and its tag in each line. If it has the places of "
             "entities, read it with json.loads, and pass texts and lists of (start, end, type), "
-            "without the character at `end`, to `EntitySpanClassifier.fit`. If it has lists of words "
-            "and of tags, pass these to `TokenClassifier.fit`."
+            "without the character at `end`, to `EntitySpanClassifier.fit`. If it has lists of "
+            "words and lists of tags, pass these to `TokenClassifier.fit`."
         )
 
 
@@ -138,6 +144,13 @@ def _label(tags, names, scheme):
 def _are_numbered(words):
     words = list(words)
     return all(map(_NUMBERED.fullmatch, words)) and not all(map(str.isascii, words))
+
+
+def _find_language(words):
+    """What all words begin with, such as "en:", or an empty string."""
+    words = set(words)
+    starts = {found and found[0] for found in map(_LANGUAGE.match, words)}
+    return starts.pop() or "" if len(starts) == 1 < len(words) else ""
 
 
 def _list_tags(sentences):

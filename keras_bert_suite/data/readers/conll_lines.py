@@ -55,7 +55,7 @@ def read_conll_lines(path, text):
     if sentences is not None:
         return ConllLines(path, sentences)
     words = [line for _, line in lines if line.strip() and not _may_be_no_word(line)]
-    has_tabs = any("\t" in line for line in words)
+    has_tabs = any("\t" in line.rstrip() for line in words)
     fields_of = _split_tabs if has_tabs else _split_spaces
     width = _count_fields([fields_of(line) for line in words])
     tags = {fields[-1] for fields in (fields_of(line, width) for line in words) if fields}
@@ -126,7 +126,7 @@ def _split_tabs(line, width=None):
 
 
 def _split_spaces(line, width=None):
-    fields = [field for field in line.split(" ") if field]
+    fields = [field for field in line.rstrip("\t").split(" ") if field]
     # The word is a space, as in files with a character in each line.
     return [" ", *fields] if line.startswith(" ") and len(fields) + 1 == width else fields
 

@@ -84,6 +84,20 @@ def test_numbered_characters_of_weibo(tmp_path):
         assert read.x == [unnumbered.split()]
 
 
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["en:Rio", "en::", "en:is"], ["Rio", ":", "is"]),
+        (["en:Rio", "de:is"], ["en:Rio", "de:is"]),
+        (["en:Rio", "is"], ["en:Rio", "is"]),
+        (["en:"], ["en:"]),
+    ],
+)
+def test_languages_before_the_words_of_wikiann(tmp_path, words, read):
+    lines = "".join(f"{word}\tO\n" for word in words)
+    assert read_conll(write(tmp_path, lines)).x == [read]
+
+
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
 def test_numbered_characters_of_the_published_files(shared_data, part):
     words = read_conll(shared_data / "ner" / "weibo_zh" / f"weiboNER_2nd_conll.{part}").x

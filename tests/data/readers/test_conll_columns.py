@@ -178,6 +178,7 @@ def test_fields_at_the_end_may_be_empty(path):
     content = "word\ttag\tnote\nRio\tB-LOC\t\nis\tO\twhy\n"
     assert read(path, content, word_column="word", tag_column="tag").y == [["B-LOC", "O"]]
     assert read(path, "Rio\tB-LOC\t\nis\tO\t\nbig\tO\n").y == [["B-LOC", "O", "O"]]
+    assert read(path, "Rio B-LOC\t\t\nis O\n").x == [["Rio", "is"]]
 
 
 def test_each_line_end_and_blank_line_is_one(path):
