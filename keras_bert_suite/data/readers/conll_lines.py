@@ -41,21 +41,21 @@ class ConllLines:
 def read_conll_lines(path, text):
     """Splits a text into `ConllLines`.
 
-    Between the fields of a file are tabs, or spaces if no line has a tab. A blank line or a
+    Between the fields of a file are tabs, or spaces if most lines have no tab. A blank line or a
     document mark (-DOCSTART-) ends a sentence. A line before the first word of a sentence is a
     comment if it begins with # and is not a word with its fields: it has more or fewer fields than
     the other lines, or its last field is no tag that other lines have.
 
     Raises:
-        ValueError: if there are no words; or if a line has no tab and others have, or a comment
-            stands within a sentence, naming it.
+        ValueError: if there are no words; or if a line has no tab and most have one, or the
+            reverse, or a comment stands within a sentence, naming it.
     """
     lines = list(enumerate(split_lines(text), 1))
     sentences = read_sentence_lines(path, [row for row in lines if row[1].strip()])
     if sentences is not None:
         return ConllLines(path, sentences)
     words = [line for _, line in lines if line.strip() and not _may_be_no_word(line)]
-    has_tabs = any("\t" in line.rstrip() for line in words)
+    has_tabs = 0 < len(words) <= 2 * sum(map(_has_tabs, words))
     fields_of = _split_tabs if has_tabs else _split_spaces
     width = _count_fields([fields_of(line) for line in words])
     tags = {fields[-1] for fields in (fields_of(line, width) for line in words) if fields}
@@ -75,10 +75,11 @@ def read_conll_lines(path, text):
             found = _COLUMNS_COMMENT.fullmatch(line)
             names = found[1].split() if found else names
             continue
-        if has_tabs and "\t" not in line:
+        if "\t" not in line if has_tabs else _has_tabs(line):
             raise ValueError(
-                f"{path}, line {number}: the line {line[:40]!r} has no tab, and other lines have "
-                "tabs between their fields. Put tabs between the fields of this line, too."
+                f"{path}, line {number}: the line {line[:40]!r} has {'no' if has_tabs else 'a'} "
+                f"tab, and other lines have {'tabs' if has_tabs else 'spaces'} between their "
+                "fields. Put the same between the fields of this line."
             )
         if not is_open:
             sentences.append([])
@@ -99,12 +100,18 @@ def _may_be_no_word(line):
     return line.startswith("#") or line.upper().startswith("-DOCSTART-")
 
 
+def _has_tabs(line):
+    """Whether tabs are between fields, and do not only stand after fields with spaces between."""
+    return "\t" in (line.rstrip() if " " in line.strip() else line)
+
+
 def _is_word(fields, width, tags):
     """Whether the fields of a line that begins with # are a word and its tag."""
     if len(fields) != width:
         return False
     ((letter, _),) = split_tags(fields[-1:]).values()
-    return fields[-1] in tags or letter is not None
+    # A tag # is that of the word # in the Penn Treebank, and of hashtags.
+    return fields[-1] in tags or letter is not None or fields[-1] == "#"
 
 
 def _count_fields(rows):

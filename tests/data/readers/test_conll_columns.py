@@ -165,6 +165,11 @@ ROWS = ["1\tRio\t_\tNOUN\t_\t_\t0\t_\t_\t_", "2\tis\t_\tVERB\t_\t_\t0\t_\t_\t_"]
         ("a X O\nb O\n", {"word_column": 1, "tag_column": 2}, "line 2: got 2 fields"),
         ("\n".join(ROWS * 2), {"tag_column": "UPOS"}, "line 3: the first column counts.* wanted 3"),
         ("\n".join([*ROWS, "# id 2", *ROWS]), {"tag_column": 4}, "line 3: '# id 2' begins with #"),
+        (
+            "a X\nb\tO\nc O\n",
+            {},
+            "line 2: .* has a tab, and other lines have spaces",
+        ),
         ("Rio B-LOC\n# id 2\nAda B-PER\n", {}, "line 2: '# id 2' .* put an empty line before it"),
         ("Rio B-LOC\n# next\nAda B-PER\n", {}, "line 2: '# next' begins with #"),
     ],
@@ -179,6 +184,11 @@ def test_fields_at_the_end_may_be_empty(path):
     assert read(path, content, word_column="word", tag_column="tag").y == [["B-LOC", "O"]]
     assert read(path, "Rio\tB-LOC\t\nis\tO\t\nbig\tO\n").y == [["B-LOC", "O", "O"]]
     assert read(path, "Rio B-LOC\t\t\nis O\n").x == [["Rio", "is"]]
+
+
+def test_a_tag_may_be_the_sign_of_comments(path):
+    content = "# #\n30 CD\n\n% NN\n# #\n#fun #\n"
+    assert read(path, content, tag_column=2).y == [["#", "CD"], ["NN", "#", "#"]]
 
 
 def test_each_line_end_and_blank_line_is_one(path):
