@@ -141,6 +141,6 @@ def _read_place(place):
     is_text = isinstance(place, str) and place.strip().isdecimal()
     if isinstance(place, bool) or not (is_text or isinstance(place, int | float)):
         raise TypeError(f"a place is {str(place)[:40]!r} and no whole number")
-    if int(place) != float(place):
+    if isinstance(place, float) and place != int(place):
         raise ValueError(f"a place is {place!r} and no whole number")
     return int(place)
