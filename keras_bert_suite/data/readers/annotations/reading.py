@@ -76,11 +76,11 @@ def read_annotations(
     Returns:
         `Examples` of at least one text, for `EntitySpanClassifier`, or with tags for
         `TokenClassifier` and `CrfTokenClassifier`. `x`: the texts, or lists of words. `y`: lists of
-        `(start, end, type)`, or lists of tags. `label_names`: the types, sorted, or the tags, "O"
-        first. `ids` and `lines`, if the file has them. `left_out`: ids, lines or numbers by the
-        reason, of texts that were left out, and of parts of the file that are not read: relations,
-        notes, spans of several pieces, cancelled annotations. `corrected`: of texts in which a span
-        was changed or left out.
+        `(start, end, type)`, or lists of tags. `label_names`: the types, sorted, or all tags of
+        these types, "O" first. `ids` and `lines`, if the file has them. `left_out`: ids, lines or
+        numbers by the reason, of texts that were left out, and of parts of the file that are not
+        read: relations, notes, spans of several pieces, cancelled annotations. `corrected`: of
+        texts in which a span was changed or left out.
 
     Raises:
         OSError: if a file cannot be read.
@@ -105,12 +105,16 @@ def read_annotations(
     rows = [(text, *row) for text, row in rows if row is not None]
     findings.finish(len(texts), len(rows))
     texts, x, y = map(list, zip(*rows, strict=True))
+    names = sorted({label for spans in y for _, _, label in spans})
+    if scheme in SCHEMES:
+        names = _list_tags(names, scheme)
+        y = [_tag(spans, len(words), scheme) for words, spans in zip(x, y, strict=True)]
     ids, lines = [text.id for text in texts], [text.line for text in texts]
     return Examples(
         str(path),
         x,
         y,
-        _list_labels(y, scheme),
+        names,
         None if None in lines else lines,
         None if None in ids else ids,
         findings.left_out,
@@ -199,7 +203,7 @@ def _read_characters(text, spans, findings):
 
 
 def _read_words(scheme, text, spans, findings):
-    """(the words of a text, spans of words or tags), or None if the text is left out."""
+    """(the words of a text, its spans of words), or None if the text is left out."""
     places = cut_words(text.text)
     found = []
     for start, end, label in spans:
@@ -218,16 +222,21 @@ def _read_words(scheme, text, spans, findings):
         found = [span for number, span in enumerate(found) if number not in overlapping]
     if _read_characters(text, found, findings) is None:
         return None
-    words = [text.text[slice(*place)] for place in places]
-    if scheme == "spans":
-        return words, found
-    entities = [(label, first, last) for first, last, label in found]
-    return words, write_tags(entities, len(words), scheme)
+    return [text.text[slice(*place)] for place in places], found
 
 
-def _list_labels(y, scheme):
-    """The types of spans, sorted; or the tags, "O" first, then the others by type."""
-    if scheme in (None, "spans"):
-        return sorted({label for spans in y for _, _, label in spans})
-    tags = {tag for row in y for tag in row} - {OUTSIDE}
-    return [OUTSIDE, *sorted(tags, key=lambda tag: (tag[2:], tag))]
+def _tag(spans, num_words, scheme):
+    return write_tags([(label, first, end) for first, end, label in spans], num_words, scheme)
+
+
+def _list_tags(kinds, scheme):
+    """All tags that a scheme has for types, "O" first, then the others by type.
+
+    >>> _list_tags(["LOC"], "BIO")
+    ['O', 'B-LOC', 'I-LOC']
+    """
+    tags = [OUTSIDE]
+    for kind in kinds:
+        # Entities of one word, and of several beside one of their type, have all tags.
+        tags += sorted({*write_tags([(kind, 0, 1), (kind, 1, 4)], 4, scheme)})
+    return tags
