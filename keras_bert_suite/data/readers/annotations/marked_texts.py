@@ -61,6 +61,9 @@ class Record:
         """A `MarkedText` of the text and the spans of the record."""
         if not isinstance(text, str):
             raise TypeError(f"the text is {str(text)[:40]!r}")
+        for part in (id, task):
+            if not isinstance(part, str | int | float | None):
+                raise TypeError(f"the id is {str(part)[:40]!r}")
         id = None if id is None else str(id)
         name = next(part for part in (id, self.line, self.number) if part is not None)
         return MarkedText(text, spans, name, self.describe(id), id, self.line, task)
