@@ -47,7 +47,7 @@ class Findings:
     def correct(self, reason, text):
         """Notes that a `MarkedText` is changed."""
         names = self.corrected.setdefault(reason, [])
-        if text.name not in names:
+        if names[-1:] != [text.name]:
             names.append(text.name)
 
     def leave_out(self, reason, text):

@@ -4,6 +4,7 @@ Source: https://labelstud.io/guide/task_format and https://labelstud.io/guide/ex
 """
 
 import collections
+import dataclasses
 import re
 
 from keras_bert_suite.data.readers.annotations.json_texts import UNLABELLED
@@ -84,7 +85,7 @@ def _add_texts(found, file):
     for record, id, data, spans in rows:
         with file.reading(record):
             text = data[key]
-            if _ADDRESS.fullmatch(text):
+            if _ADDRESS.fullmatch(text) and any(span.end > len(text) for span in spans):
                 raise ValueError(f"the file has the address of a text, {text[:60]}, and not it")
             file.texts.append(record.mark(text, [_unescape(s, text) for s in spans], id, id))
 
@@ -124,18 +125,18 @@ def _read_region(region):
 def _unescape(span, text):
     """A span whose line ends Label Studio wrote as a backslash and an n, with spaces there."""
     if span.text and "\\n" in span.text and "\\n" not in text:
-        return type(span)(span.start, span.end, span.label, span.text.replace("\\n", " "))
+        return dataclasses.replace(span, text=span.text.replace("\\n", " "))
     return span
 
 
 def _choose_key(rows, path):
     """The key of the texts: the one whose texts have the spans, by what the file says of them."""
-    keys = [key for key in rows[0][2] if all(key in data for _, _, data, _ in rows)]
+    keys = list(dict.fromkeys(key for _, _, data, _ in rows for key in data))
     votes = collections.Counter()
     for _, _, data, spans in rows:
-        for key in keys:
-            rulers = [Ruler(data[key], offsets) for offsets in ("characters", "utf16")]
-            votes[key] += sum(_is_at(span, data[key], rulers) for span in spans if span.text)
+        for key, text in data.items():
+            rulers = [Ruler(text, offsets) for offsets in ("characters", "utf16")]
+            votes[key] += sum(_is_at(span, text, rulers) for span in spans if span.text)
     best = max(keys, key=votes.__getitem__, default=None)
     if best is not None and votes[best]:
         return best

@@ -120,7 +120,7 @@ def read_spans(start, end, labels, text=None, gaps=()):
 
     Args:
         start, end: int, or a whole number in another form.
-        labels: str, int or None, or a list of them. O is no label.
+        labels: str, int or None, or a list of them.
         text, gaps: as for `MarkedSpan`.
 
     Raises:
@@ -137,7 +137,7 @@ def _read_label(label):
     if isinstance(label, bool) or not isinstance(label, str | int | None):
         raise TypeError(f"a label is {str(label)[:40]!r}")
     name = "" if label is None else str(label).strip()
-    return None if name in ("", "O") else name
+    return name or None
 
 
 def _read_place(place):

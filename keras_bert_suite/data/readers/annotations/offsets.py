@@ -96,19 +96,25 @@ def choose_offsets(texts, usual):
     choice, gain, is_certain = usual[0], 0, True
     for offsets in OFFSETS:
         moved = list_moved(texts, usual[0], offsets)
-        wrong = sum(not fits(text.text, before, span) for text, span, before, _ in moved)
-        wrong_then = sum(not fits(text.text, after, span) for text, span, _, after in moved)
-        speaks_for = 2 * wrong > len(moved) and 4 * wrong_then < wrong
-        speaks_against = 2 * wrong_then > len(moved) and 4 * wrong < wrong_then
-        if speaks_for and wrong - wrong_then > gain:
-            choice, gain = offsets, wrong - wrong_then
+        fit = [
+            (fits(text.text, before, span), fits(text.text, after, span), bool(span.gaps))
+            for text, span, before, after in moved
+        ]
+        pro = sum(then and not now for now, then, _ in fit)
+        con = sum(now and not then for now, then, _ in fit)
+        # The text of a span of several pieces is at neither place.
+        judged = len(fit) - sum(has_gaps and not now and not then for now, then, has_gaps in fit)
+        speaks_for = 2 * pro > judged and pro > 4 * con
+        speaks_against = 2 * con > judged and con > 4 * pro
+        if speaks_for and pro - con > gain:
+            choice, gain = offsets, pro - con
         if offsets in usual and not speaks_against:
             is_certain &= all(span.text is not None for _, span, _, _ in moved)
     return choice, is_certain
 
 
 def list_moved(texts, before, after):
-    """The spans of one piece that have another place if the file counts otherwise.
+    """The spans that have another place if the file counts otherwise.
 
     Returns:
         list of `(text, span, place, other place)`: `MarkedText`, `MarkedSpan`, and what
@@ -118,8 +124,6 @@ def list_moved(texts, before, after):
     for text in texts:
         rulers = [Ruler(text.text, offsets) for offsets in (before, after)]
         for span in text.spans:
-            if span.gaps:
-                continue
             places = [ruler.find(span.start, span.end) for ruler in rulers]
             if places[0] != places[1]:
                 moved.append((text, span, *places))

@@ -39,8 +39,10 @@ def read_annotations(
     offsets: str | None = None,
     encoding: str = "utf-8",
 ) -> Examples:
-    """Reads texts and their spans from a file of doccano, Label Studio, BRAT, spaCy, Prodigy,
-    CLUENER or CMeEE.
+    """Reads texts and their spans from a file of an annotation tool.
+
+    The tools are doccano, Label Studio, BRAT, spaCy and Prodigy; the forms of CLUENER and CMeEE are
+    read, too.
 
     ```python
     train = kbs.read_annotations("annotations.jsonl")
@@ -210,7 +212,7 @@ def _read_words(scheme, text, spans, findings):
         first, last = find_words(places, start, end)
         whole = (places[first][0], places[last - 1][1])
         if whole != (start, end):
-            findings.note(CUT, text, describe(CUT, label, text.text, (start, end)))
+            findings.note(CUT, text, describe(CUT, label, text.text, (start, end), whole=whole))
         if whole == (start, end) or findings.errors == "fix":
             found.append((first, last, label))
     found = sorted(set(found))

@@ -1,12 +1,12 @@
 """Finds the place of each span in its text, and says what is wrong with a span."""
 
 from keras_bert_suite.data.readers.annotations.offsets import is_same
-from keras_bert_suite.data.readers.annotations.words import cut_words, find_words
 from keras_bert_suite.data.readers.squad_answers import find_nearest
+from keras_bert_suite.data.tag_forms import OUTSIDE
 
 #: What is wrong with a span.
 NO_LABEL = "a span without a label"
-OUTSIDE = "a span that is empty or not within its text"
+NOT_WITHIN = "a span that is empty or not within its text"
 BLANK = "a span of spaces alone"
 SPACES = "a span with spaces at its border"
 ELSEWHERE = "a span whose text is elsewhere"
@@ -32,7 +32,7 @@ def place_span(text, span, ruler):
         what is wrong with the span as the file has it, or None.
     """
     place = ruler.find(span.start, span.end)
-    if span.label is None:
+    if span.label in (None, OUTSIDE):
         return None, NO_LABEL
     if any(text[slice(*(ruler.find(*gap) or (0, 0)))].strip() for gap in span.gaps):
         return None, IN_PIECES
@@ -41,7 +41,7 @@ def place_span(text, span, ruler):
         place = (start, start + len(span.text)) if start >= 0 else None
         return place and _trim(text, place), NOWHERE if place is None else ELSEWHERE
     if place is None:
-        return None, OUTSIDE
+        return None, NOT_WITHIN
     trimmed = _trim(text, place)
     if trimmed is None:
         return None, BLANK
@@ -65,7 +65,7 @@ def find_overlapping(places):
     return overlapping
 
 
-def describe(problem, label, text, place, span=None):
+def describe(problem, label, text, place, span=None, whole=(0, 0)):
     """Says what is wrong with a span, for a message.
 
     Args:
@@ -73,32 +73,24 @@ def describe(problem, label, text, place, span=None):
         label: str or None.
         text: str.
         place: `(start, end)` in the text, or None.
-        span: `MarkedSpan`, if it may be at another place than the file says.
+        span: `MarkedSpan`, if the place may be another than that of the file.
+        whole: `(start, end)`, the place of the words that it touches.
     """
     start, end = (span.start, span.end) if span else place
     part = repr(text[slice(*place)][:40]) if place else None
     wanted = repr((span and span.text or "")[:40])
     problems = {
-        NO_LABEL: "has no label. Give it one, or remove it.",
-        OUTSIDE: f"is empty or not within its text, which has {len(text)} characters.",
+        NO_LABEL: "has no label of an entity. Give it one, or remove it.",
+        NOT_WITHIN: f"is empty or not within its text, which has {len(text)} characters.",
         BLANK: "holds nothing but spaces.",
         SPACES: f"has spaces at its border. Without them it is {part}.",
         ELSEWHERE: f"should have the text {wanted}, which is at {place}.",
         NOWHERE: f"should have the text {wanted}, which is nowhere in its text.",
-        CUT: f"is {part} and cuts through a word, {_widen(text, place)!r}.",
+        CUT: f"is {part} and cuts through a word, {text[slice(*whole)][:40]!r}.",
         OVERLAPPING: f"is {part} and overlaps another span, and a word has one tag. An "
         'EntitySpanClassifier takes such spans: scheme="spans", or no scheme.',
     }
     return f"the span {start} to {end} with the label {label!r} {problems[problem]}"
-
-
-def _widen(text, place):
-    """The words that a part of a text touches, as text."""
-    if place is None:
-        return ""
-    words = cut_words(text)
-    first, end = find_words(words, *place)
-    return text[words[first][0] : words[end - 1][1]][:40]
 
 
 def _trim(text, place):

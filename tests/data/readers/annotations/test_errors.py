@@ -24,10 +24,10 @@ WRONG = {
         ([13, 29, "X"], "Without them it is ', and Ada left.'", (13, 28)),
     ],
     "a span without a label": [
-        ([0, 3, None], "the span 0 to 3 with the label None has no label", None),
+        ([0, 3, None], "the span 0 to 3 with the label None has no label of an entity", None),
         ([0, 3, ""], "has no label", None),
         ([0, 3, []], "has no label", None),
-        ([0, 3, "O"], "has no label", None),
+        ([0, 3, "O"], "with the label 'O' has no label", None),
     ],
     "a span whose text is elsewhere": [
         ({**WITH_TEXT, "start": 7, "end": 11}, r"text 'Grace', which is at \(8, 13\)", (8, 13)),

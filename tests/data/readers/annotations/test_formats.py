@@ -387,8 +387,9 @@ WANTED = "Wanted JSON of doccano, Label Studio"
         ("a.json", '{"data": {"a": "x", "b": "y"}, "annotations": [{"result": []}]}',
          "wanted one text in the data of each task, and got the texts 'a', 'b'. Call the texts"),
         ("a.json", json.dumps([{"id": 1, "data": {"text": "https://a.b/c.txt"}, "annotations": [
-            {"result": [{"value": {"start": 3, "end": 9, "labels": ["X"]}}]}]}]),
+            {"result": [{"value": {"start": 3, "end": 90, "labels": ["X"]}}]}]}]),
          "the file has the address of a text, https://a.b/c.txt, and not it"),
+        ("a.json", json.dumps([task(1, "a"), task(2, None)]), "row 1: .*KeyError: 'text'"),
         ("a.spacy", "x", "is a DocBin of spaCy, which is binary. Write its documents as JSON"),
         ("a.xmi", "x", "is of INCEpTION or UIMA. Export it as CoNLL 2002"),
         ("a.zip", "x", "is an archive. Unpack it"),

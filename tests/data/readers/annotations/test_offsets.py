@@ -185,3 +185,17 @@ def test_windows_files_of_brat(tmp_path):
         read = read_annotations(tmp_path)
         assert read.x == [text]
         assert [text[start:end] for start, end, _ in read.y[0]] == ["John", "Mary", "He", "her"]
+
+
+def test_spans_of_several_lines_in_windows_files_of_brat(tmp_path):
+    """nlplab/brat, issue 1169: a piece for each line, and a line end is two characters."""
+    text = "Date: Thu\r\nFrom: Allen\r\nTo: Ada and Bob"
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    lines = ["T1\tX 0 10;11 23\tDate: Thu\r From: Allen\r", "T2\tY 28 31;36 39\tAda Bob"]
+    (tmp_path / "a.ann").write_bytes("\n".join(lines).encode())
+    with pytest.warns(
+        UserWarning, match="1 with a span with spaces at its border, trimmed; 1 with"
+    ):
+        read = read_annotations(tmp_path, errors="fix")
+    assert [text[s:e] for s, e, _ in read.y[0]] == ["Date: Thu\r\nFrom: Allen"]
+    assert read.left_out == {"a span of several pieces": ["a"]}
