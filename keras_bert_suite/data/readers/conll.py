@@ -113,9 +113,8 @@ def _check_is_no_json(path, text):
     if is_json:
         raise ValueError(
             f"{path} is JSON. Wanted a word and its tag in each line. If it has the places of "
-            "entities, read it with json.loads, and pass texts and lists of (start, end, type), "
-            "without the character at `end`, to `EntitySpanClassifier.fit`. If it has lists of "
-            "words and lists of tags, pass these to `TokenClassifier.fit`."
+            "entities, read it with read_annotations. If it has lists of words and "
+            "lists of tags, pass these to `TokenClassifier.fit`."
         )
 
 
