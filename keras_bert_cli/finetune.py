@@ -8,7 +8,7 @@ What each --task reads:
   attributes  a table with several labels in each row, in the columns of --attribute_columns; an
               empty field is a missing label
   ner         a word and its tag in each line (IOB1, BIO, BIOES or BMES), an empty line after each
-              sentence
+              sentence; or .json and .jsonl files of doccano, Label Studio, spaCy, Prodigy, CLUENER
   relation    a file of SemEval 2010 task 8, or a table of texts and relations; in each text
               <e1>...</e1> and <e2>...</e2> mark the two entities
   qa          a JSON file in the format of SQuAD 1.1 or 2.0

@@ -3,6 +3,7 @@
 from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
 from keras_bert_suite.data.readers import (
     Examples,
+    read_annotations,
     read_conll,
     read_glue,
     read_rankings,
@@ -203,6 +204,7 @@ __all__ = [
     "open_runtime",
     "open_tokenizer",
     "rarity_weights",
+    "read_annotations",
     "read_conll",
     "read_glue",
     "read_rankings",

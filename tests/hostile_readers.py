@@ -272,6 +272,24 @@ def read_rows(folder):
     read_glue(folder, "sst2")
 
 
+def make_annotations(folder):
+    results = [{"value": {"start": 4, "end": 8, "text": "film", "labels": ["X"]}}]
+    task = {"id": 1, "data": {"text": "the film"}, "annotations": [{"result": results}]}
+    (folder / "tasks.json").write_text(json.dumps([task]))
+    (folder / "cluener.json").write_text('{"text": "a b", "label": {"X": {"b": [[2, 2]]}}}')
+    (folder / "spans.jsonl").write_text('{"text": "the film", "label": [[4, 8, "X"]]}\n' * 2)
+    (folder / "brat").mkdir()
+    (folder / "brat" / "a.txt").write_text("the film\r\n")
+    (folder / "brat" / "a.ann").write_text("T1\tX 4 8\tfilm\nR1\tY Arg1:T1 Arg2:T1\n")
+
+
+def read_annotations(folder):
+    from keras_bert_suite import read_annotations
+
+    for name in ("tasks.json", "cluener.json", "spans.jsonl", "brat"):
+        read_annotations(folder / name, scheme="BIO", errors="fix")
+
+
 def make_run(folder):
     from keras_bert_cli.run_settings import write_settings
     from keras_bert_suite.runs.progress import Progress
@@ -336,6 +354,7 @@ READERS = {
     "shards": Reader(make_shards, read_shards, seal_shards, raises=(MemoryError,)),
     "TFRecords": Reader(make_records, read_records),
     "rows": Reader(make_rows, read_rows),
+    "annotations": Reader(make_annotations, read_annotations),
     "corpus": Reader(make_corpus, read_corpus),
     "run": Reader(make_run, read_run, seal_run),
     "preset": Reader(make_preset, read_task, seal_model, weight=0.05),

@@ -146,7 +146,7 @@ def test_tensorflow_stays_in_its_place():
 def test_readers_of_files_need_the_standard_library_alone():
     """The command line reads a file before it imports Keras."""
     tags = [ROOT / "data" / f"{name}.py" for name in ("tag_forms", "tag_schemes")]
-    readers = [*(ROOT / "data" / "readers").glob("*.py"), *tags]
+    readers = [*(ROOT / "data" / "readers").rglob("*.py"), *tags]
     own = tuple(f"{PACKAGE}.data.{name}." for name in ("readers", "tag_forms", "tag_schemes"))
     wrong = [
         f"{path.relative_to(ROOT)}, line {line}: {name}"

@@ -1,16 +1,20 @@
-"""A tag for each word, or spans of words, and files of CoNLL's form."""
+"""A tag for each word, or spans, and files of CoNLL's form or of annotation tools."""
 
 import dataclasses
 
 from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_of_command
-from keras_bert_suite.data import tag_schemes
-from keras_bert_suite.data.readers import read_conll
+from keras_bert_suite.data import tag_forms, tag_schemes
+from keras_bert_suite.data.readers import read_annotations, read_conll
+from keras_bert_suite.data.readers.squad_answers import ERRORS
 
 from .. import head_layers
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json, weigh_labels
+
+#: The ends of the names of files of annotation tools, and the flags that are for other files.
+ANNOTATIONS, CONLL_FLAGS = (".json", ".jsonl"), ("word_column", "tag_column", "max_tags", "outside")
 
 #: The values of --head, and the class of each.
 HEADS = {head.flag: head.task for head in heads_of_command("ner")}
@@ -28,6 +32,8 @@ class EntityKind(Kind):
         "tag_column",
         "tag_scheme",
         "max_tags",
+        "outside",
+        "span_errors",
         "head",
         "head_layers",
         "png",
@@ -55,12 +61,26 @@ class EntityKind(Kind):
             "first line. Default: the first that does not count the words."
         )
         flags.text("word_column", None, explanation)
-        explanation = "Column of the tags with --task ner, as --word_column. Default: the last."
+        explanation = (
+            "Column of the tags with --task ner, as --word_column. Default: the last, if it has "
+            "tags of entities. Parts of speech need this flag."
+        )
         flags.text("tag_column", None, explanation)
         explanation = "The most different tags with --task ner. More are likely another column."
         flags.integer("max_tags", 100, explanation)
-        explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
+        explanation = "The tag of words outside of entities with --task ner, such as 0 or other."
+        flags.text("outside", tag_forms.OUTSIDE, explanation)
+        explanation = (
+            "Scheme that tags are converted to with --task ner. Default: no conversion; BIO for "
+            "the files of annotation tools."
+        )
         flags.choice("tag_scheme", None, tag_schemes.SCHEMES, explanation)
+
+        explanation = (
+            "What becomes of wrong spans in the files of annotation tools with --task ner: raise; "
+            "fix trims, moves or widens them; skip leaves them out."
+        )
+        flags.choice("span_errors", "raise", ERRORS, explanation)
 
     @staticmethod
     def define_training_flags(flags):
@@ -78,9 +98,29 @@ class EntityKind(Kind):
     def read(self, path):
         self.check_table_flags()
         values = self.values
+        is_annotated = path.lower().endswith(ANNOTATIONS)
+        for name in CONLL_FLAGS if is_annotated else ("span_errors",):
+            if name in values.given:
+                wanted = "words and tags" if is_annotated else f"{', '.join(ANNOTATIONS)} files"
+                raise UsageError(f"--{name} is for {wanted}, and got the file {path}")
+        if is_annotated:
+            scheme = None if self.finds_spans else values.tag_scheme or self._find_scheme()
+            return read_annotations(path, scheme, values.span_errors, encoding=values.encoding)
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        columns = (values.word_column, values.tag_column)
-        return read_conll(path, *columns, values.encoding, scheme, values.max_tags)
+        return read_conll(
+            path,
+            values.word_column,
+            values.tag_column,
+            values.encoding,
+            scheme,
+            values.max_tags,
+            values.outside,
+        )
+
+    def _find_scheme(self):
+        """The scheme of the tags of the model, or BIO."""
+        names = [] if self.model is None else self.model.label_names
+        return tag_schemes.infer_scheme(names) or "BIO"
 
     def find_arguments(self, train):
         """Checks that the flags and the tags fit --head, and returns the `label_names`."""

@@ -4,7 +4,7 @@
 | --- | --- |
 | prefix | B-PER I-PER |
 | suffix, seqeval's `suffix=True` | PER-B PER-I |
-| with an underscore | B_PER I_PER, PER_B PER_I |
+| with another sign | B_PER I_PER, PER_B PER_I, B/PER I/PER, B:PER I:PER |
 | in lower case | b-per i-per, outside is o |
 
 The letters are those of `tag_schemes`. A form is a property of all tags of a file or of a model,
@@ -29,20 +29,17 @@ _SPECIAL = {"[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>", "<PAD>"}
 #: a class.
 _PIECE = "X"
 
+#: The type of a letter without a type.
+_NO_KIND = "_"
+
 _NO_FORM = re.compile("(?!)")
 _PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
 
-#: The other forms: a pattern, and what is outside of entities beside "O".
-_OTHER_FORMS = [
-    (re.compile(pattern.format(letters), re.DOTALL), outside)
-    for letters, outside in ((_LETTERS, OUTSIDE), (_LETTERS.lower(), OUTSIDE.lower()))
-    for pattern in (
-        "(?P<letter>[{}])-(?P<kind>.+)",
-        "(?P<kind>.+)-(?P<letter>[{}])",
-        "(?P<letter>[{}])_(?P<kind>.+)",
-        "(?P<kind>.+)_(?P<letter>[{}])",
-    )
-]
+#: The other forms: the letter first or last, and a sign between it and the type.
+_PLACES = ("(?P<letter>[{0}]){1}(?P<kind>.+)", "(?P<kind>.+){1}(?P<letter>[{0}])")
+
+#: The letters of a form, and what is outside of entities beside "O".
+_CASES = ((_LETTERS, OUTSIDE), (_LETTERS.lower(), OUTSIDE.lower()))
 
 
 def split_tags(names):
@@ -60,7 +57,7 @@ def split_tags(names):
 
 
 def find_strangers(names):
-    """Finds tags that are in another form than most tags, and how they are read.
+    """Finds tags that are in another form than most tags, or have no type, and how they are read.
 
     >>> find_strangers(["O", "B-PER", "I_PER", "X"])
     {'I_PER': "the type 'I_PER'", 'X': 'outside of entities'}
@@ -71,8 +68,16 @@ def find_strangers(names):
     read = {name: f"the type {name!r}" for name, (letter, _) in split.items() if letter is None}
     if not any(letter not in (None, OUTSIDE) for letter, _ in split.values()):
         # A single tag, or tags of several forms, may be types of their own.
-        in_other_form = [any(form.fullmatch(name) for form, _ in _OTHER_FORMS) for name in read]
+        in_other_form = [
+            any(form.fullmatch(name) for form, _ in _list_other_forms([name])) for name in read
+        ]
         return read if all(in_other_form) else {}
+    # B- beside B-PER, and I-O for O, are mistakes of a file.
+    kinds = {kind for letter, kind in split.values() if letter not in (None, OUTSIDE)}
+    if any(len(kind) > 1 for kind in kinds):
+        for name, (_, kind) in split.items():
+            if kind in (OUTSIDE, _NO_KIND):
+                read[name] = f"the type {kind!r}"
     return read | {name: "outside of entities" for name in split if name == _PIECE}
 
 
@@ -97,11 +102,22 @@ def _find_form(names):
     has_types = any("-" in name and name[0] in "BISU" for name in first_form)
     if has_types or (first_form and {*tags} <= {*first_form, _PIECE}):
         return _PREFIX, outside | {_PIECE}
-    for form, lone in _OTHER_FORMS:
+    for form, lone in _list_other_forms(tags):
         inside = [name for name in tags if name not in (lone, _PIECE)]
         if len(inside) > 1 and all(map(form.fullmatch, inside)):
             return form, outside | {lone, _PIECE}
     return _NO_FORM, outside
+
+
+def _list_other_forms(tags):
+    """The forms beside the first that a tag may be in: patterns, and what is outside beside "O"."""
+    forms = {}
+    for letters, outside in _CASES:
+        for tag in tags:
+            for place, sign in zip(_PLACES, (tag[1:2], tag[-2:-1]), strict=True):
+                if sign and not sign.isalnum() and not sign.isspace():
+                    forms[re.compile(place.format(letters, re.escape(sign)), re.DOTALL)] = outside
+    return forms.items()
 
 
 def _split(name, form, outside):
@@ -110,4 +126,4 @@ def _split(name, form, outside):
     match = form.fullmatch(name)
     if match is None:
         return None, name
-    return match["letter"].upper(), match["kind"] or "_"
+    return match["letter"].upper(), match["kind"] or _NO_KIND

@@ -208,17 +208,26 @@ def detect_scheme(sentences):
     >>> detect_scheme([["I-PER", "I-PER", "O"]])
     'IOB1'
     """
+    agreeing = find_agreeing(sentences, ("BIO", "IOB1", "BIOES", "BMES"))
+    return max(agreeing, key=lambda scheme: sum(agreeing[scheme]))
+
+
+def find_agreeing(sentences, schemes):
+    """Says which sentences are tagged in a scheme, as dict of scheme -> list of bool.
+
+    >>> find_agreeing([["B-PER", "O"], ["S-PER"]], ["BIO", "BIOES"])
+    {'BIO': [True, False], 'BIOES': [False, True]}
+    """
     split = split_tags({tag for tags in sentences for tag in tags})
     plain = {
         tag: OUTSIDE if letter == OUTSIDE else f"{letter}-{kind}"
         for tag, (letter, kind) in split.items()
     }
     sentences = [[plain[tag] for tag in tags] for tags in sentences]
-
-    def count_agreeing(scheme):
-        return sum(map(list.__eq__, convert_tags(sentences, scheme), sentences))
-
-    return max(("BIO", "IOB1", "BIOES", "BMES"), key=count_agreeing)
+    return {
+        scheme: list(map(list.__eq__, convert_tags(sentences, scheme), sentences))
+        for scheme in schemes
+    }
 
 
 def _parse_labels(label_names):

@@ -113,6 +113,12 @@ EVALUATE = [
     ("--word_column=2", {"score_with.x": [["B-Y", "O"]]}, NER),
     ("--tag_column=2 --input=nested.txt", {"score_with.y": [["B-X", "O"]]}, NER),
     ("--max_tags=7", {"read_conll.max_tags": 7}, NER),
+    ("--outside=B-X", {"score_with.y": [["O", "O"]]}, NER),
+    (
+        "--span_errors=fix",
+        {"read_annotations.errors": "fix"},
+        "--model=ner --input=spans.json",
+    ),
     ("--tag_scheme=BIO", {"score_with.y": [["B-X", "O"]]}, "--model=ner --input=inside.txt"),
     (
         "--negative_column=sentence",

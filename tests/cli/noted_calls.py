@@ -33,6 +33,7 @@ SPIED = (
     *((keras.utils, "set_random_seed"), (qa, "read_lines"), (qa, "read_squad")),
     *((table_flags, "read_table"), (table_flags, "read_columns"), (table_flags, "read_lines")),
     *((search, "read_lines"), (ner, "read_conll"), (choice, "read_swag")),
+    (ner, "read_annotations"),
     *((kinds.attributes, "read_columns"), (relation, "read_semeval")),
     *((ranking, "read_rankings"),),
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),

@@ -139,6 +139,33 @@ def test_wrong_heads(workshop, tagged, run, tmp_path, head, flags, message):
     assert status in (1, 2) and message in err
 
 
+@pytest.mark.parametrize("head", HEADS)
+def test_files_of_annotation_tools(workshop, run, tmp_path, head):
+    """Tags of words, or spans of characters. A model is asked in the scheme of its own tags."""
+    for name, seed in (("train.jsonl", 1), ("dev.json", 2)):
+        rows = [
+            {"text": text, "label": [[text.index("good"), text.index("good") + 4, "POS"]]}
+            for text in make_reviews(40, seed)[0]
+            if text.count("good") == 1
+        ]
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
+    model, scheme = tmp_path / "model.keras", "BIO" if head == "softmax" else "BIOES"
+    status, out, err = run(
+        *("finetune", "--task=ner", f"--head={head}", f"--checkpoint={workshop / 'checkpoint'}"),
+        *(f"--train={tmp_path / 'train.jsonl'}", f"--dev={tmp_path / 'dev.json'}", "--epochs=1"),
+        *("--sequence_length=16", "--batch_size=16", f"--output={model}"),
+        *([] if head == "softmax" else [f"--tag_scheme={scheme}"]),
+    )
+    assert (status, err) == (0, "")
+    tagger = keras.saving.load_model(model)
+    read = kbs.read_annotations(tmp_path / "dev.json", None if head == "global_pointer" else scheme)
+    assert tagger.label_names == read.label_names
+    arguments = ("--input", tmp_path / "dev.json", "--json", tmp_path / "scores.json")
+    assert run("evaluate", "--model", model, *arguments)[0] == 0
+    wanted = {"rows": len(read), **tagger.score(read.x, read.y)}
+    assert json.loads((tmp_path / "scores.json").read_text()) == wanted
+
+
 def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):
     (tmp_path / "texts.txt").write_text("the film was good\n")
     question = ("--input", tmp_path / "texts.txt", "--question=was it")
@@ -167,10 +194,14 @@ def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):
         ("good B-POS\n", ["--text_column=text"], "--text_column is for other tables"),
         ("good B-POS\n", ["--noheader"], "--header is for other tables"),
         ("good B-POS\n", ["--target_column=x"], "is for --task seq2seq, not for --task ner"),
+        ("good B-POS\n", ["--span_errors=fix"], "--span_errors is for .json, .jsonl files"),
+        ('{"text": "good ", "label": [[0, 5, "POS"]]}', [], "has spaces at its border"),
+        ('{"text": "good ", "label": []}', ["--max_tags=9"], "--max_tags is for words and tags"),
     ],
 )
 def test_wrong_sentences(tagged, run, tmp_path, content, flags, message):
-    (tmp_path / "dev.txt").write_text(content)
-    arguments = ("--model", tagged / "tagger", "--input", tmp_path / "dev.txt", *flags)
+    path = tmp_path / ("dev.json" if content[0] == "{" else "dev.txt")
+    path.write_text(content)
+    arguments = ("--model", tagged / "tagger", "--input", path, *flags)
     status, _, err = run("evaluate", *arguments)
     assert status in (1, 2) and message in err

@@ -67,6 +67,7 @@ FILES = {
     "sets.tsv": "text\tlabel\ntext0\tno;yes\ntext1\tyes\n",
     "more.jsonl": '{"text": "line0"}\n{"text": "line1"}\n',
     "words.txt": "film B-Y O\nParis O B-X\n",
+    "spans.json": '{"text": "Paris", "label": [[0, 5, "X"]]}',
     "nested.txt": "film B-X O\nParis O B-X\n",
     "semeval.txt": '1\t"a <e1>b</e1> <e2>c</e2>"\nno\n',
     "types.txt": "film no\nParis yes\n",

@@ -265,6 +265,13 @@ FINETUNE = [
     ("--word_column=2", {"read_conll.word_column": "2"}, WORDS),
     ("--tag_column=2", {"read_conll.tag_column": "2"}, WORDS),
     ("--max_tags=7", {"read_conll.max_tags": 7}, WORDS),
+    ("--outside=B-X", {"fit.y": [["O", "O"]]}, WORDS),
+    (
+        "--span_errors=fix",
+        {"read_annotations.errors": "fix"},
+        "--task=ner --train=spans.json",
+    ),
+    ("--tag_scheme=BIOES", {"fit.y": [["S-X"]]}, "--task=ner --train=spans.json"),
     ("--tag_scheme=BIOES", {"fit.y": [["O", "S-X"]]}, WORDS),
     ("--negative_column=sentence", {"fit.x.2": ["sentence0", "sentence1", "sentence2"]}, EMBED),
     ("--target_column=sentence", {"fit.y": ["sentence0", "sentence1", "sentence2"]}, SEQ2SEQ),

@@ -14,6 +14,7 @@ from keras_bert_suite.data.tag_schemes import (
 )
 
 KINDS = ("PER", "LOC")
+SIGNS = "/:.|\u2013"
 SUFFIXED = ["O", *(f"{kind}-{letter}" for letter in "BIES" for kind in KINDS)]
 
 
@@ -41,6 +42,8 @@ def write_prefix(letter, kind):
         (lambda letter, kind: f"{letter}_{kind}".lower(), "o"),
         (lambda letter, kind: f"{kind}-{letter}".lower(), "o"),
         (lambda letter, kind: f"{letter.lower()}-{kind}", "O"),
+        *((lambda letter, kind, sign=sign: f"{letter}{sign}{kind}", "O") for sign in SIGNS),
+        *((lambda letter, kind, sign=sign: f"{kind}{sign}{letter}".lower(), "o") for sign in SIGNS),
     ],
 )
 @pytest.mark.parametrize(
@@ -79,6 +82,7 @@ def test_every_form_says_what_prefixes_say(write, outside, scheme, letters):
         (["B-PER", "o"], {"o": (None, "o")}),
         (["NN", "VV", "M"], {"M": (None, "M")}),  # A tag of the Chinese Treebank.
         # Types that begin or end as tags do.
+        (["O", "B.A", "phone"], {"B.A": (None, "B.A")}),
         (["O", "E-mail", "phone"], {"E-mail": (None, "E-mail"), "phone": (None, "phone")}),
         (["O", "VITAMIN-E"], {"VITAMIN-E": (None, "VITAMIN-E")}),
         (["O", "VITAMIN-E", "GENE"], {"VITAMIN-E": (None, "VITAMIN-E")}),
@@ -100,6 +104,10 @@ def test_tags_that_may_be_read_in_several_ways(names, split):
         (["O", "PER-B"], {"PER-B": "the type 'PER-B'"}),
         (["O", "B-PER", "X"], {"X": "outside of entities"}),
         (["O", "B-PER", "[CLS]"], {}),
+        (["O", "I-PER", "I-O"], {"I-O": "the type 'O'"}),  # CoNLL-2003 has 11 of these.
+        (["O", "B-PER", "U-", "B"], {"U-": "the type '_'", "B": "the type '_'"}),
+        (["O", "B", "I"], {}),
+        (["O", "B-P", "B-L", "B-O"], {}),
         (["NOUN", "VERB"], {}),
         (["NOUN", "VERB-S"], {}),
         (["NN", "VV", "M"], {}),

@@ -172,6 +172,7 @@ def write_tables(folder):
         **dict.fromkeys(["lcqmc.train.data", "lcqmc.test.data"], pairs),
         **dict.fromkeys(["clicks.tsv", "dev_clicks.tsv"], clicks),
         **dict.fromkeys(["TRAIN_FILE.TXT", "TEST_FILE_FULL.TXT"], relations),
+        "annotations.jsonl": '{"text": "the good film", "label": [[4, 13, "FILM"]]}\n',
         "csl.tsv": "film\tthe good film\nplot\tthe bad plot\n",
         "iflytek.jsonl": "\n".join(sentences),
         "pku_training.utf8": "the good film\nthe bad plot\n",

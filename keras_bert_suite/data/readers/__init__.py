@@ -4,6 +4,7 @@ A reader is a file with one public function. It needs the standard library alone
 command line reads a file before it imports Keras.
 """
 
+from keras_bert_suite.data.readers.annotations import read_annotations
 from keras_bert_suite.data.readers.conll import read_conll
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.glue import read_glue

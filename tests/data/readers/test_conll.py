@@ -49,7 +49,8 @@ def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
         ("EU B-ORG\n", "utf-8", {"word_column": 0}, "count from 1"),
         ("EU\tB-ORG\nNew York\n", "utf-8", {}, "line 2: the line 'New York' has no tab"),
         ("EU B-ORG\nNew York B-LOC\n", "utf-8", {}, "line 2: got 3 fields.* and line 1 has 2"),
-        ("EU\tNNP\tB-ORG\nin\tIN\t\n", "utf-8", {}, "line 2: got 2 fields.* and line 1 has 3"),
+        ("EU\tNNP\tB-ORG\nin\tIN\n", "utf-8", {}, "line 2: got 2 fields.* and line 1 has 3"),
+        ("EU\tNNP\tB-ORG\nin\tIN\t\n", "utf-8", {}, "line 2: '' is the tag of 'in'"),
         ("EU,B-ORG\nin,O\n", "utf-8", {}, "line 1: got 1 fields.* with tabs or spaces between"),
         ('{"text": "浙商", "label": {"ORG": {"浙商": [[0, 1]]}}}\n' * 2, "utf-8", {}, "is JSON"),
         ('[{"text": "浙商"}]', "utf-8", {}, "is JSON. Wanted a word and its tag"),
@@ -81,6 +82,20 @@ def test_numbered_characters_of_weibo(tmp_path):
     for unnumbered in ("科0 A", "A1 B2", "科0 7"):
         read = read_conll(write(tmp_path, unnumbered.replace(" ", "\tO\n") + "\tO\n"))
         assert read.x == [unnumbered.split()]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["en:Rio", "en::", "en:is"], ["Rio", ":", "is"]),
+        (["en:Rio", "de:is"], ["en:Rio", "de:is"]),
+        (["en:Rio", "is"], ["en:Rio", "is"]),
+        (["en:"], ["en:"]),
+    ],
+)
+def test_languages_before_the_words_of_wikiann(tmp_path, words, read):
+    lines = "".join(f"{word}\tO\n" for word in words)
+    assert read_conll(write(tmp_path, lines)).x == [read]
 
 
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
@@ -196,8 +211,12 @@ WORDS = "".join(f"w{number} t{number}\n" for number in range(101))
         (GERMEVAL.replace("B-LOC", "B-ORG"), {}, "same types in the columns 3 and 4, such as ORG"),
         (CONLLU, {}, 'ten columns of CoNLL-U, ID, .* tag_column="UPOS"'),
         (CONLLU, {"tag_column": "NER"}, "0 columns with the name 'NER'. Its columns are ID, FORM"),
-        (WORDS, {}, "101 different tags, more than 100. Number 101 is 't100' .* in line 101"),
-        ("Ada B-PER\nBob\u00a0O Bob\n", {}, "line 2: 'Bob' is the tag of .* looks like a word"),
+        (
+            WORDS,
+            {"tag_column": 2},
+            "101 different tags, more than 100. Number 101 is 't100' .* in line 101",
+        ),
+        ("Ada B-PER\nBob\u00a0O Bob\n", {}, "line 2: 'Bob' is the tag of .* likely a word"),
         ("word tag\nAda B-PER\n", {}, "line 1: 'tag' is the tag of 'word'"),
         ("# x\n\n", {}, "holds no sentences"),
     ],
@@ -208,7 +227,7 @@ def test_columns_that_hold_no_tags(tmp_path, content, arguments, error):
 
 
 def test_more_tags_on_request(tmp_path):
-    assert len(read_conll(write(tmp_path, WORDS), max_tags=101).label_names) == 101
+    assert len(read_conll(write(tmp_path, WORDS), None, 2, max_tags=101).label_names) == 101
 
 
 def test_tags_in_another_form_than_most(tmp_path):

@@ -41,6 +41,8 @@ def folder(tmp_path_factory):
         "emotions.tsv": "text\tlabels\nthe good film\tjoy,love\nthe plot\t\n",
         "titles.tsv": "film\tthe good film\nplot\tthe bad plot\n",
         "train.txt": "the O\ngood B-FILM\nfilm I-FILM\n\nbad O\nplot B-PLOT\n",
+        "annotations.jsonl": '{"text": "the good film", "label": [[4, 13, "FILM"]]}\n'
+        '{"text": "the bad plot.", "label": [[8, 12, "PLOT"]]}\n',
         "train-v2.0.json": json.dumps({"data": [{"paragraphs": paragraphs}]}),
         "TRAIN_FILE.TXT": '1\t"the <e1>film</e1> <e2>plot</e2>"\nA(e1,e2)\n\n'
         '2\t"a <e1>plot</e1> <e2>film</e2>"\nOther\n',
