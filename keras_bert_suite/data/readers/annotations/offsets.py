@@ -6,8 +6,6 @@ end is the last character of a span, and not the place after it. The texts of sp
 a file has them; where not, the borders of words do.
 """
 
-from keras_bert_suite.data.readers.annotations.words import cuts_word
-
 #: What the places count, and how a message says it after "places that count".
 OFFSETS = {
     "characters": "characters, as Python does",
@@ -36,6 +34,10 @@ class Ruler:
         """(start, end) in the text with start < end, or None where there is no such part of it."""
         start, end = (self._find(place) for place in (start, end + self._shift))
         return (start, end) if None not in (start, end) and start < end else None
+
+    def counts_as(self, other):
+        """Whether another ruler of the same text has the same places."""
+        return (self._places, self._shift) == (other._places, other._shift)
 
     def _find(self, place):
         if self._places is None:
@@ -81,6 +83,18 @@ def fits(text, place, span):
     return is_stripped and not any(cuts_word(text, border) for border in place)
 
 
+def cuts_word(text, place):
+    """Whether a place of a text is within a word, between two letters that have case, or digits.
+
+    Other scripts write particles beside a name, as Korean does, or no spaces.
+
+    >>> cuts_word("Rome", 2), cuts_word("Rome", 4), cuts_word("서울에", 2)
+    (True, False, False)
+    """
+    beside = text[place - 1 : place + 1] if place else ""
+    return len(beside) == 2 and all(c.lower() != c.upper() or c.isdigit() for c in beside)
+
+
 def choose_offsets(texts, usual):
     """Finds out what the places of a file count.
 
@@ -123,6 +137,8 @@ def list_moved(texts, before, after):
     moved = []
     for text in texts:
         rulers = [Ruler(text.text, offsets) for offsets in (before, after)]
+        if rulers[0].counts_as(rulers[1]):
+            continue
         for span in text.spans:
             places = [ruler.find(span.start, span.end) for ruler in rulers]
             if places[0] != places[1]:

@@ -36,16 +36,6 @@ def cut_words(text):
     return words
 
 
-def cuts_word(text, place):
-    """Whether a place of a text is within a word.
-
-    >>> cuts_word("Rome", 2), cuts_word("Rome", 4), cuts_word("北京", 1)
-    (True, False, False)
-    """
-    beside = text[place - 1 : place + 1] if place else ""
-    return len(beside) == 2 and all(_find_kind(character) == "joined" for character in beside)
-
-
 def find_words(words, start, end):
     """The words that a part of a text touches: (first, the one after the last).
 

@@ -160,12 +160,20 @@ def test_places_that_a_tool_does_not_write(content, offsets, others, tmp_path):
     assert len(names) == 1
 
 
-def test_a_few_spans_within_words_are_no_other_count(tmp_path):
-    """Labels of parts of words, as in German, among spans that fit."""
-    rows = [("Die Bundesregierung tagt in Bonn.", (4, 9, "ORG"), (28, 32, "LOC"))] * 3
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # Labels of parts of words, as in German, among spans that fit.
+        [("Die Bundesregierung tagt in Bonn.", (4, 9, "ORG"), (28, 32, "LOC"))] * 3,
+        # Particles beside names: with one more character, the spans would be words.
+        [("서울에 갔다", (0, 2, "LOC")), ("영희는 서울의 딸", (0, 2, "PER"), (4, 6, "LOC"))],
+        [("カナは", (0, 2, "PER")), ("в Риме", (2, 6, "LOC"))],
+    ],
+)
+def test_spans_within_words_are_no_other_count(rows, tmp_path):
     path = tmp_path / "all.jsonl"
     path.write_text(doccano(*rows))
-    assert read_annotations(path).y[0] == [(4, 9, "ORG"), (28, 32, "LOC")]
+    assert read_annotations(path).y == [spans for _, *spans in rows]
 
 
 def test_windows_files_of_brat(tmp_path):
