@@ -116,7 +116,7 @@ class WordCutting:
         return SegmentCache(self._cut_chunk)
 
     @functools.cached_property
-    def alone(self):
+    def alone(self) -> list[bool]:
         """As `find_alone`."""
         return find_alone(self.characters)
 
@@ -125,11 +125,11 @@ class WordCutting:
         kept = [i for i, kind in enumerate(find_kinds(chunk)) if kind != ATTACHED]
         if not kept:
             return ()
-        cuts = self.mark_cuts("".join(chunk[i] for i in kept))
+        cuts = self._find_cuts("".join(chunk[i] for i in kept))
         starts = [i for i, cut in zip(kept, cuts, strict=False) if cut]
         return tuple(zip(starts, [*starts[1:], len(chunk)], strict=True))
 
-    def mark_cuts(self, text):
+    def _find_cuts(self, text):
         """list of bool, whether there is a cut before each character of a text, and at its end.
 
         The text has no white space and no attached characters.
