@@ -58,24 +58,22 @@ def _is_list(row):
 
 def _find_characters(rows):
     """The names of the classes of which each character is a word."""
-    read = functools.cache(lambda word: tuple(find_kinds(word)))
+    counts = collections.Counter(word for row in rows for word in row)
+    single = {word: find_kinds(word)[0] for word in counts if len(word) == 1}
     apart, together = collections.Counter(), collections.Counter()
-    are_single, has_ideograph = True, False
+    for word in counts.keys() - single.keys():
+        kinds = find_kinds(word)
+        for before, kind in zip(kinds, kinds[1:], strict=False):
+            together[kind] += counts[word] * (kind == before)
     for row in rows:
-        before = None
-        for word in row:
-            kinds = read(word)
-            if len(kinds) == 1:
-                has_ideograph |= kinds[0] == IDEOGRAPH
-                apart[kinds[0]] += kinds[0] == before
-                before = kinds[0]
-            else:
-                before, are_single = None, False
-                together.update(a for a, b in zip(kinds, kinds[1:], strict=False) if a == b)
+        kinds = [single.get(word) for word in row]
+        for before, kind in zip(kinds, kinds[1:], strict=False):
+            apart[kind] += kind == before
+    are_single = len(single) == len(counts) and IDEOGRAPH in single.values()
     return [
         name
-        for name, kind in CLASSES.items()
-        if apart[kind] > together[kind] or (are_single and has_ideograph and not together[kind])
+        for name, (kind, *_) in CLASSES.items()
+        if apart[kind] > together[kind] or (are_single and not together[kind])
     ]
 
 
@@ -108,16 +106,16 @@ def _gather(rows, alone):
                     *"+" * (len(marks) - 1),
                     "|" if ends or _is_ideograph(right[:1]) else "+",
                 ]
-                lefts, rights = {left}, {right}
+                lefts, rights = {left: True}, {right: True}
                 if begins:
                     before = read(row[number - 1])[1] if number else ""
-                    lefts = {before} if _closes(marks) else {"", before}
+                    lefts = {"": False, before: _closes(marks)}
                 if ends:
                     after = read(row[number + 1])[0] if number + 1 < len(row) else ""
-                    rights = {""} if _closes(marks) else {"", after}
-                is_known = len(lefts) == len(rights) == 1
-                for left in lefts:
-                    for right in rights:
+                    rights = {"": True} if _closes(marks) else {"": False, after: False}
+                for left, left_known in lefts.items():
+                    for right, right_known in rights.items():
+                        is_known = left_known and right_known
                         evidence[left, marks, right]["".join(cuts), is_known] += 1
     return evidence
 
@@ -134,29 +132,46 @@ def _is_ideograph(character):
 def _learn_rules(evidence, alone):
     """The rules that say of the evidence what no more general rule says."""
     found = {where: _cut_by_default(*where, alone) for where in evidence}
-    keys = {where: list_keys(*where) for where in evidence}
-    rules: dict[str, str] = {}
-    seen: set[str] = set()
-    # From the most general keys to the most special.
-    for level in (3, 2, 1, 0):
-        groups = collections.defaultdict(list)
-        for where in evidence:
-            groups[keys[where][level]].append(where)
-        for key, places in groups.items():
-            if key in seen:
-                continue
-            count = _count_neighbours if level == 3 else _count
-            scores = count(places, evidence)
-            best = max(scores, key=lambda way: (scores[way], -way.count("+"), way))
-            if level == 3:
-                now = scores[found[places[0]]]
-            else:
-                now = sum(_count([place], evidence)[found[place]] for place in places)
-            if scores[best] > now:
-                rules[key] = best
-                found.update(dict.fromkeys(places, best))
-        seen |= groups.keys()
+    groups = [collections.defaultdict(list) for _ in range(4)]
+    for where in evidence:
+        for group, key in zip(groups, list_keys(*where), strict=True):
+            group[key].append(where)
+    exact, by_left, by_right, general = groups
+
+    rules = {}
+    for key, places in general.items():
+        scores = _count_neighbours(places, evidence)
+        best = _find_best(scores)
+        if scores[best] > scores[found[places[0]]]:
+            rules[key] = best
+            found.update(dict.fromkeys(places, best))
+
+    # What explains most comes first: `'s` before each name that it follows, `l'` before each noun.
+    taken = set()
+    keys = [(key, part) for part in (by_left, by_right) for key in part if key not in general]
+    keys.sort(key=lambda item: (-_gain(item[1][item[0]], evidence, found)[0], len(item[0])))
+    for key, part in [*keys, *((key, exact) for key in exact)]:
+        # Where two rules hold, that of the left word does.
+        places = [place for place in part[key] if part is not by_right or place not in taken]
+        gain, best = _gain(places, evidence, found)
+        if gain > 0 and key not in rules:
+            rules[key] = best
+            found.update(dict.fromkeys(places, best))
+            if part is by_left:
+                taken.update(places)
     return rules
+
+
+def _gain(places, evidence, found):
+    """(how much more of the evidence one rule for all places explains, its cuts)."""
+    scores = _count(places, evidence)
+    best = _find_best(scores)
+    return scores[best] - sum(_count([place], evidence)[found[place]] for place in places), best
+
+
+def _find_best(scores):
+    """The cuts with the highest score. Of equal ones, those with more cuts."""
+    return max(scores, key=lambda cuts: (scores[cuts], -cuts.count("+"), cuts), default="")
 
 
 def _cut_by_default(left, marks, right, alone):

@@ -19,8 +19,8 @@ SIGNS = (
     "2440-244a 249c-24e9 2500-2767 2794-2bff 1f000-1faff"
 )
 
-#: What may be cut into single characters, and its kind.
-CLASSES = {"letters": LETTER, "numbers": NUMBER}
+#: What may be cut into single characters, and its kinds.
+CLASSES = {"letters": (LETTER, SIGN), "numbers": (NUMBER,)}
 
 #: How a rule names what stands beside punctuation, by its kind. An edge of a text has no name.
 KIND_NAMES = {LETTER: "<letter>", NUMBER: "<number>", IDEOGRAPH: "<ideograph>"}
@@ -62,7 +62,7 @@ def find_alone(classes):
 
     `classes` are names of `CLASSES`.
     """
-    kinds = {IDEOGRAPH, MARK, *(CLASSES[name] for name in classes)}
+    kinds = {IDEOGRAPH, MARK, *(kind for name in classes for kind in CLASSES[name])}
     return [kind in kinds for kind in range(7)]
 
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 
 from keras_bert_suite.checkpoints.head_types.head_fields import (
     read_choices,
-    read_labels,
     read_text_labels,
     read_word_labels,
-    write_labels,
     write_text_labels,
     write_word_labels,
 )
