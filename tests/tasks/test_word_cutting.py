@@ -71,11 +71,13 @@ def test_a_text_has_the_entities_of_its_words(cls, tokenizer, language):
     if cls is kbs.EntitySpanClassifier:
         for weight in task.head.weights:
             weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+    else:
+        task.token_classifier.bias.assign([-5.0, 0.0, 0.0])  # Entities in most texts.
     words = [find_words(task, text) for text in texts]
     assert words == WANTED[language]
     of_words = task.predict(words, verbose=0)
     of_texts = task.predict(texts, verbose=0)
-    assert sum(map(len, of_texts)) > 5
+    assert sum(map(len, of_texts)) > 1
     for text, row, wanted, found in zip(texts, words, of_words, of_texts, strict=True):
         places = [0]
         for word in row:
