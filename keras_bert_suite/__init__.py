@@ -13,6 +13,7 @@ from keras_bert_suite.data.readers import (
     read_swag,
     read_table,
 )
+from keras_bert_suite.data.word_cutting import WordCutting
 from keras_bert_suite.jax_cache import keep_compiled_steps
 from keras_bert_suite.layers import (
     AttentionPooling,
@@ -190,6 +191,7 @@ __all__ = [
     "Triplet",
     "WindowTransformer",
     "VectorIndex",
+    "WordCutting",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
     "change_pattern",

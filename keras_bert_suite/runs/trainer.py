@@ -47,6 +47,13 @@ def hold_out(model, given, validation_data=None, validation_split=None, batch_si
     return given, read(model, *validation_data, labelled=True)
 
 
+def learn_rows(model, given, verbose):
+    """Lets the data of a model note of `Rows` how texts are read after a `fit`, and says so."""
+    said = model.data.learn_rows(given) if isinstance(given, Rows) else None
+    if said and verbose and find_process().leads:
+        print(said)
+
+
 def fit(
     model,
     make_batches,

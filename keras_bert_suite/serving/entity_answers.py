@@ -14,7 +14,7 @@ class ServedEntities(ServedTask):
         import tensorflow as tf
 
         texts = drop_invalid(*texts)
-        words = find_words(self.task.preprocessor.tokenizer, texts)
+        words = find_words(self.task.preprocessor.tokenizer, texts, self.task.word_cutting)
         outputs = tf.gather(self._run_tokens(words.ids), words.first_tokens)
         labels, scores = self.label_words(outputs, words.rows, tf.size(texts))
         *tables, types = entity_tables(self.task.label_names)

@@ -16,7 +16,7 @@ class ServedEntitySpans(ServedTask):
         import tensorflow as tf
 
         task, texts = self.task, drop_invalid(*texts)
-        words = find_words(task.preprocessor.tokenizer, texts)
+        words = find_words(task.preprocessor.tokenizer, texts, task.word_cutting)
         num_tokens, num_words = tf.size(words.ids.flat_values), tf.size(words.rows)
         # The word that begins with each token. Other tokens, and the one at the end, have none.
         word_of = tf.tensor_scatter_nd_update(

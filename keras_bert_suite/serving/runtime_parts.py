@@ -83,7 +83,7 @@ def _classify_attributes(said, packer, encoder):
 
 def _tag(said, packer, encoder):
     labels = Tags(said["labels"])
-    data = WordData(packer, encoder, labels, said["input_names"])
+    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
     return RuntimeParts(
         data, WordAnswers(labels), ("probabilities",), ("length", "labels"), _find_logits
     )
@@ -92,7 +92,7 @@ def _tag(said, packer, encoder):
 def _tag_chains(said, packer, encoder):
     labels = Tags(said["labels"])
     scores = [np.array(values, "float32") for values in said["crf"]]
-    data = WordData(packer, encoder, labels, said["input_names"])
+    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
     return RuntimeParts(
         data, ChainAnswers(labels, lambda: scores), ("emissions",), ("length", "labels")
     )
@@ -100,7 +100,7 @@ def _tag_chains(said, packer, encoder):
 
 def _find_spans(said, packer, encoder):
     labels = EntitySpans(said["labels"])
-    data = EntitySpanData(packer, encoder, labels, said["input_names"])
+    data = EntitySpanData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
     answers = EntitySpanAnswers(labels)
     return RuntimeParts(
         data, answers, ("scores",), ("labels", "length", "length"), condense=answers.condense

@@ -20,6 +20,7 @@ PACKING_FILE = "packing.json"
 _SETTINGS = (
     *("problem_type", "thresholds", "no_answer_threshold", "max_answer_length", "scheme"),
     *("max_windows", "stride", "query_length", "prompts", "top_k", "markers", "attributes"),
+    "word_cutting",
 )
 
 
@@ -30,9 +31,9 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     probabilities, `input_names` of the texts of a row, the `sequence_length` to which texts are
     cut, the version of this package, and of `problem_type`, `thresholds`, `no_answer_threshold`,
     `max_answer_length`, `scheme`, `max_windows`, `stride`, `query_length`, `prompts`, `top_k`,
-    `markers` and `attributes` those that the task has. `encoder_inputs` are the fields of its
-    `EncoderInputs`, `crf` the start scores, end scores and transitions of a `CrfTokenClassifier`,
-    and `direction` is that of a `MaskedLM` that sees one side of a mask.
+    `markers`, `attributes` and `word_cutting` those that the task has. `encoder_inputs` are the
+    fields of its `EncoderInputs`, `crf` the start scores, end scores and transitions of a
+    `CrfTokenClassifier`, and `direction` is that of a `MaskedLM` that sees one side of a mask.
     """
     config = task.get_config()
     settings = {name: config[name] for name in _SETTINGS if config.get(name) is not None}

@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.serving.cut_words import cut_texts_into_words
 from keras_bert_suite.serving.window_batches import run_in_batches
 
 
@@ -77,10 +78,15 @@ def _find_text_starts(texts):
     return tf.cumsum(tf.strings.length(texts), exclusive=True)
 
 
-def find_words(tokenizer, texts):
-    """`TextWords` of texts, a string tensor (B,) from `drop_invalid`."""
+def find_words(tokenizer, texts, cutting=None):
+    """`TextWords` of texts, a string tensor (B,) from `drop_invalid`.
+
+    `cutting`, a `WordCutting`, finds the words. If it is None, the tokenizer does.
+    """
     import tensorflow as tf
 
+    if cutting is not None:
+        return _cut_words(tokenizer, texts, cutting)
     ids, starts, ends, word_starts = tokenizer.tokenize_with_offsets(texts)
     first_tokens = tf.cast(tf.where(word_starts.flat_values)[:, 0], tf.int32)
     num_tokens, num_words = tf.size(ids.flat_values), tf.size(first_tokens)
@@ -94,6 +100,21 @@ def find_words(tokenizer, texts):
         is_text = ~tf.strings.regex_full_match(words, tokenizer.blank_words)
         columns = (tf.boolean_mask(column, is_text) for column in columns)
     return TextWords(ids, *columns)
+
+
+def _cut_words(tokenizer, texts, cutting):
+    """`TextWords` of texts that a `WordCutting` cuts. A word without a token is left out."""
+    import tensorflow as tf
+
+    rows, starts, ends = cut_texts_into_words(cutting, texts)
+    ids = tokenizer.tokenize_words(cut_texts(texts, rows, starts, ends))
+    lengths = tf.math.unsorted_segment_sum(ids.row_lengths(), rows, tf.size(texts))
+    has_token = ids.row_lengths() > 0
+    columns = tf.cast(ids.row_starts(), tf.int32), rows, starts, ends
+    return TextWords(
+        tf.RaggedTensor.from_row_lengths(ids.values, lengths, validate=False),
+        *(tf.boolean_mask(column, has_token) for column in columns),
+    )
 
 
 def make_segment(ragged):

@@ -57,8 +57,8 @@ class CrfTokenClassifier(TokenClassifier):
     count only at the ends of the row.
 
     Args:
-        backbone, num_classes, label_names, preprocessor, head_layers, dropout, input_names: as for
-            `TokenClassifier`.
+        backbone, num_classes, label_names, preprocessor, head_layers, dropout, input_names,
+            word_cutting: as for `TokenClassifier`.
         scheme: "BIO", "BIOES" or "BMES"; "auto", which finds the scheme by the prefixes of
             `label_names`; or None, which forbids nothing. Labels without prefixes, such as parts
             of speech, have no scheme. For IOB1, convert the tags by `convert_tags`, or pass None.

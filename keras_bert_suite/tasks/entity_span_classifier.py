@@ -1,18 +1,19 @@
 """Finds entities as spans of tokens. Entities may lie within each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.data.word_cutting import WordCutting
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
-from keras_bert_suite.tasks.base.token_task import TokenTask
+from keras_bert_suite.tasks.base.word_task import WordTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import EntitySpans
 from keras_bert_suite.tasks.data.words import EntitySpanData
@@ -20,7 +21,7 @@ from keras_bert_suite.training import SpanLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
+class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     """A text encoder with a layer that scores every span of tokens for every type of entity.
 
     Entities may lie within each other, and a span may have several types.
@@ -54,6 +55,8 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
         head_layers: as for `TokenClassifier`.
         dropout: float, dropout rate of the head's input.
         input_names: the name of the texts in an export, ("text",) by default.
+        word_cutting: as for `TokenClassifier`. An entity of a text begins and ends with a word.
+            Texts with spans in `fit` are cut by it, too.
 
     Outputs of the model: float32 (B, C, L, L), by the first and the last token of a span.
 
@@ -68,7 +71,6 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     """
 
     head_name = "entity_spans"
-    head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
     loss_advice = (
         "The labels are spans, and no scores for each pair of tokens. Leave `loss` out to get "
@@ -90,6 +92,7 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
         head_layers: HeadLayers = None,
         dropout: float = 0.1,
         input_names: str | Sequence[str] | None = None,
+        word_cutting: WordCutting | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
@@ -118,7 +121,8 @@ class EntitySpanClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
 
         # === Data and Answers ===
         labels = EntitySpans(label_names)
-        self.data = EntitySpanData(preprocessor, EncoderInputs.of(backbone), labels, input_names)
+        encoder = EncoderInputs.of(backbone)
+        self.data = EntitySpanData(preprocessor, encoder, labels, input_names, word_cutting)
         self.answers = EntitySpanAnswers(labels)
         self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)

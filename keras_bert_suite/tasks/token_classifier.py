@@ -1,6 +1,6 @@
 """Labels words: named entities, parts of speech."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -8,12 +8,13 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.data.word_cutting import WordCutting
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 from keras_bert_suite.tasks.answers.words import WordAnswers
 from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.token_states import list_missing_poolers
-from keras_bert_suite.tasks.base.token_task import TokenTask
+from keras_bert_suite.tasks.base.word_task import WordTask
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.labels import Tags
 from keras_bert_suite.tasks.data.words import WordData
@@ -21,7 +22,7 @@ from keras_bert_suite.training import TokenAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
+class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
@@ -32,7 +33,8 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     such as a space of no width, continues the entity around it, or is outside of entities.
 
     `predict` returns entities. It reads the tags of all the usual schemes (IOB1, BIO, BIOES, BMES)
-    as seqeval does. It also takes rows that are texts. The tokenizer then finds the words.
+    as seqeval does. It also takes rows that are texts. They are cut into words as the rows of the
+    first `fit` are, see `word_cutting`.
 
     `fit` and `evaluate` also take packed arrays, a dict of `token_ids`, `segment_ids` and
     `padding_mask`, with integer labels (B, L), negative on tokens without a label. For packed
@@ -54,6 +56,8 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
             `from_preset` they need a new head.
         dropout: float, dropout rate of the head's input.
         input_names: the name of the texts in an export, ("text",) by default.
+        word_cutting: `WordCutting`, how a row that is a text is cut into words. None is the cutting
+            of the rows of the first `fit`, and as the tokenizer cuts them before.
 
     Outputs of the model: float32 (B, L, C), logits.
 
@@ -68,7 +72,6 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
     """
 
     head_name = "token_classifier"
-    head_defaults = {"input_names": None, "head_layers": None}
     global_tokens = "none"
     are_tokens = True
 
@@ -82,6 +85,7 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
         head_layers: HeadLayers = None,
         dropout: float = 0.1,
         input_names: str | Sequence[str] | None = None,
+        word_cutting: WordCutting | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
@@ -100,7 +104,8 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
 
         # === Data and Answers ===
         labels = self.make_labels(label_names)
-        self.data = WordData(preprocessor, EncoderInputs.of(backbone), labels, input_names)
+        encoder = EncoderInputs.of(backbone)
+        self.data = WordData(preprocessor, encoder, labels, input_names, word_cutting)
         self.answers = self.make_answers(labels)
         self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
@@ -150,8 +155,8 @@ class TokenClassifier(TokenTask, LabelledTask, keras_hub.models.Task):
             x, batch_size, steps, **kwargs: as for `predict`.
 
         Returns:
-            list with a list of str for each row, a tag for each word. The tokenizer finds the words
-            of a text. In packed arrays every token counts as a word.
+            list with a list of str for each row, a tag for each word. `word_cutting` says what the
+            words of a text are. In packed arrays every token counts as a word.
         """
         return self.predict_with(self.answers.decode_tags, x, batch_size, steps, **kwargs)
 

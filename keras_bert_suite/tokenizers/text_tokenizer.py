@@ -189,9 +189,12 @@ class TextTokenizer(SavedTokenizer):
         texts, _ = canonicalize_texts(texts)
         return self._eager_engine().tokenize_flat(texts)
 
-    def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """As `tokenize_flat`, for words that are parts of a text. Here a word is read as a text."""
-        return self.tokenize_flat(words)
+    def tokenize_words(self, words: Any) -> Any:
+        """As `tokenize_flat`, for words that are parts of a text. Here a word is read as a text.
+
+        For a tf.Tensor (n,) of strings, the ids are a tf.RaggedTensor (n, None), int32.
+        """
+        return self.tokenize(words) if is_tf_tensor(words) else self.tokenize_flat(words)
 
     def tokenize_with_offsets(self, inputs: Any) -> Any:
         """Texts to ids, and the part of the text that each id was made from.
@@ -352,10 +355,13 @@ class TextTokenizer(SavedTokenizer):
     def _graph_engine(self):
         if "graph" not in self._engines:
             engine = self.graph_engine(*self._engine_arguments())
-            if self.added_tokens:
-                engine = GraphAddedTokens(engine, self._list_searched(), self._numbered.ids)
-            self._engines["graph"] = engine
+            self._engines["graph"] = self._add_in_graph(engine)
         return self._engines["graph"]
+
+    def _add_in_graph(self, engine):
+        if not self.added_tokens:
+            return engine
+        return GraphAddedTokens(engine, self._list_searched(), self._numbered.ids)
 
     @abstractmethod
     def _engine_arguments(self):

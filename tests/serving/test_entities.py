@@ -19,6 +19,7 @@ from keras_bert_suite import (
     SegmentPacker,
     TokenClassifier,
     WordPieceTokenizer,
+    WordCutting,
     XLMRobertaTokenizer,
     export_saved_model,
 )
@@ -35,7 +36,10 @@ TEXTS = [
     "good " * 100,  # many windows
     "  it's  good,\n\tfilm.\u3000\xa0 filmsly ",  # spaces that are words to byte pairs
     "\x00\ufffdgood\u0301\u0301 \U0001f1e9 film",
+    "good-film, St. film didn't U.S., 1998年 100€",
 ]
+#: Rows of words that are cut otherwise than the tokenizers cut texts.
+ROWS = ["well-known St. Louis did n't buy U.S. films of 1 9 9 8 for € 100 .".split()]
 BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
 
 
@@ -53,7 +57,9 @@ def make_tagger(backbone, tokenizer):
 @pytest.fixture(scope="module")
 def tagger():
     """Not to be changed."""
-    return make_tagger(BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY))
+    tagger = make_tagger(BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY))
+    tagger.word_cutting = WordCutting.learn(ROWS)
+    return tagger
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ HOSTILE = [
     " \u00e9\u4e2d good" * 7,
 ]
 OTHERS = HOSTILE[::-1]
+WORDS = [*HOSTILE, "good-film, don't! 1998", ["good", "", "film"], []]
 RELATED = [
     f"{HOSTILE[row]}<e1>{text[:8]}</e1>bad <e2>{text[5:9]}</e2>{OTHERS[row]}"
     for row, text in enumerate(HOSTILE)
@@ -61,9 +62,9 @@ CASES = {
     "numbers": (HOSTILE, predict),
     "attributes": (HOSTILE, lambda task, x: task.predict_probabilities(x, verbose=0)),
     "documents": (HOSTILE, find_probabilities),
-    "words": ([*HOSTILE, ["good", "", "film"], []], predict),
-    "chains": ([*HOSTILE, ["good", "", "film"], []], predict),
-    "spans": ([*HOSTILE, ["good", "", "film"], []], predict),
+    "words": (WORDS, predict),
+    "chains": (WORDS, predict),
+    "spans": (WORDS, predict),
     "relations": (RELATED, find_probabilities),
     "questions": ((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
     "vectors": (HOSTILE, predict),
@@ -84,6 +85,8 @@ def make_random_task(name):
         task.thresholds = [0.3, 0.5, 0.7]
     if name == "vectors":
         task.prompts = {"query": "good "}
+    if hasattr(task, "word_cutting"):
+        task.word_cutting = kbs.WordCutting(["numbers"], {"<letter> - <letter>": "++"}, True)
     return task
 
 

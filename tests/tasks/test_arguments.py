@@ -36,6 +36,7 @@ from keras_bert_suite import (
     TextRanker,
     TokenClassifier,
     TokenMasker,
+    WordCutting,
     WordPieceTokenizer,
 )
 from keras_bert_suite.runs.batches import read
@@ -110,6 +111,12 @@ def observe_tags(task):
     # Without its scheme the chain would stay in I-X.
     task.token_classifier.bias.assign([0.0, 0.0, 20.0])
     return [*observe_outputs(task), task.predict_tags(TEXTS, verbose=0)]
+
+
+def observe_words(task):
+    """The outputs, and the words of a text."""
+    words = task.data.window(task.data.read(["the good-film"])).tokenized.words
+    return [*observe_outputs(task), *words[0]]
 
 
 def observe_chain_loss(task):
@@ -220,12 +227,19 @@ CASES = {
             "head_layers": [make_convolution()],
             "dropout": 0.0,
             "input_names": ("sentence",),
+            "word_cutting": WordCutting(rules={"<letter> - <letter>": "++"}),
         },
-        observe_outputs,
+        observe_words,
     ),
     "chains": Case(
         CrfTokenClassifier,
-        {"label_names": TAGS, "dropout": 0.0, "input_names": ("sentence",), "scheme": None},
+        {
+            "label_names": TAGS,
+            "dropout": 0.0,
+            "input_names": ("sentence",),
+            "scheme": None,
+            "word_cutting": WordCutting(["letters"]),
+        },
         observe_tags,
     ),
     "constrained chains": Case(
@@ -246,8 +260,9 @@ CASES = {
             "head_layers": [LastLayers(1, pooling=None), make_convolution()],
             "dropout": 0.0,
             "input_names": ("sentence",),
+            "word_cutting": WordCutting(["letters"]),
         },
-        observe_outputs,
+        observe_words,
     ),
     "questions": Case(
         QuestionAnswerer,

@@ -11,6 +11,8 @@ SINGLE_LABEL, MULTI_LABEL, REGRESSION = (
 
 #: Our field for the thresholds of the labels. transformers keeps it and does not use it.
 THRESHOLDS = "label_thresholds"
+#: Our field for how texts are cut into words. transformers keeps it and does not use it.
+WORD_CUTTING = "word_cutting"
 
 
 def read_text_labels(config, num_outputs, dropout):
@@ -66,6 +68,20 @@ def write_labels(task, num_outputs):
         "id2label": {str(i): name for i, name in enumerate(names)},
         "label2id": {name: i for i, name in enumerate(names)},
     }
+
+
+def read_word_labels(config, num_outputs, dropout):
+    """The arguments of a `TokenClassifier`."""
+    arguments = read_labels(config, num_outputs, dropout)
+    cutting = config.get(WORD_CUTTING)
+    return arguments if cutting is None else {**arguments, "word_cutting": cutting}
+
+
+def write_word_labels(task, num_outputs):
+    """The fields that `read_word_labels` reads."""
+    cutting = getattr(task, "word_cutting", None)
+    written = {} if cutting is None else {WORD_CUTTING: cutting.get_config()}
+    return {**write_labels(task, num_outputs), **written}
 
 
 def read_choices(config, num_outputs, dropout):

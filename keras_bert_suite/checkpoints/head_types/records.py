@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from keras_bert_suite.checkpoints.head_types.head_fields import (
     read_choices,
-    read_labels,
     read_text_labels,
-    write_labels,
+    read_word_labels,
     write_text_labels,
+    write_word_labels,
 )
 
 
@@ -98,8 +98,8 @@ TOKENS = HeadType(
     hugging_face="classifier",
     ending="ForTokenClassification",
     drops_pooler=True,
-    read=read_labels,
-    write=write_labels,
+    read=read_word_labels,
+    write=write_word_labels,
     served="entity_answers.ServedEntities",
     commands=("ner",),
     flag="softmax",

@@ -37,7 +37,8 @@ def save_hugging_face(
     `XLMRobertaTokenizer` is written as an XLM-RoBERTa.
 
     A `TextClassifier` is written with its `label_names` and its `problem_type`. Tuned thresholds
-    are in the field `label_thresholds`, which this package reads, and transformers only keeps.
+    are in the field `label_thresholds`, which this package reads, and transformers only keeps. So
+    is the `word_cutting` of a `TokenClassifier`.
 
     The field `model_max_length` of tokenizer_config.json is the length to which the task cuts
     texts. With `truncation=True` transformers cuts texts to it, too, and so does a task from

@@ -20,7 +20,7 @@ from keras_bert_suite.runs.batches import (
     pack_rows,
     read,
 )
-from keras_bert_suite.runs.trainer import hold_out
+from keras_bert_suite.runs.trainer import hold_out, learn_rows
 from keras_bert_suite.training import set_schedule_length
 
 
@@ -94,6 +94,7 @@ def fit_on_features(
     _compile_head(head, task, optimizer)
     encode = _encode_rows if are_vectors else EncodedBatches
     verbose = kwargs.get("verbose", "auto")
+    learn_rows(task, rows, verbose)
     given, rows = rows, task.data.window(rows)
     data = encode(task, encoder, rows, batch_size, verbose, weigh)
     if held_out is not None:

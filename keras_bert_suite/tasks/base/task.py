@@ -337,6 +337,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             if held_out is not None:
                 size = validation_batch_size or batch_size
                 held_out = evaluation_batches(self.data, held_out, size)
+            trainer.learn_rows(self, given, verbose)
             make_batches = functools.partial(
                 training_batches,
                 self.data,

@@ -13,13 +13,13 @@ from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.tasks.data.word_windows import cut_windows
 
 
-def cut_span_windows(packer, rows):
+def cut_span_windows(packer, rows, cutting=None):
     """Cuts `Rows` of words or texts into `WordWindows`. A window has every span that it sees whole.
 
     A span is int32 (3,): the positions of the two tokens, and the label id. A span without a word,
     or beyond its row, is a ValueError.
     """
-    windows = cut_windows(packer, rows)
+    windows = cut_windows(packer, rows, cutting)
     if rows.labels is None:
         return windows
     spans = _find_tokens(windows, rows.labels)

@@ -164,6 +164,14 @@ class TextData:
     def check_training(self, rows):
         """Raises a ValueError if all rows of a `fit` together, in memory, cannot be trained on."""
 
+    def learn_rows(self, rows):
+        """Notes of the rows of a `fit`, in memory, how texts are read after it.
+
+        Returns:
+            str, what the user should know, or None.
+        """
+        return None
+
     def order_rows(self, rows, batch_size, seed):
         """The order of shuffled rows that the labels ask for, see `row_orders`; None for any."""
         return None

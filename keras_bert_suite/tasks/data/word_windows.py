@@ -65,17 +65,18 @@ class WordWindows(Rows):
         return self.template.find_text([len(self.inputs[0][window])])
 
 
-def tokenize_rows(tokenizer, rows):
+def tokenize_rows(tokenizer, rows, cutting=None):
     """Tokenizes rows of words, or texts, an object array (B,), as `TokenizedWords`.
 
-    The tokenizer finds the words of a text. It has `tokenize_words` and `tokenize_with_offsets`.
+    `cutting`, a `WordCutting`, finds the words of a text. If it is None, the tokenizer does.
     """
+    cut = {} if cutting is None else _cut_texts(tokenizer, rows, cutting)
     lists = [row if isinstance(row, list) else [] for row in rows]
     flat_ids, token_counts = tokenizer.tokenize_words([word for row in lists for word in row])
     bounds = np.cumsum([0, *token_counts])
     words, characters, ids, first_tokens = [], [], [], []
     word_number, num_tokens = 0, 0
-    for row in rows:
+    for number, row in enumerate(rows):
         if isinstance(row, list):
             last = word_number + len(row)
             row_ids = flat_ids[bounds[word_number] : bounds[last]]
@@ -85,7 +86,7 @@ def tokenize_rows(tokenizer, rows):
             characters.append(None)
             word_number = last
         else:
-            row_ids, starts, row_spans = _split_text(tokenizer, row)
+            row_ids, starts, row_spans = cut[number] if cut else _split_text(tokenizer, row)
             words.append([decode_text(row)[start:end] for start, end in row_spans])
             characters.append(row_spans)
         first_tokens.append(np.where(starts >= 0, starts + num_tokens, -1))
@@ -100,13 +101,14 @@ def tokenize_rows(tokenizer, rows):
     )
 
 
-def cut_windows(packer, rows):
+def cut_windows(packer, rows, cutting=None):
     """Cuts `Rows` from `read_word_rows` into `WordWindows` that the packer has room for.
 
-    The windows have no labels. The weight of a window is the weight of its row.
+    `cutting` is a `WordCutting` or None. The windows have no labels. The weight of a window is the
+    weight of its row.
     """
     (column,) = rows.inputs
-    tokenized = tokenize_rows(packer.tokenizer, column)
+    tokenized = tokenize_rows(packer.tokenizer, column, cutting)
     starts = np.cumsum(tokenized.lengths, dtype="int32") - tokenized.lengths
     starts, lengths, row_ids, own_starts, own_ends = share_windows(
         NUMPY, starts, tokenized.lengths, packer.count_places()
@@ -125,7 +127,7 @@ def cut_windows(packer, rows):
     )
 
 
-def cut_tag_windows(packer, rows):
+def cut_tag_windows(packer, rows, cutting=None):
     """Cuts `Rows` of words, with an encoded label for each word or none, into `WordWindows`.
 
     The first token of a word has the label of the word, in the window that answers for this token.
@@ -133,7 +135,7 @@ def cut_tag_windows(packer, rows):
     window answers has the label `CONTINUED`. A row with more or fewer labels than words is an
     error.
     """
-    windows = cut_windows(packer, rows)
+    windows = cut_windows(packer, rows, cutting)
     if rows.labels is None:
         return windows
     (tokens,) = windows.inputs
@@ -185,6 +187,27 @@ def _label_tokens(tokenized, labels):
     known = tokenized.first_tokens >= 0
     token_labels[tokenized.first_tokens[known]] = np.concatenate(word_labels)[known]
     return token_labels
+
+
+def _cut_texts(tokenizer, rows, cutting):
+    """dict of the number of a row that is a text -> what `_split_text` returns.
+
+    A word without a token is left out.
+    """
+    texts = {n: decode_text(row) for n, row in enumerate(rows) if not isinstance(row, list)}
+    spans = {number: cutting.cut(text) for number, text in texts.items()}
+    ids, counts = tokenizer.tokenize_words(
+        [texts[number][start:end] for number in texts for start, end in spans[number]]
+    )
+    ends = np.cumsum([0, *counts])
+    found, first = {}, 0
+    for number, row_spans in spans.items():
+        last = first + len(row_spans)
+        starts, has_token = ends[first:last] - ends[first], counts[first:last] > 0
+        kept = [span for span, has in zip(row_spans, has_token, strict=True) if has]
+        found[number] = ids[ends[first] : ends[last]], starts[has_token], kept
+        first = last
+    return found
 
 
 def _split_text(tokenizer, text):

@@ -1,7 +1,11 @@
 """Rows of words, with a label for each word or spans of words; long rows become windows."""
 
+import warnings
+
 import numpy as np
 
+from keras_bert_suite.data.word_cutting import WordCutting
+from keras_bert_suite.data.word_cutting_rules import describe_cutting
 from keras_bert_suite.data.word_rows import check_span_shapes, check_token_shapes, read_word_rows
 from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.data.entity_windows import cut_span_windows, pad_spans
@@ -12,8 +16,12 @@ from keras_bert_suite.tasks.data.word_windows import cut_tag_windows
 class WordData(TextData):
     """Rows of words, with a label for each word.
 
-    A row is a list of words, or a text in which the tokenizer finds the words. A row that is too
+    A row is a list of words, or a text, which `word_cutting` cuts into words. A row that is too
     long becomes windows that overlap.
+
+    Args:
+        packer, encoder, labels, input_names: as for `TextData`.
+        word_cutting: `WordCutting`, its configuration, or None, by which the tokenizer finds words.
     """
 
     takes_graphs = False  # Words are cut into windows in Python.
@@ -22,8 +30,36 @@ class WordData(TextData):
     #: function(rows), which checks the shapes of the labels and weights of packed arrays.
     check_shapes = staticmethod(check_token_shapes)
 
+    def __init__(self, packer, encoder, labels, input_names=None, word_cutting=None):
+        super().__init__(packer, encoder, labels, input_names)
+        self.word_cutting = word_cutting
+        self._has_read_batches = False
+
+    @property
+    def word_cutting(self):
+        """`WordCutting`, or None."""
+        return self._word_cutting
+
+    @word_cutting.setter
+    def word_cutting(self, cutting):
+        self._word_cutting = WordCutting.read(cutting)
+
+    def learn_rows(self, rows):
+        words = [] if rows.is_packed else [row for row in rows.inputs[0] if isinstance(row, list)]
+        if not any(words):
+            return None
+        is_new = self.word_cutting is None
+        if is_new:
+            self.word_cutting = WordCutting.learn(words)
+        return describe_cutting(self.word_cutting, words, is_new)
+
     def read_columns(self, x, y, sample_weight):
         return read_word_rows(x, y, sample_weight, self.check_shapes)
+
+    def read_batch(self, x, y=None, sample_weight=None, labelled=False):
+        rows = super().read_batch(x, y, sample_weight, labelled)
+        self._has_read_batches |= labelled and not rows.is_packed
+        return rows
 
     def read_batch_columns(self, x, y, sample_weight):
         if isinstance(x, list) and x and isinstance(x[0], tuple):
@@ -47,11 +83,25 @@ class WordData(TextData):
         if rows.is_packed:
             return rows
         self.check_can_pack()
+        if self._has_read_batches and self.word_cutting is None and rows.labels is None:
+            self._warn_of_texts(rows.inputs[0])
         return self.cut(rows)
+
+    def _warn_of_texts(self, rows):
+        texts = sum(isinstance(row, (str, bytes)) for row in rows)
+        if texts:
+            self._has_read_batches = False  # Once is enough.
+            warnings.warn(
+                f"{texts} rows are texts, and this task has read the words of a dataset, which no "
+                "`fit` sees as a whole. The tokenizer cuts the texts into words, so `Coca-Cola` is "
+                "three. To cut them as the rows are cut, set `task.word_cutting = "
+                "WordCutting.learn(rows)`.",
+                stacklevel=2,
+            )
 
     def cut(self, rows):
         """`WordWindows` over rows of words."""
-        return cut_tag_windows(self.packer, rows)
+        return cut_tag_windows(self.packer, rows, self.word_cutting)
 
     def pack(self, rows, labelled=False):
         if rows.is_packed:
@@ -73,7 +123,7 @@ class EntitySpanData(WordData):
     check_shapes = staticmethod(check_span_shapes)
 
     def cut(self, rows):
-        return cut_span_windows(self.packer, rows)
+        return cut_span_windows(self.packer, rows, self.word_cutting)
 
     def pack_labels(self, labels, indices):
         origin = self.packer.tokenizer.row_template.find_origin(indices.shape[1])

@@ -112,17 +112,30 @@ class BytePairTokenizer(TextTokenizer):
             None if vocabulary is None else BytePairVocabulary.read(vocabulary, merges)
         )
 
-    def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """As `tokenize_flat`, for words that are parts of a text: each has a space before it."""
+    def tokenize_words(self, words: Any) -> Any:
+        """As `tokenize_flat`, for words that are parts of a text: each has a space before it.
+
+        For a tf.Tensor (n,) of strings, the ids are a tf.RaggedTensor (n, None), int32.
+        """
+        if is_tf_tensor(words):
+            return self._words_engine("graph").tokenize(words)
         texts, _ = canonicalize_texts(words)
         if not self.added_tokens:
             return self.tokenize_flat([f" {text}" for text in texts])
-        # An added token at the beginning of a word has no space before it.
-        if "words" not in self._engines:
+        return self._words_engine("eager").tokenize_flat(texts)
+
+    def _words_engine(self, kind):
+        """An engine that puts a space before each text, but not before an added token."""
+        name = f"{kind} words"
+        if name not in self._engines:
             vocabulary, _, *rules = self._engine_arguments()
-            engine = self.eager_engine(vocabulary, True, *rules)
-            self._engines["words"] = self._with_added_tokens(engine)
-        return self._engines["words"].tokenize_flat(texts)
+            is_eager = kind == "eager"
+            engine = (self.eager_engine if is_eager else self.graph_engine)(
+                vocabulary, True, *rules
+            )
+            add = self._with_added_tokens if is_eager else self._add_in_graph
+            self._engines[name] = add(engine)
+        return self._engines[name]
 
     def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of tokens that begin with no space, punctuation or CJK character.

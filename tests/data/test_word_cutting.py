@@ -1,0 +1,166 @@
+"""Texts are cut into words as the rows are from which the cutting was learned."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from small_texts import VOCABULARY
+
+from keras_bert_suite import WordCutting, WordPieceTokenizer, read_conll
+from keras_bert_suite.data.word_cutting_rules import describe_cutting
+from keras_bert_suite.tasks.data.word_windows import tokenize_rows
+from keras_bert_suite.tokenizers.joining import join_words
+
+#: Rows of English words, as CoNLL-2003 and OntoNotes have them.
+ENGLISH = [
+    "Coca-Cola and AT&T moved to St. Louis .".split(),
+    "He did n't pay $ 3.5 or 1,000 to John 's O'Neill at 12:30 ...".split(),
+    "The U.S. likes well-known e-mail , a.b@example.com or http://example.com/a .".split(),
+    "It rose 5 % , he says -- and she does n't .".split(),
+]
+CHINESE = [list("我在IBM工作，1998年增长3.5%。")]
+
+TABLE = [
+    # The rows, a text, and its words.
+    (ENGLISH, "Pepsi-Cola left St. Louis.", "Pepsi-Cola left St. Louis ."),
+    (ENGLISH, "P&G, AT&T.", "P&G , AT&T ."),
+    (ENGLISH, "The U.S., the U.S.", "The U.S. , the U.S."),
+    (ENGLISH, "I don't, he won't.", "I do n't , he wo n't ."),
+    (ENGLISH, "Ann's O'Brien", "Ann 's O'Brien"),
+    (ENGLISH, "at 7:45 for 2.75, 3,000", "at 7:45 for 2.75 , 3,000"),
+    (ENGLISH, "x.y@mail.org, http://mail.org/x", "x.y@mail.org , http://mail.org/x"),
+    (ENGLISH, "iPhone15 in 1998 (new)", "iPhone15 in 1998 ( new )"),
+    (ENGLISH, "5% ... 7%... -- no", "5 % ... 7 % ... -- no"),
+    (CHINESE, "iPhone15于1998年，跌2.5%", " ".join("iPhone15于1998年，跌2.5%")),
+    # Only the numbers were cut into characters.
+    ([["1", "9", "9", "8", "年", "GDP", "增", "长"]], "2003年GDP", "2 0 0 3 年 GDP"),
+    # Corpora that cut more than others.
+    (["don ' t".split(), "Coca - Cola".split()], "don't e-mail", "don ' t e - mail"),
+    (["I don't know .".split(), "You can't .".split()], "He won't.", "He won't ."),
+    (
+        ["l' homme d' Oslo".split(), "aujourd'hui".split()],
+        "l'ami aujourd'hui",
+        "l' ami aujourd'hui",
+    ),
+    (["@ann likes #nlp".split(), "see @bob".split()], "@eve #ml", "@eve #ml"),
+    (["€ 100 and 5 °".split()], "€20 at 7°", "€ 20 at 7 °"),
+    ([["5€"], ["7€"]], "9€ or €9", "9€ or €9"),
+    # The more frequent way counts.
+    (["No . No . No. 5".split()], "No.", "No ."),
+    (["No. 1 No. 5 No .".split()], "No.", "No."),
+    # Nothing is known of punctuation: as BERT's tokenizer.
+    (["a plain row".split()], "Coca-Cola, don't", "Coca - Cola , don ' t"),
+]
+
+
+@pytest.mark.parametrize(("rows", "text", "words"), TABLE)
+def test_words_of_texts(rows, text, words):
+    assert WordCutting.learn(rows).split(text) == words.split()
+
+
+@pytest.mark.parametrize("rows", [ENGLISH, CHINESE])
+def test_the_words_of_the_rows_are_found(rows):
+    cutting = WordCutting.learn(rows)
+    for row in rows:
+        assert cutting.split(" ".join(row)) == row
+
+
+def draw_text(random, alphabet):
+    return "".join(random.choice(alphabet) for _ in range(random.randrange(20)))
+
+
+HOSTILE = "ab1T n't.,-'&€ 😀中京\u200b\u0301\u3000\ufeff\ud800é"
+
+
+def test_without_rules_words_are_those_of_wordpiece():
+    generator = random.Random(0)
+    texts = [draw_text(generator, HOSTILE) for _ in range(2000)]
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    ours, theirs = (tokenize_rows(tokenizer, texts, cutting) for cutting in (WordCutting(), None))
+    assert ours.characters == theirs.characters
+    assert ours.ids.tolist() == theirs.ids.tolist()
+    assert ours.first_tokens.tolist() == theirs.first_tokens.tolist()
+
+
+def test_words_are_parts_of_the_text():
+    """In order, without white space, and no visible character is lost."""
+    generator = random.Random(1)
+    cuttings = [WordCutting.learn(ENGLISH), WordCutting.learn(CHINESE)]
+    for text in (draw_text(generator, HOSTILE) for _ in range(2000)):
+        for cutting in cuttings:
+            spans = cutting.cut(text)
+            edges = [edge for span in spans for edge in span]
+            assert edges == sorted(edges) and all(start < end for start, end in spans)
+            kept = "".join(cutting.split(text))
+            assert set(text) - set(kept) <= set(" \u3000\u200b\u0301\ufeff\ud800")
+
+
+def test_characters_are_words_whatever_they_are():
+    cutting = WordCutting(["letters", "numbers"])
+    generator = random.Random(2)
+    for text in (draw_text(generator, "aZ19é中．,.-%€ ３あ한") for _ in range(500)):
+        assert cutting.split(text) == [c for c in text if c != " "]
+
+
+def test_a_configuration_is_json_and_makes_an_equal_cutting():
+    cutting = WordCutting.learn(ENGLISH)
+    assert WordCutting.read(cutting.get_config()) == cutting
+    assert WordCutting.read(None) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"characters": ["digits"]}, "must be of .*got .*digits"),
+        ({"rules": {"St.": "+|"}}, "three parts .*'St.'"),
+        ({"rules": {"St . ": "+"}}, "has 1 marks, so it needs 2 of"),
+        ({"rules": {"St . ": "ab"}}, "'\\|' or '\\+' for each boundary"),
+    ],
+)
+def test_wrong_settings_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        WordCutting(**arguments)
+    with pytest.raises(ValueError, match="must be a WordCutting"):
+        WordCutting.read("letters")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["a plain row .".split()], None),
+        (ENGLISH[:1], "as these rows are: Coca-Cola, AT&T, St. are words."),
+        (CHINESE, "each character of letters and numbers is a word."),
+        ([["北京", "大学"], ["我"]], "67% of the words of these rows are cut otherwise in a text"),
+    ],
+)
+def test_a_line_says_how_texts_are_cut(rows, said):
+    line = describe_cutting(WordCutting.learn(rows), rows, True)
+    assert line is None if said is None else said in line
+
+
+DATA = Path(os.environ.get("KBS_SHARED_DATA", "")) / "ner"
+
+
+@pytest.mark.skipif(not (DATA / "conll2003_en").is_dir(), reason="needs KBS_SHARED_DATA")
+@pytest.mark.parametrize(
+    ("train", "dev", "wanted"),
+    [
+        ("conll2003_en/eng.train", "conll2003_en/eng.testa", 0.99),
+        ("resume_zh/train.char.bmes", "resume_zh/dev.char.bmes", 1.0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_real_rows(train, dev, wanted):
+    """The share of the words of other rows that are found in their text. BERT's rules: 0.94."""
+    cutting = WordCutting.learn(read_conll(DATA / train).x[:2000])
+    found = total = 0
+    for row in read_conll(DATA / dev).x:
+        text, place, spans = join_words(row), 0, set()
+        for word in row:
+            start = text.index(word, place)
+            place = start + len(word)
+            spans.add((start, place))
+        found += len(spans & set(cutting.cut(text)))
+        total += len(spans)
+    assert found / total >= wanted
