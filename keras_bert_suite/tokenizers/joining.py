@@ -107,10 +107,19 @@ def correct_spaces(text):
     general, without_spaces = _COMPILED
     for pattern, replacement in general:
         text = pattern.sub(replacement, pattern.sub(replacement, text))
-    if len(_OTHER_SCRIPTS.sub("", text)) > len(_OTHER_WORDS.findall(text)):
+    if is_without_spaces(text):
         for pattern, replacement in without_spaces:
             text = pattern.sub(replacement, text)
     return text
+
+
+def is_without_spaces(text):
+    """Whether a text is written in a script without spaces, rather than in words.
+
+    >>> is_without_spaces("华为发布Mate 40 Pro"), is_without_spaces("Huawei (华为) is a company")
+    (True, False)
+    """
+    return len(_OTHER_SCRIPTS.sub("", text)) > len(_OTHER_WORDS.findall(text))
 
 
 def _joins(word, edge, marks):
