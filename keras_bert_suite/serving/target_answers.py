@@ -1,5 +1,7 @@
 """The targets of a `Seq2Seq` in the graph of a SavedModel."""
 
+import re
+
 import keras_hub
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
@@ -35,7 +37,11 @@ class ServedTargets(ServedTask):
 
     def pack(self, texts):
         """Packs sources, with room for a target after them."""
+        import tensorflow as tf
+
         (sources,) = texts
+        for mark, plain in self.task.data.marks.items():
+            sources = tf.strings.regex_replace(sources, re.escape(mark), plain)
         ids, _, lengths = make_segment(self.task.preprocessor.tokenizer.tokenize(sources))
         packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
@@ -58,8 +64,9 @@ class ServedTargets(ServedTask):
         inputs = {"source": packed, "targets": targets}
         ids = task.generate_step(inputs, (tokenizer.end_token_id,))[:, 1:]
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
+        is_special = tf.reduce_any(ids[..., None] == tokenizer.special_token_ids, axis=-1)
         return {
-            "texts": join_tokens(tokenizer, ids, is_kept),
+            "texts": join_tokens(tokenizer, ids, is_kept & ~is_special),
             "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),
             "num_tokens": tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
         }
@@ -68,10 +75,12 @@ class ServedTargets(ServedTask):
 def join_tokens(tokenizer, ids, is_kept):
     """`tokenizer.detokenize` in a graph: int32 (B, T) -> string (B,).
 
-    `is_kept`, bool (B, T), are the tokens that are written: the first ones of each row.
+    `is_kept`, bool (B, T), are the tokens that are written.
     """
     import tensorflow as tf
 
+    kept = tf.ragged.boolean_mask(ids, is_kept)
+    ids, is_kept = kept.to_tensor(tokenizer.pad_token_id), tf.sequence_mask(kept.row_lengths())
     texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
     pieces = tf.gather(later_texts, ids)
     is_close = tf.gather(tf.constant(tokenizer.find_openings()), ids)[:, :-1]
