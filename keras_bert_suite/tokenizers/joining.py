@@ -12,7 +12,7 @@ from keras_bert_suite.tokenizers.unicode_rules import CJK, membership, python_cl
 #: bopomofo, full-width forms.
 WITHOUT_SPACES = f"{CJK} 3000-303f 3040-312f 31a0-31bf 31f0-31ff fe30-fe4f ff01-ffef 1b000-1b16f"
 #: Punctuation that follows a word, or precedes one, without a space.
-CLOSING, OPENING = ".,!?;:)]}%…’”", "([{“‘$#"
+CLOSING, OPENING = ".,!?;:)]}%…’”", "([{“‘$"
 #: Punctuation between the parts of a word, such as "wi-fi", "and/or", "2*3".
 INNER = "-/_@*~\\"
 
@@ -32,6 +32,10 @@ RULES = (
     (r"\b([A-Za-z])\. ([A-Za-z])\.", r"\1.\2."),
     # AT&T: 74 and 10. Between words of several letters it is rare: 3 and 240.
     (r"([A-Za-z]) & ([A-Za-z])\b", r"\1&\2"),
+    # C++, C#, and #1 or a tag.
+    (r" \+ \+", "++"),
+    (r"\b([A-Za-z]) #( |$)", r"\1#\2"),
+    (r"(^| )# ", r"\1#"),
     # A sign before a number: 29 and 3.
     (r"(^|[A-Za-z]{2} )\+ ([0-9])", r"\1+\2"),
     # don't: 14777 and 0.

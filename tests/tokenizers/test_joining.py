@@ -53,6 +53,14 @@ TEXTS = [
     "the 'one', not the other",
     '他说"ok"了',
     "c++语言",
+    "c++ and c# at #1",
+    # From reports about other libraries.
+    "this thing costs £4.56",
+    "(including once-a-week tapping)",
+    "al-ain, united arab emirates 1996-12-06",
+    "why isn't alex's text here? the house on the left is the smiths' house",
+    "l'eure",
+    "call 1-800-555-0199 at 9:30 p.m.",
 ]
 
 
