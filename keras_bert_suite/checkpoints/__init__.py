@@ -25,6 +25,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.find_kind import (
     read_json_tokenizer,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
+    check_case,
     check_vocabulary,
     write_tokenizer,
 )
@@ -32,6 +33,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 __all__ = [
     "SealedPreset",
     "check_backbone",
+    "check_case",
     "check_vocabulary",
     "count_sentence_relations",
     "embedder_arguments",

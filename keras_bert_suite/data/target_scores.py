@@ -5,6 +5,7 @@ import functools
 import re
 
 from keras_bert_suite.data.score_counts import score_counts
+from keras_bert_suite.tokenizers.joining import WITHOUT_SPACES, is_without_spaces
 from keras_bert_suite.tokenizers.unicode_rules import CJK, python_class
 
 #: The scores in percent that `score_targets` gives.
@@ -17,10 +18,14 @@ def score_targets(references, predictions):
     ROUGE-1 and ROUGE-2 count the words, and the pairs of neighbouring words, that both texts have.
     ROUGE-L counts the words of their longest common subsequence. Each is the F1 of a row, and the
     score is the mean over the rows. Words are compared in lower case and without punctuation. A
-    Chinese character is a word of its own. Exact match compares texts without surplus spaces.
+    Chinese character is a word of its own. Exact match compares texts without surplus spaces. In
+    a reference without spaces between words, such as a Chinese one, spaces count only between words
+    of other scripts.
 
     >>> score_targets(["police killed the gunman"], ["police kill the gunman"])["rouge_l"]
     75.0
+    >>> score_targets(["在 IBM 工作3.5年"], ["在IBM工作3. 5年"])["exact_match"]
+    100.0
 
     Args:
         references: list of N str.
@@ -73,8 +78,16 @@ def _score(reference, prediction):
         _compare_ngrams(wanted, written, 1),
         _compare_ngrams(wanted, written, 2),
         score_counts(measure_common_subsequence(wanted, written), len(written), len(wanted))["f1"],
-        float(" ".join(reference.split()) == " ".join(prediction.split())),
+        float(_matches(reference, prediction)),
     )
+
+
+def _matches(reference, prediction):
+    """Whether two texts are equal but for spaces that mean nothing."""
+    texts = [" ".join(text.split()) for text in (reference, prediction)]
+    if is_without_spaces(reference):
+        texts = [_space_pattern().sub("", text) for text in texts]
+    return texts[0] == texts[1]
 
 
 def _compare_ngrams(wanted, written, size):
@@ -91,3 +104,10 @@ def _compare_ngrams(wanted, written, size):
 def _word_pattern():
     cjk = python_class(CJK)
     return re.compile(rf"[{cjk}]|[^\W_{cjk}]+")
+
+
+@functools.cache
+def _space_pattern():
+    """A space that is not between two words of a script with spaces."""
+    letter = rf"[^\W_{python_class(WITHOUT_SPACES)}]"
+    return re.compile(f"(?<!{letter}) | (?!{letter})")

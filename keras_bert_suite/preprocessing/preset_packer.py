@@ -81,6 +81,7 @@ class PresetPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPrep
             tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
         if lowercase is not None:
             tokenizer = tokenizer.with_lowercase(lowercase)
+        checkpoints.check_case(tokenizer, checkpoint.path)
         sizes = checkpoint.encoder_config
         checkpoints.check_vocabulary(
             tokenizer.vocabulary_size(),

@@ -1,10 +1,14 @@
 """The targets of a `Seq2Seq` in the graph of a SavedModel."""
 
+import re
+
 import keras_hub
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.text_words import make_segment
+from keras_bert_suite.tokenizers import joining
+from keras_bert_suite.tokenizers.unicode_rules import re2_class
 
 
 class ServedTargets(ServedTask):
@@ -33,7 +37,11 @@ class ServedTargets(ServedTask):
 
     def pack(self, texts):
         """Packs sources, with room for a target after them."""
+        import tensorflow as tf
+
         (sources,) = texts
+        for mark, plain in self.task.data.marks.items():
+            sources = tf.strings.regex_replace(sources, re.escape(mark), plain)
         ids, _, lengths = make_segment(self.task.preprocessor.tokenizer.tokenize(sources))
         packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
@@ -56,8 +64,9 @@ class ServedTargets(ServedTask):
         inputs = {"source": packed, "targets": targets}
         ids = task.generate_step(inputs, (tokenizer.end_token_id,))[:, 1:]
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
+        is_special = tf.reduce_any(ids[..., None] == tokenizer.special_token_ids, axis=-1)
         return {
-            "texts": join_tokens(tokenizer, ids, is_kept),
+            "texts": join_tokens(tokenizer, ids, is_kept & ~is_special),
             "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),
             "num_tokens": tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
         }
@@ -66,10 +75,12 @@ class ServedTargets(ServedTask):
 def join_tokens(tokenizer, ids, is_kept):
     """`tokenizer.detokenize` in a graph: int32 (B, T) -> string (B,).
 
-    `is_kept`, bool (B, T), are the tokens that are written: the first ones of each row.
+    `is_kept`, bool (B, T), are the tokens that are written.
     """
     import tensorflow as tf
 
+    kept = tf.ragged.boolean_mask(ids, is_kept)
+    ids, is_kept = kept.to_tensor(tokenizer.pad_token_id), tf.sequence_mask(kept.row_lengths())
     texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
     pieces = tf.gather(later_texts, ids)
     is_close = tf.gather(tf.constant(tokenizer.find_openings()), ids)[:, :-1]
@@ -77,7 +88,26 @@ def join_tokens(tokenizer, ids, is_kept):
     pieces = tf.where(is_close, tf.strings.regex_replace(pieces, "^ ", ""), pieces)
     is_first = tf.range(tf.shape(ids)[1]) == 0
     pieces = tf.where(is_first, tf.gather(texts, ids), pieces)
-    return tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1)
+    texts = tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1)
+    return correct_spaces(texts) if tokenizer.corrects_spaces else texts
+
+
+def correct_spaces(texts):
+    """`joining.correct_spaces` in a graph: string (B,) -> string (B,)."""
+    import tensorflow as tf
+
+    for pattern, replacement in joining.RULES:
+        for _ in range(2):
+            texts = tf.strings.regex_replace(texts, pattern, replacement)
+    script, mark = re2_class(joining.WITHOUT_SPACES), "\x1f"
+    characters = tf.strings.regex_replace(texts, f"[^{script}]", "")
+    words = tf.strings.regex_replace(texts, joining.OTHER_WORDS.format(script), mark)
+    words = tf.strings.regex_replace(words, f"[^{mark}]", "")
+    corrected = texts
+    for pattern, replacement in joining.RULES_WITHOUT_SPACES:
+        corrected = tf.strings.regex_replace(corrected, pattern, replacement)
+    has_no_spaces = tf.strings.length(characters, "UTF8_CHAR") > tf.strings.length(words)
+    return tf.where(has_no_spaces, corrected, texts)
 
 
 def _list_piece_texts(tokenizer):
@@ -85,14 +115,13 @@ def _list_piece_texts(tokenizer):
 
     A token that may be a part of a character is a ValueError.
     """
-    size = tokenizer.vocabulary_size()
-    alone = [tokenizer.detokenize([piece]) for piece in range(size)]
+    tokens = tokenizer.get_vocabulary()
+    alone = [tokenizer.join_tokens([token]) for token in tokens]
     if any("\ufffd" in text for text in alone):
         raise ValueError(
             f"The pieces of a {type(tokenizer).__name__} may be parts of characters, so a graph "
             "cannot join them to a text. Serve `predict` of the task instead."
         )
     # A special token stands for any token before another one.
-    before = tokenizer.pad_token_id
-    begin = len(alone[before])
-    return alone, [tokenizer.detokenize([before, piece])[begin:] for piece in range(size)]
+    begin = len(alone[tokenizer.pad_token_id])
+    return alone, [tokenizer.join_tokens([tokenizer.pad_token, token])[begin:] for token in tokens]

@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.data.target_scores import score_targets
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
@@ -19,7 +20,7 @@ from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import FURTHER_ARGUMENTS
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.base.token_states import find_unused
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs
+from keras_bert_suite.tasks.data.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.tasks.data.targets import TargetData
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
@@ -62,6 +63,9 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             name: "greedy", "beam", "top_k", "top_p" or "random". A beam that has ended keeps its
             score. `compile` may replace it.
         input_names: the name of the sources; see `TextClassifier`.
+        plain_marks: bool, whether sources and targets are read with the marks of a keyboard where
+            the vocabulary lacks a mark. The vocabulary of bert-base-chinese lacks “ ” ‘ ’ — and …,
+            and has " ' - and dots. Words that a vocabulary lacks are left out of written texts.
 
     Raises:
         ValueError: if `max_target_length` leaves no room for a source in the packer's
@@ -91,6 +95,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     decoder_start_token_id: int | None = None
 
     max_target_length = part_attribute("data", "max_target_length")
+    plain_marks = part_attribute("data", "plain_marks")
     target_rows = part_attribute("data", "target_rows")
 
     def __init__(
@@ -101,6 +106,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         max_target_length: int = 32,
         sampler: Any = "greedy",
         input_names: Sequence[str] | None = None,
+        plain_marks: bool = False,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
@@ -126,6 +132,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             backbone=backbone,
             joins_source=self.decoder.joins_source,
             max_target_length=max_target_length,
+            plain_marks=bool(plain_marks),
         )
         self.answers = TargetAnswers()
         self.preprocessor = preprocessor
@@ -178,6 +185,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             max_target_length=length,
             sampler=reader.sampler,
             input_names=reader.input_names,
+            plain_marks=reader.plain_marks,
             **{name: kwargs[name] for name in FURTHER_ARGUMENTS if name in kwargs},
         )
         task.masked_lm.set_weights(writer.masked_lm.get_weights())
@@ -302,6 +310,26 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         if rows.is_packed:
             return super().predict(x, batch_size, steps, **kwargs)
         return write_rows(self, rows, batch_size, steps, length)
+
+    def score(self, x: Inputs, y: Any, batch_size: int | None = None) -> dict[str, float]:
+        """Scores the targets that `predict` writes by ROUGE and exact match; see `score_targets`.
+
+        Args:
+            x: sources in memory, as for `predict`.
+            y: their N targets.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict: `rouge_1`, `rouge_2`, `rouge_l` and `exact_match` in percent, and `rows`.
+
+        Raises:
+            ValueError: for packed arrays, or as `fit`.
+        """
+        check_in_memory(x)
+        rows = read(self, x, y, labelled=True)
+        if rows.is_packed:
+            raise ValueError("`score` compares texts, got packed arrays. Pass sources and targets.")
+        return score_targets(rows.labels, self.predict(rows.inputs[0], batch_size))
 
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
         """Writes the targets of a batch.

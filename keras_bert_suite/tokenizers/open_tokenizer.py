@@ -68,7 +68,9 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
     with contextlib.nullcontext() if settings else reading(path, folder):
         if name is None:
             return _open_preset(arguments, settings)
-        return TOKENIZERS[name](**{**arguments, **settings})
+        tokenizer = TOKENIZERS[name](**{**arguments, **settings})
+    checkpoints.check_case(tokenizer, path)
+    return tokenizer
 
 
 def _find_tokenizer(path):

@@ -42,7 +42,9 @@ class SavedTokenizer(checkpoints.SealedPreset, Tokenizer):
             raise ValueError(
                 f"{checkpoint.path} has a {name}, not a {cls.__name__}. Use {name}.from_preset."
             )
-        return cls(**{**config, **kwargs})
+        tokenizer = cls(**{**config, **kwargs})
+        checkpoints.check_case(tokenizer, checkpoint.path)
+        return tokenizer
 
     def with_lowercase(self, lowercase: bool) -> Self:
         """The same tokenizer with another `lowercase`."""

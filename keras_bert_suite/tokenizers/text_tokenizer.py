@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_bert_suite.tokenizers.added_tokens import AddedToken, EagerAddedTokens, read_added_tokens
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
+from keras_bert_suite.tokenizers.joining import correct_spaces
 from keras_bert_suite.tokenizers.numbered_tokens import NumberedTokens
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.saved_tokenizer import SPECIAL_TOKENS, SavedTokenizer
@@ -60,6 +61,8 @@ class TextTokenizer(SavedTokenizer):
     keeps_spaces = False
     #: str, a regular expression of Python and of RE2 for words that are no text, or None.
     blank_words: str | None = None
+    #: bool, whether `detokenize` corrects spaces by `joining`, since tokens do not hold them.
+    corrects_spaces = False
     eager_engine: Callable
     graph_engine: Callable
 
@@ -253,11 +256,12 @@ class TextTokenizer(SavedTokenizer):
             inputs = np.asarray(inputs)
         if len(inputs) and np.ndim(inputs[0]):
             return [self.detokenize(row) for row in inputs]
-        return self._join([self.id_to_token(int(id)) for id in inputs])
+        text = self.join_tokens([self.id_to_token(int(id)) for id in inputs])
+        return correct_spaces(text) if self.corrects_spaces else text
 
     @abstractmethod
-    def _join(self, tokens):
-        """Pieces to text."""
+    def join_tokens(self, tokens: list[str]) -> str:
+        """Tokens to a text, in which `corrects_spaces` may change spaces."""
 
     def get_vocabulary(self) -> list[str]:
         """The tokens in the order of their ids, list of str."""

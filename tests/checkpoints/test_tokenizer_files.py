@@ -1,5 +1,6 @@
 """What a checkpoint says about its tokenizer."""
 
+import contextlib
 import json
 
 import pytest
@@ -15,7 +16,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     read_hugging_face_tokenizer,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, open_tokenizer
 
 UNCASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "é", "<S>", "!"]
 CASED = [*UNCASED, "##Bc"]
@@ -90,12 +91,28 @@ def test_texts_that_are_cut_at_their_beginning(tmp_path):
     assert packer.pack(["a b!"])["token_ids"].tolist() == [[2, 6, 10, 3]]
 
 
-def test_pieces_that_no_text_becomes(tmp_path):
-    write(tmp_path, [*CASED, "COVID"], tokenizer_config={"do_lower_case": True})
-    with pytest.warns(
-        UserWarning, match="lowercases text, but 2 pieces .* such as '##Bc', 'COVID'"
-    ):
-        read_hugging_face_tokenizer(tmp_path)
+@pytest.mark.parametrize(
+    "pieces, lowercase, warning",
+    [
+        ([*CASED, "COVID"], True, "lowercases text, but 2 pieces .* such as '##Bc', 'COVID'"),
+        # As m3e-base, whose vocabulary is that of bert-base-chinese.
+        ([*UNCASED, *"eiou"], False, r"each word with a capital becomes \[UNK\].*lowercase=True"),
+        ([*UNCASED, *"eiou"], True, None),
+        ([*UNCASED, *"eiouE"], False, None),
+        # Without letters there is nothing to lowercase.
+        ([*UNCASED[:5], "京"], False, None),
+    ],
+)
+def test_a_vocabulary_of_another_case(tmp_path, pieces, lowercase, warning):
+    def wanted(message):
+        return pytest.warns(UserWarning, match=message) if message else contextlib.nullcontext()
+
+    write(tmp_path, pieces, tokenizer_config={"do_lower_case": lowercase})
+    with wanted(warning):
+        open_tokenizer(tmp_path)
+    # The remedy ends the warning.
+    if warning and not lowercase:
+        assert open_tokenizer(tmp_path, lowercase=True).tokenize("A") == [UNCASED.index("a")]
 
 
 def test_a_vocabulary_that_is_not_that_of_tokenizer_json(tmp_path):

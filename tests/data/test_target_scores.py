@@ -37,6 +37,27 @@ def test_scores_are_means_of_f1_over_rows():
     assert score_targets(["A  title", "B"], ["A title", "b"])["exact_match"] == 50
 
 
+@pytest.mark.parametrize(
+    "reference, prediction, equal",
+    [
+        ("增长3.5%", "增长3. 5%", True),
+        ("他 在 IBM 工作", "他在IBM工作", True),
+        ("令x=1+2", "令 x = 1 + 2", True),
+        ("iPhone 12评测", "iPhone 12 评测", True),
+        # A space between words of other scripts counts, and so does each character.
+        ("华为Mate 40发布", "华为Mate40发布", False),
+        ("增长3.5%", "增长35%", False),
+        ("私は学生です。", "私 は 学生 です 。", True),
+        ("an ice cream", "an icecream", False),
+        ("x = 1", "x=1", False),
+        ("저는 학생", "저는학생", False),
+        ("", "", True),
+    ],
+)
+def test_spaces_count_where_the_language_has_them(reference, prediction, equal):
+    assert score_targets([reference], [prediction])["exact_match"] == 100 * equal
+
+
 def test_words():
     assert split_words("Öl_1 - 基于 BERT的") == ["öl", "1", "基", "于", "bert", "的"]
 

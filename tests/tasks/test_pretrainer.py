@@ -320,6 +320,18 @@ def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):
     assert not task.next_sentence and task.next_sentence_head is None
 
 
+def test_pairs_of_texts_need_their_head():
+    task = Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False)
+    task.compile("adam")
+    x = {name: np.ones((2, 6), "int32") for name in ("token_ids", "segment_ids", "padding_mask")}
+    x["mask_positions"] = np.ones((2, 1), "int32")
+    y = {"mlm": np.ones((2, 1), "int32"), "nsp": np.zeros(2, "int32")}
+    for run in (task.fit, task.evaluate):
+        with pytest.raises(ValueError, match="mode='full_sentences'.*next_sentence=True"):
+            run(x, y, verbose=0)
+    task.fit(x, {"mlm": y["mlm"]}, verbose=0)
+
+
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
     import transformers
 

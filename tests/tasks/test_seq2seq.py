@@ -27,6 +27,7 @@ from keras_bert_suite import (
     change_pattern,
     export_saved_model,
 )
+from keras_bert_suite.data.target_scores import score_targets
 from keras_bert_suite.tasks.data.target_rows import find_predictions
 
 SOURCES = ["good film", "the plot was not very good .", "bad acting , dull"]
@@ -61,6 +62,11 @@ def score_target(writer, source, target_ids):
     return to_numpy(ops.log_softmax(writer(inputs)))[0, begin - 1 : end - 1]
 
 
+def detokenize(tokenizer, ids):
+    """The text of a target. Special tokens, such as [SEP] and [UNK], are left out."""
+    return tokenizer.detokenize([i for i in ids if i not in tokenizer.special_token_ids])
+
+
 def write_greedily(writer, source, length):
     """The ids of a target, one forward pass of the whole model for each."""
     target = []
@@ -90,11 +96,11 @@ def test_greedy_targets_equal_those_of_whole_passes():
     writer.compile(sampler="greedy")
     tokenizer = writer.preprocessor.tokenizer
     expected = [write_greedily(writer, source, 4) for source in SOURCES]
-    texts = [tokenizer.detokenize([i for i in ids if i != 3]) for ids in expected]
+    texts = [detokenize(tokenizer, ids) for ids in expected]
     assert len(set(texts)) > 1
     assert writer.predict(SOURCES, verbose=0) == texts
     assert writer.predict(SOURCES[1]) == texts[1]
-    short = [tokenizer.detokenize([i for i in ids[:2] if i != 3]) for ids in expected]
+    short = [detokenize(tokenizer, ids[:2]) for ids in expected]
     assert writer.predict(SOURCES, batch_size=1, max_target_length=2) == short
     assert writer.predict(SOURCES[1], max_target_length=2) == short[1] != texts[1]
     assert writer.generate(SOURCES, max_length=4) == texts
@@ -144,7 +150,7 @@ def test_a_wide_beam_finds_the_best_target():
         scores |= {(token, last): first[token] + second[last] for last in range(9)}
     best = max(scores, key=scores.get)
     writer.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=9))
-    expected = packer.tokenizer.detokenize([i for i in best if i != 3])
+    expected = detokenize(packer.tokenizer, best)
     assert writer.predict([source, "was the"])[0] == expected
 
 
@@ -298,6 +304,108 @@ def test_checkpoints_of_other_kinds_are_refused(kind, message, tmp_path):
         Seq2Seq.from_preset(tmp_path / kind, preprocessor=None)
 
 
+#: The marks of a keyboard, and no others, as in the vocabulary of bert-base-chinese.
+MARKED = [*VOCABULARY[:5], *"银行恼羞成怒京\"'-."]
+
+
+def make_marked_writer(**kwargs):
+    packer = SegmentPacker(WordPieceTokenizer(MARKED), 24)
+    return make_writer({**ONE_LAYER, "vocabulary_size": len(MARKED)}, packer, **kwargs)
+
+
+def force(writer, ids):
+    """Makes a writer write some tokens first: a scripted sampler in the place of the model."""
+    import keras_hub
+
+    class Scripted(keras_hub.samplers.GreedySampler):
+        def __call__(self, next, prompt, **kwargs):
+            row = [*ids, *[3] * (prompt.shape[1] - 1 - len(ids))]
+            rows = ops.tile(ops.convert_to_tensor([row], "int32"), (ops.shape(prompt)[0], 1))
+            return ops.concatenate([prompt[:, :1], ops.cast(rows, prompt.dtype)], axis=1)
+
+    writer.compile(sampler=Scripted())
+
+
+UNKNOWN_WRITTEN = [5, 6, 1, 7, 8, 9, 10, 1]
+
+
+@pytest.mark.every_backend
+def test_special_tokens_are_not_written():
+    writer = make_marked_writer(max_target_length=10)
+    force(writer, UNKNOWN_WRITTEN)
+    assert writer.predict(["银行"]) == ["银行恼羞成怒"]
+
+
+@pytest.mark.backend("tensorflow")
+def test_a_server_writes_no_special_tokens(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = make_marked_writer(max_target_length=10)
+    force(writer, UNKNOWN_WRITTEN)
+    export_saved_model(writer, tmp_path / "1")
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    assert served(text=tf.constant(["银行"]))["texts"].numpy()[0].decode() == "银行恼羞成怒"
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        ("银行“恼羞成怒”", '银行"恼羞成怒"'),
+        ("‘京’——京…", "'京'--京..."),
+        ("京－京", "京-京"),
+        # Its mark and its plain mark are unknown.
+        ("京（京", "京（京"),
+        ("", ""),
+    ],
+)
+def test_plain_marks(text, plain):
+    """A target is learned, and a source is read, as the text with plain marks."""
+    plain_writer, writer = make_marked_writer(plain_marks=True), make_marked_writer()
+    for x, y in (([text], ["京"]), (["京"], [text])):
+        wanted = writer.data.read(*([plain if t == text else t for t in c] for c in (x, y)))
+        wanted = writer.data.pack(wanted, labelled=True)
+        got = plain_writer.data.pack(plain_writer.data.read(x, y), labelled=True)
+        keras.tree.map_structure(np.testing.assert_array_equal, got, wanted)
+
+
+@pytest.mark.backend("tensorflow")
+def test_a_server_reads_plain_marks(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = make_marked_writer(plain_marks=True, max_target_length=4)
+    sources = ["银行“恼羞成怒”", "‘京’——京…", ""]
+    export_saved_model(writer, tmp_path / "1")
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    texts = served(text=tf.constant(sources))["texts"].numpy()
+    assert [text.decode() for text in texts] == writer.predict(sources)
+
+
+def test_words_that_a_fit_cannot_learn_to_write():
+    writer = make_marked_writer()
+    writer.compile()
+    targets = ["银行“恼羞成怒”", "京", "“京”…上"]
+    message = (
+        r"2 of 3 targets have words that the vocabulary lacks, 6 in all, such as '“' \(2\), '”' "
+        r"\(2\), '…' \(1\), '上' \(1\)\. .*plain_marks=True.*add_tokens"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        writer.fit(["银"] * 3, targets, verbose=0)
+    assert sum("words that the vocabulary lacks" in str(w.message) for w in caught) == 1
+    # Only a fit learns, and a vocabulary that has all is not spoken of.
+    writer.evaluate(["银"] * 3, targets, verbose=0)
+    plain = make_marked_writer(plain_marks=True)
+    plain.compile()
+    plain.fit(["银"], targets[:1], verbose=0)
+
+
+def test_scores():
+    writer = make_marked_writer(max_target_length=10)
+    force(writer, UNKNOWN_WRITTEN)
+    scores = writer.score(["银", "行"], ["银行恼羞成怒", "京"])
+    assert scores == score_targets(["银行恼羞成怒", "京"], ["银行恼羞成怒"] * 2)
+    assert scores["exact_match"] == 50
+    with pytest.raises(ValueError, match="Wanted rows in memory"):
+        writer.score(iter([(["银"], ["银"])]), None)
+
+
 def test_errors():
     with pytest.raises(ValueError, match="='seq2seq', .*got a BertBackbone with 'bidir"):
         Seq2Seq(BertBackbone(**ONE_LAYER))
@@ -345,8 +453,8 @@ def test_a_server_writes_the_same_targets(sampler, tmp_path):
     answers = served(text=tf.constant([*SOURCES, ""]))
     assert [text.decode() for text in answers["texts"].numpy()] == expected
     rows = zip(answers["target_ids"].numpy(), answers["num_tokens"].numpy(), strict=True)
-    detokenize = writer.preprocessor.tokenizer.detokenize
-    assert [detokenize(row[:count].tolist()) for row, count in rows] == expected
+    tokenizer = writer.preprocessor.tokenizer
+    assert [detokenize(tokenizer, row[:count].tolist()) for row, count in rows] == expected
 
 
 @pytest.mark.backend("tensorflow")

@@ -19,6 +19,48 @@ TEXTS = [
     "《三体》的作者",
     "new york",
     "",
+    # Numbers, times, ranges.
+    "增长3.5%",
+    "3.5",
+    "1.2.3",
+    "华为1,299元",
+    "a total of 1,299,000 people",
+    "rooms 1, 2, 30",
+    "12:30开会",
+    "at 12:30:05",
+    "2020-2021年",
+    "2020–2021",
+    "from 1914–1918",
+    "3*4*5",
+    # Words with marks within, and marks between words.
+    "wi-fi",
+    "and/or",
+    "士/女",
+    "on/off",
+    "e_mail@example",
+    "at&t and r&d",
+    "johnson & johnson",
+    "a rise of +5",
+    "令x=1+2得解",
+    "x = 1 + 2",
+    "in the u.s. at 5 a.m.",
+    "mr. smith",
+    "don’t",
+    "o'neill",
+    "the students' work, not the teacher's",
+    'she said "no way", twice',
+    'the "one" and the "other"',
+    "the 'one', not the other",
+    '他说"ok"了',
+    "c++语言",
+    "c++ and c# at #1",
+    # From reports about other libraries.
+    "this thing costs £4.56",
+    "(including once-a-week tapping)",
+    "al-ain, united arab emirates 1996-12-06",
+    "why isn't alex's text here? the house on the left is the smiths' house",
+    "l'eure",
+    "call 1-800-555-0199 at 9:30 p.m.",
 ]
 
 
@@ -33,39 +75,43 @@ def test_a_text_is_given_back(text):
     assert tokenizer.detokenize(ids).lower() == text.lower()
 
 
-def test_a_graph_joins_as_python_does():
+def make_rows(tokens, number):
+    """A tokenizer of tokens, and random rows of their ids: (tokenizer, int32 (N, 12), counts)."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *tokens, "##s", "##3", "##好", "##)", "##("]
+    tokenizer = WordPieceTokenizer(pieces, added_tokens=["[E1]", "##x-y"])
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, tokenizer.vocabulary_size(), (number, 12)).astype("int32")
+    return tokenizer, ids, rng.integers(0, 13, number)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["new", "IBM", "怎", "么", "か", "저는", *"3.()'’？[”", "..."],
+        [*"a b s t 1 23 456 京 . , : - – + = / & ' \" \\ _".split()],
+        [*"s0京\"'.é", "don", "’"],
+    ],
+)
+def test_a_graph_joins_as_python_does(tokens):
     tf = pytest.importorskip("tensorflow")
     from keras_bert_suite.serving.target_answers import join_tokens
 
-    words = [
-        "new",
-        "IBM",
-        "怎",
-        "么",
-        "か",
-        "저는",
-        "3",
-        ".",
-        "(",
-        ")",
-        "'",
-        "’",
-        "？",
-        "...",
-        "[",
-        "”",
-    ]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, "##s", "##好", "##)", "##("]
-    tokenizer = WordPieceTokenizer(pieces, added_tokens=["[E1]", "##x-y"])
-    rng = np.random.default_rng(0)
-    ids = rng.integers(0, tokenizer.vocabulary_size(), (500, 9)).astype("int32")
-    counts = rng.integers(0, 10, 500)
-    is_kept = np.arange(9) < counts[:, None]
+    tokenizer, ids, counts = make_rows(tokens, 1000)
+    is_kept = np.arange(ids.shape[1]) < counts[:, None]
     got = join_tokens(tokenizer, tf.constant(ids), tf.constant(is_kept)).numpy()
     wanted = [
         tokenizer.detokenize(row[:count].tolist()) for row, count in zip(ids, counts, strict=True)
     ]
     assert [text.decode() for text in got] == wanted
+
+
+def test_only_spaces_are_corrected():
+    """All the other characters of the words stay, in their order."""
+    rng = np.random.default_rng(0)
+    words = [*"a b s 1 23 456 京 か . , : - – + = / & ' ’ \" ( ) ~ don café".split()]
+    for _ in range(2000):
+        row = rng.choice(words, rng.integers(1, 12))
+        assert join_words(row).replace(" ", "") == "".join(row)
 
 
 def test_rows_of_words_and_of_characters():

@@ -82,8 +82,6 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
         rules = {**rules, "lowercase": True, "strip_accents": rules["strip_accents"] or False}
     if rules["strip_accents"] in (None, rules["lowercase"]):
         del rules["strip_accents"]
-    if rules["lowercase"]:
-        _warn_of_upper_case(directory, {*pieces} - {*files.added})
     return {"vocabulary": vocabulary, **rules, **files.list_arguments()}
 
 
@@ -167,6 +165,33 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
     )
 
 
+def check_case(tokenizer, path):
+    """Warns if the pieces of a WordPiece tokenizer have another case than its texts.
+
+    `path`, where the tokenizer comes from, is for the message. Other tokenizers pass.
+    """
+    if tokenizer.asset_names != ("vocab.txt",):
+        return
+    lowercase = tokenizer.lowercase
+    pieces = {*tokenizer.get_vocabulary()} - {token.content for token in tokenizer.added_tokens}
+    lost = sorted(filter(_has_upper_case, pieces))
+    if lost and lowercase:
+        warnings.warn(
+            f"The tokenizer in {path} lowercases text, but {len(lost)} pieces of its "
+            f"vocabulary have upper case, such as {list_names(map(repr, lost[:3]))}. No text "
+            "becomes them.",
+            stacklevel=3,
+        )
+    # The letters of "GDP" are pieces of a vocabulary that has kept case.
+    if not lost and not lowercase and {"a", "e", "i", "o", "u"} <= pieces:
+        warnings.warn(
+            f"The tokenizer in {path} keeps upper case, but no piece of its vocabulary has upper "
+            f"case: each word with a capital becomes {tokenizer.unknown_token}. If the model was "
+            "trained on lowercased text, pass `lowercase=True`.",
+            stacklevel=3,
+        )
+
+
 def write_tokenizer(tokenizer, max_length, directory):
     """Writes the files of a tokenizer and tokenizer_config.json, as Hugging Face does."""
     added = describe_for_transformers(tokenizer)
@@ -219,15 +244,3 @@ def _is_lowercase(pieces):
 def _has_upper_case(piece):
     word = piece.removeprefix("##")
     return word.isalpha() and word != word.lower()
-
-
-def _warn_of_upper_case(directory, pieces):
-    """Warns of pieces that lowercased text never becomes."""
-    lost = sorted(filter(_has_upper_case, pieces))
-    if lost:
-        warnings.warn(
-            f"The tokenizer in {directory} lowercases text, but {len(lost)} pieces of its "
-            f"vocabulary have upper case, such as {list_names(map(repr, lost[:3]))}. No text "
-            "becomes them.",
-            stacklevel=4,
-        )

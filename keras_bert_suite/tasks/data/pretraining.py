@@ -24,6 +24,12 @@ class PretrainingData(TextData):
             return self._pack_pairs(rows.inputs, labelled), None, rows.weights
         labels = rows.labels
         relations = labels.get("nsp") if isinstance(labels, dict) else None
+        if relations is not None and self.num_relations is None:
+            raise ValueError(
+                "The batches have labels for pairs of texts, `nsp`, and this Pretrainer has no "
+                "head for pairs. Make the batches with PretrainingBatches(mode='full_sentences'), "
+                "or make a new head with Pretrainer.from_preset(..., next_sentence=True)."
+            )
         if (
             self.num_relations is not None
             and isinstance(relations, np.ndarray)

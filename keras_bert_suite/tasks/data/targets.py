@@ -1,11 +1,15 @@
 """Rows of a source, with the text that is to be written from it."""
 
+import collections
 import dataclasses
+import warnings
 
 import numpy as np
 
 from keras_bert_suite.data.rows import read_texts
+from keras_bert_suite.files.messages import list_names, shorten
 from keras_bert_suite.tasks.data.labels import ClassIds
+from keras_bert_suite.tasks.data.plain_marks import PLAIN_MARKS, find_plain_marks, replace_marks
 from keras_bert_suite.tasks.data.target_rows import JoinedRows, SeparateRows
 from keras_bert_suite.tasks.data.texts import TextData
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
@@ -28,16 +32,28 @@ class TargetData(TextData):
 
     Of the backbone, numbers of positions are read. `joins_source` says whether the decoder reads
     source and target in one row, and `max_target_length` is the most tokens that are written.
+    `plain_marks` says whether texts have plain marks in the place of unknown ones.
     """
 
     takes_graphs = False  # Targets are packed in Python.
     needs_segment_packer = True
 
-    def __init__(self, packer, encoder, input_names, *, backbone, joins_source, max_target_length):
+    def __init__(
+        self,
+        packer,
+        encoder,
+        input_names,
+        *,
+        backbone,
+        joins_source,
+        max_target_length,
+        plain_marks,
+    ):
         super().__init__(packer, encoder, Targets(), input_names)
         self._backbone = backbone
         self._rows_cls = JoinedRows if joins_source else SeparateRows
         self.max_target_length = max_target_length
+        self.plain_marks = plain_marks
         if packer is not None:
             self.target_rows.count_room(max_target_length)
 
@@ -62,7 +78,35 @@ class TargetData(TextData):
                 f"A row of a Seq2Seq has one source, got {len(inputs)} columns of texts. Join the "
                 "texts of a row. Targets are the labels, `y`."
             )
-        return super().order(inputs, names)
+        return tuple(map(self._replace_marks, super().order(inputs, names)))
+
+    def encode(self, labels, inputs):
+        labels = super().encode(labels, inputs)
+        return self._replace_marks(labels) if labels.dtype == object else labels
+
+    @property
+    def marks(self):
+        """dict of marks that the vocabulary lacks -> str that sources and targets have instead."""
+        use = self.plain_marks and self.packer is not None
+        return find_plain_marks(self.packer.tokenizer) if use else {}
+
+    def check_training(self, rows):
+        """Warns of words of the targets that the vocabulary lacks, which cannot be written."""
+        if rows.is_packed:
+            return
+        lost, num_targets = _find_unknown_words(self.packer.tokenizer, rows.labels)
+        if not lost:
+            return
+        words = [f"{shorten(repr(word))} ({count})" for word, count in lost.most_common(5)]
+        has_marks = not PLAIN_MARKS.keys().isdisjoint(lost) and not self.plain_marks
+        warnings.warn(
+            f"{num_targets} of {len(rows)} targets have words that the vocabulary lacks, "
+            f"{lost.total()} in all, such as {list_names(words)}. They are learned as "
+            f"{self.packer.tokenizer.unknown_token}, and `predict` leaves them out. "
+            + ("plain_marks=True writes quotes and dashes as the vocabulary has them. " * has_marks)
+            + "`add_tokens` of the tokenizer adds other words.",
+            stacklevel=2,
+        )
 
     def pack(self, rows, labelled=False):
         """Packs pairs for training, or sources so that the first token of a target is scored."""
@@ -79,3 +123,24 @@ class TargetData(TextData):
     def pack_sources(self, sources, max_target_length):
         """dict of int32 (B, L), the inputs of the encoder, with room for a target."""
         return self.encoder.select(self.target_rows.pack_texts(sources, max_target_length))
+
+    def _replace_marks(self, texts):
+        marks = self.marks
+        return replace_marks(texts, marks) if marks else texts
+
+
+def _find_unknown_words(tokenizer, texts):
+    """(Counter of the words that are unknown, the number of texts with such a word)."""
+    unknown = tokenizer.unknown_token_id
+    ids, lengths = tokenizer.tokenize_flat(list(texts))
+    rows = np.repeat(np.arange(len(lengths)), lengths)[ids == unknown]
+    lost = collections.Counter()
+    numbers = np.unique(rows)
+    for number in numbers:
+        found, offsets, _ = tokenizer.tokenize_with_offsets(texts[number])
+        lost.update(
+            texts[number][start:end]
+            for token, (start, end) in zip(found, offsets, strict=True)
+            if token == unknown
+        )
+    return lost, len(numbers)

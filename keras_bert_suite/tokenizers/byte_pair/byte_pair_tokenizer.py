@@ -184,7 +184,7 @@ class BytePairTokenizer(TextTokenizer):
         stripped = tf.strings.regex_replace(before.flat_values, f"[{BLANKS}]+$", "")
         return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
-    def _join(self, tokens):
+    def join_tokens(self, tokens: list[str]) -> str:
         pieces = self._piece_bytes()
         ids = map(self.token_to_id, tokens)
         return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")

@@ -89,7 +89,7 @@ class SentencePieceTokenizer(TextTokenizer):
     def find_blanks(self) -> np.ndarray:
         return np.array([not token.strip(SPACE) for token in self.get_vocabulary()])
 
-    def _join(self, tokens):
+    def join_tokens(self, tokens: list[str]) -> str:
         return "".join(tokens).replace(SPACE, " ").removeprefix(" ")
 
     def hugging_face_config(self) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class WordPieceTokenizer(TextTokenizer):
     backbone_cls = BertBackbone
     asset_names = (VOCABULARY_FILE,)
     rules = ("lowercase", "strip_accents")
+    corrects_spaces = True
     eager_engine = CachedWordPiece
     graph_engine = FastGraphTokenizer
 
@@ -102,7 +103,7 @@ class WordPieceTokenizer(TextTokenizer):
         tokens = self.get_vocabulary()
         return np.array([bool(predicate(token)) and token not in added for token in tokens])
 
-    def _join(self, tokens):
+    def join_tokens(self, tokens: list[str]) -> str:
         """Joins tokens to words, and words to a text, see `joining`."""
         text, is_close = "", True
         for token in tokens:
