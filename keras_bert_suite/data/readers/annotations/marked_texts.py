@@ -107,8 +107,7 @@ class MarkedFile:
 
 
 def list_lines(text):
-    """Numbers, from 1, and lines that are not blank. A file without line feeds may be of a Mac."""
-    text = text if "\n" in text else text.replace("\r", "\n")
+    """Numbers, from 1, and lines that are not blank."""
     return [(number, line) for number, line in enumerate(split_lines(text), 1) if line.strip()]
 
 
