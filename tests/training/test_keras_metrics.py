@@ -242,6 +242,12 @@ def test_weights_of_rows():
         np.testing.assert_allclose(got, wanted, rtol=1e-4)
 
 
+def test_weights_of_labels_are_none_of_rows():
+    metric = read_metric(MacroF1(), Sets.form)
+    with pytest.raises(ValueError, match="takes weights of rows .*`metrics`, and not of"):
+        metric.update_state(Sets.labels, Sets.logits, np.ones_like(Sets.labels))
+
+
 PLACES = OutputForm("classes", size=None)
 
 
