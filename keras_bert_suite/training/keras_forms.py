@@ -64,6 +64,9 @@ TAKE_SCORES = frozenset(
 #: They compare the numbers of a row with each other.
 NEED_TWO_NUMBERS = frozenset(("CosineSimilarity", "PearsonCorrelation", "ConcordanceCorrelation"))
 
+#: The packages whose classes have these names.
+_PACKAGES = ("keras", __name__.split(".")[0])
+
 
 @functools.cache
 def _find_functions() -> dict[Any, str]:
@@ -94,9 +97,6 @@ def name_kind(given: Any) -> str | None:
         if method in vars(base):
             return None
     return None
-
-
-_PACKAGES = ("keras", __name__.split(".")[0])
 
 
 def find_compared(name: str) -> str:

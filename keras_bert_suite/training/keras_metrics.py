@@ -124,6 +124,13 @@ class FittedMetric(keras.metrics.Metric):
             sample_weight = ops.cast(ops.convert_to_tensor(sample_weight) > 0, self.metric.dtype)
         if self.form is not None:
             y_true, y_pred, sample_weight = self.form.flatten(y_true, y_pred, sample_weight)
+        is_f1 = isinstance(self.metric, keras.metrics.FBetaScore)
+        if is_f1 and sample_weight is not None and len(sample_weight.shape) > 1:
+            raise ValueError(
+                f"The metric {self.name} takes weights of rows (B,), got weights of the shape "
+                f"{tuple(sample_weight.shape)}. With weights of single labels, such as those of "
+                "`class_weight`, pass it as one of `metrics`, and not of `weighted_metrics`."
+            )
         self.metric.update_state(*self.fit(y_true, y_pred), sample_weight=sample_weight)
 
     def result(self) -> Any:
