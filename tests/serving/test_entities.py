@@ -18,8 +18,8 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     TokenClassifier,
-    WordPieceTokenizer,
     WordCutting,
+    WordPieceTokenizer,
     XLMRobertaTokenizer,
     export_saved_model,
 )
