@@ -95,6 +95,7 @@ from keras_bert_suite.tokenizers import (
     XLMRobertaTokenizer,
     open_tokenizer,
     train_vocabulary,
+    trim_vocabulary,
 )
 from keras_bert_suite.training import (
     FGM,
@@ -200,6 +201,7 @@ __all__ = [
     "inspect_by_folds",
     "open_runtime",
     "open_tokenizer",
+    "trim_vocabulary",
     "rarity_weights",
     "read_conll",
     "read_glue",
