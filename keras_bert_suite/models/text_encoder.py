@@ -240,7 +240,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
 
-    def _with_embeddings(self, embeddings):
+    def _with_embeddings(self, embeddings: Any) -> Self:
         """A copy of this encoder with other embeddings of tokens, float (V, H)."""
         config = {**self.get_config(), "vocabulary_size": int(embeddings.shape[0])}
         copy = type(self).from_config(config)
