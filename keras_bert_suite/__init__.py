@@ -97,6 +97,7 @@ from keras_bert_suite.tokenizers import (
     XLMRobertaTokenizer,
     open_tokenizer,
     train_vocabulary,
+    trim_vocabulary,
 )
 from keras_bert_suite.training import (
     FGM,
@@ -205,6 +206,7 @@ __all__ = [
     "inspect_by_folds",
     "open_runtime",
     "open_tokenizer",
+    "trim_vocabulary",
     "rarity_weights",
     "read_annotations",
     "read_conll",

@@ -1,10 +1,12 @@
 """The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
@@ -216,18 +218,38 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         """
         check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
         check_unconverted(self)
-        config = {**self.get_config(), "vocabulary_size": vocabulary_size}
-        resized = type(self).from_config(config)
-        old, new = (encoder.token_embedding.embeddings for encoder in (self, resized))
-        values = {weight.path: weight for weight in self.weights}
-        for weight in resized.weights:
-            if weight is not new:
-                weight.assign(values[weight.path])
+        old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         shape = (vocabulary_size - old.shape[0], *old.shape[1:])
         draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
-        rows = keras.ops.cast(draw(shape), new.dtype)
-        new.assign(keras.ops.concatenate([keras.ops.convert_to_tensor(old), rows]))
-        return resized
+        rows = keras.ops.cast(draw(shape), old.dtype)
+        return self._with_embeddings(keras.ops.concatenate([old, rows]))
+
+    def take_tokens(self, token_ids: Sequence[int]) -> Self:
+        """Makes a copy of this encoder with the embeddings of some tokens alone.
+
+        Token i of the new encoder is token `token_ids[i]` of this one. All other weights are
+        copied. A task has `keep_tokens`, which also takes the tokens of its tokenizer and heads.
+
+        Args:
+            token_ids: list of int.
+
+        Raises:
+            ValueError: if the encoder is quantized or has LoRA.
+        """
+        check_unconverted(self)
+        old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
+        return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
+
+    def _with_embeddings(self, embeddings: Any) -> Self:
+        """A copy of this encoder with other embeddings of tokens, float (V, H)."""
+        config = {**self.get_config(), "vocabulary_size": int(embeddings.shape[0])}
+        copy = type(self).from_config(config)
+        values = {weight.path: weight for weight in self.weights}
+        for weight in copy.weights:
+            if weight is not copy.token_embedding.embeddings:
+                weight.assign(values[weight.path])
+        copy.token_embedding.embeddings.assign(embeddings)
+        return copy
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

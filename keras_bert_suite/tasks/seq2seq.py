@@ -169,6 +169,11 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             task = super().from_preset(preset, **kwargs)
             _check_first_token(task, preset)
             return task
+        if kwargs.get("keep_tokens") is not None:
+            raise ValueError(
+                "keep_tokens is for a single BERT, got a decoder. Trim both BERTs, save them as "
+                "presets, and join these: MaskedLM.from_preset(..., keep_tokens=...)."
+            )
         # The target has a row of its own, and needs no room in that of the source.
         length = kwargs.pop("max_target_length", 32)
         reader = super().from_preset(preset, max_target_length=1, **kwargs)

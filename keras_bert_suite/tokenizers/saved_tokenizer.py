@@ -54,7 +54,7 @@ class SavedTokenizer(checkpoints.SealedPreset, Tokenizer):
                 f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. "
                 "Drop `lowercase`."
             )
-        return _restore_tokenizer(
+        return restore_tokenizer(
             type(self), {**config, "lowercase": lowercase}, self._checked_vocabulary()
         )
 
@@ -99,10 +99,11 @@ class SavedTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def __reduce__(self):
         # Keras would pickle a whole archive; data workers need the configuration and the tokens.
-        return _restore_tokenizer, (type(self), self.get_config(), self._vocabulary)
+        return restore_tokenizer, (type(self), self.get_config(), self._vocabulary)
 
 
-def _restore_tokenizer(cls, config, vocabulary):
+def restore_tokenizer(cls, config, vocabulary):
+    """A tokenizer of a class, with a configuration and another vocabulary."""
     tokenizer = cls.from_config(config)
     tokenizer._use_vocabulary(vocabulary)
     return tokenizer

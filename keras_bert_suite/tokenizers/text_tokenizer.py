@@ -3,7 +3,7 @@
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -132,6 +132,13 @@ class TextTokenizer(SavedTokenizer):
     def _read_added_tokens(self, tokens):
         control = (self.unknown_token, self.start_token, self.end_token, self.pad_token)
         return read_added_tokens(tokens, (*control, self.mask_token))
+
+    def keep_tokens(self, tokens: Sequence[str]) -> Self:
+        """A tokenizer with a part of the vocabulary. Only a `WordPieceTokenizer` has one."""
+        raise ValueError(
+            f"Tokens can be left out of the vocabulary of a WordPieceTokenizer, got a "
+            f"{type(self).__name__}: its pieces are made of each other. Keep the whole vocabulary."
+        )
 
     @abstractmethod
     def set_vocabulary(self, vocabulary: Any) -> None:

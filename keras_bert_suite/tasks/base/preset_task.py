@@ -76,6 +76,7 @@ class PresetTask(SavedTask):
         num_layers: int | None = None,
         max_sequence_length: int | None = None,
         hierarchical_positions: bool | float = False,
+        keep_tokens: Any = None,
         **kwargs: Any,
     ) -> Self:
         """Builds the task from a checkpoint.
@@ -99,6 +100,8 @@ class PresetTask(SavedTask):
                 "gelu" and means "gelu_erf", where Google means "gelu_tanh".
             num_layers, max_sequence_length, hierarchical_positions: as for `TextEncoder.resize`:
                 the first layers only, and another number of positions.
+            keep_tokens: list of str or tokenizer, the tokens that stay of a WordPiece vocabulary;
+                see `keep_tokens` of the task, and `trim_vocabulary`. None keeps all.
             **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
                 vocabulary.
 
@@ -157,6 +160,8 @@ class PresetTask(SavedTask):
         if sizes != (None, None, False):
             task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))
         task.preprocessor = preprocessor
+        if keep_tokens is not None:
+            task = task.keep_tokens(keep_tokens)
         if not task.card:
             task.card.update(describe_base(preset, checkpoint.path if checkpoint else preset))
         if not task.compiled and kwargs.get("compile", True):

@@ -19,6 +19,7 @@ from keras_bert_suite.models.trainability import (
     restore_around,
     restore_trainability,
 )
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 from keras_bert_suite.training import sum_before_clipping
@@ -167,8 +168,45 @@ class SavedTask(SealedPreset):
         """
         return self._resize("resize_vocabulary", vocabulary_size=vocabulary_size, seed=seed)
 
-    def _resize(self, method: str, **sizes: Any) -> Self:
-        """A copy of this task on the backbone that a method of its backbone makes."""
+    def keep_tokens(self, tokens: Any) -> Self:
+        """Makes a copy of this task for some tokens of its vocabulary alone.
+
+        ```python
+        tokens = kbs.trim_vocabulary(writer.preprocessor.tokenizer, [*articles, *titles])
+        writer = writer.keep_tokens(tokens)
+        ```
+
+        All weights of these tokens are copied, those of the heads too. A text whose tokens are all
+        kept has the outputs that it had before. Other words become the unknown token.
+
+        Args:
+            tokens: list of str, or a tokenizer that has them. The special tokens and the added
+                tokens always stay.
+
+        Returns:
+            the new task, which is not compiled. It has a preprocessor with the fewer tokens.
+
+        Raises:
+            ValueError: if a token is not in the vocabulary; for a tokenizer other than WordPiece;
+                if there is no `SegmentPacker`; or as for `resize_vocabulary`.
+        """
+        packer = self.preprocessor
+        if not isinstance(packer, SegmentPacker):
+            raise ValueError(
+                "keep_tokens needs a SegmentPacker with the tokenizer of the backbone, got the "
+                f"preprocessor {packer!r}. Set `preprocessor`."
+            )
+        old = packer.tokenizer
+        kept = old.keep_tokens(getattr(tokens, "get_vocabulary", lambda: tokens)())
+        token_ids = [old.token_to_id(token) for token in kept.get_vocabulary()]
+        packer = type(packer).from_config({**packer.get_config(), "tokenizer": kept})
+        return self._resize("take_tokens", packer, token_ids=token_ids)
+
+    def _resize(self, method: str, preprocessor: Any = None, **sizes: Any) -> Self:
+        """A copy of this task on the backbone that a method of its backbone makes.
+
+        Without `preprocessor` it has that of this task.
+        """
         if not isinstance(self.backbone, TextEncoder):
             raise ValueError(
                 f"{', '.join(sizes)} are for encoders of this package, got a "
@@ -177,10 +215,15 @@ class SavedTask(SealedPreset):
             )
         check_unconverted(self)
         backbone = getattr(self.backbone, method)(**sizes)
-        parts = {"backbone": backbone, "preprocessor": self.preprocessor}
+        parts = {"backbone": backbone, "preprocessor": preprocessor or self.preprocessor}
         config = {name: _drop_shapes(value) for name, value in self.get_config().items()}
         resized = type(self).from_config({**config, **parts})
+        token_ids = sizes.get("token_ids")
         for old, new in zip(_head_weights(self), _head_weights(resized), strict=True):
+            if token_ids is not None and old.shape != new.shape:
+                differs = [held != kept for held, kept in zip(old.shape, new.shape, strict=True)]
+                new.assign(keras.ops.take(old, token_ids, axis=differs.index(True)))
+                continue
             room = [(0, more - held) for more, held in zip(new.shape, old.shape, strict=True)]
             if any(added < 0 for _, added in room):
                 raise ValueError(

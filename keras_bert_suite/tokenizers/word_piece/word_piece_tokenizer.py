@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -12,6 +12,7 @@ from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.joining import follows_closely, precedes_closely
+from keras_bert_suite.tokenizers.saved_tokenizer import restore_tokenizer
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
 from keras_bert_suite.tokenizers.word_piece.fast_graph_tokenizer import FastGraphTokenizer
@@ -91,6 +92,30 @@ class WordPieceTokenizer(TextTokenizer):
             self._use_vocabulary(Vocabulary.read(vocabulary))
         else:
             self._use_vocabulary(None if vocabulary is None else Vocabulary(vocabulary))
+
+    def keep_tokens(self, tokens: Sequence[str]) -> Self:
+        """A tokenizer with some of the tokens of this one, in their order; see `trim_vocabulary`.
+
+        Special tokens and added tokens stay. This tokenizer stays as it is.
+
+        Args:
+            tokens: list of str.
+
+        Raises:
+            ValueError: if the vocabulary lacks one of the tokens.
+        """
+        vocabulary = self._checked_vocabulary()
+        added = {token.content for token in self.added_tokens}
+        wanted = {*tokens, *self.special_tokens, *added}
+        lacking = sorted(wanted - vocabulary.ids.keys() - added)
+        if lacking:
+            raise ValueError(
+                f"{len(lacking)} of the tokens to keep are not in the {vocabulary.source}, "
+                f"such as {lacking[0]!r}. List them by "
+                "`trim_vocabulary` with the tokenizer of the model."
+            )
+        kept = Vocabulary([token for token in vocabulary.tokens if token in wanted])
+        return restore_tokenizer(type(self), self.get_config(), kept)
 
     def find_continuations(self) -> np.ndarray:
         return self._table(lambda token: token.startswith(CONTINUATION_PREFIX))
