@@ -147,9 +147,14 @@ class Figures:
     }
 
 
+def name_metric(metric):
+    """An id that is the same in each process that shares the tests."""
+    return metric if isinstance(metric, str) else getattr(metric, "__name__", None) or metric.name
+
+
 KINDS = (Three, Two, Sets, Figures)
 CASES = [
-    pytest.param(kind, metric, wanted, id=f"{kind.__name__} {getattr(metric, 'name', metric)}")
+    pytest.param(kind, metric, wanted, id=f"{kind.__name__} {name_metric(metric)}")
     for kind in KINDS
     for metric, wanted in kind.metrics.items()
 ]
