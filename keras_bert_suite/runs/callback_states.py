@@ -152,7 +152,7 @@ def _stop_again(stopper):
 def _is_known(callback):
     """Whether a callback is of Keras or of this package, or has methods for its state."""
     return has_methods(callback) or type(callback).__module__.startswith(
-        ("keras.", "keras_bert_suite.")
+        ("keras.", "keras_bert_suite.", "keras_bert_cli.")
     )
 
 
