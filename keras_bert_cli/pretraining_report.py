@@ -42,12 +42,11 @@ class PretrainingReport(keras.callbacks.Callback):
         rows = [old for old in self.read_log() if int(old["step"]) < step]
         self._write_log([*rows, row])
         figures = (f"{name} {x:.4f}" for name, x in scores.items() if name.endswith(SHOWN))
-        minutes = (self.total_steps - step) * self.tokens_per_step / max(rate, 1e-9) / 60
-        print(
-            f"step {step}/{self.total_steps}  {'  '.join(figures)}  {rate:,.0f} tokens/s  "
-            f"{minutes:,.0f} min left",
-            flush=True,
-        )
+        line = f"step {step}/{self.total_steps}  {'  '.join(figures)}"
+        if self._steps:  # An earlier start may have taken all steps of an epoch.
+            minutes = (self.total_steps - step) * self.tokens_per_step / max(rate, 1e-9) / 60
+            line += f"  {rate:,.0f} tokens/s  {minutes:,.0f} min left"
+        print(line, flush=True)
 
     def read_log(self):
         """The rows written so far, dicts of str."""

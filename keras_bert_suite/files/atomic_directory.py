@@ -10,13 +10,13 @@ from keras_bert_suite.files.atomic_file import flush_entry
 
 
 @contextlib.contextmanager
-def atomic_directory(path):
+def atomic_directory(path, replace=False):
     """Yields a temporary directory that becomes `path` when the block ends without error.
 
     The temporary directory lies beside `path`. It is flushed to disk, then renamed. If the block
     raises, or the disk is full, it is removed with all its content. A process that is killed leaves
     it behind, hidden as `.NAME.*.tmp`. If there is anything at `path`, before the block or after
-    it, that is a FileExistsError.
+    it, that is a FileExistsError, unless `replace` is true, see `put_in_place`.
 
     ```python
     with atomic_directory("saved_models/sentiment/1") as directory:
@@ -24,13 +24,14 @@ def atomic_directory(path):
     ```
     """
     path = Path(path).expanduser().absolute()
-    _check_absent(path)
+    if not replace:
+        _check_absent(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.mkdir(parents=True)
         yield temporary
         _flush(temporary)
-        put_in_place(temporary, path)
+        put_in_place(temporary, path, replace)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

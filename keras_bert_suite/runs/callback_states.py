@@ -76,10 +76,11 @@ class CallbackStates:
             names = _list_attributes(callback)
             if not names and not has_methods(callback):
                 continue
-            state = _decode(states[key], arrays) if key in states else None
-            if state is None and key not in states:
+            if key not in states:
                 new.append(key)
-            elif has_methods(callback):
+                continue
+            state = _decode(states[key], arrays)
+            if has_methods(callback):
                 callback.set_state(state)
             elif state["monitor"] != callback.monitor:
                 new.append(f"{key} (it has watched {state['monitor']})")
@@ -151,7 +152,7 @@ def _stop_again(stopper):
 def _is_known(callback):
     """Whether a callback is of Keras or of this package, or has methods for its state."""
     return has_methods(callback) or type(callback).__module__.startswith(
-        ("keras.", "keras_bert_suite.")
+        ("keras.", "keras_bert_suite.", "keras_bert_cli.")
     )
 
 

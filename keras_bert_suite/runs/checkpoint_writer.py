@@ -16,16 +16,18 @@ class CheckpointWriter:
     `asynchronous` says whether `write` returns before the checkpoint is on the disk.
 
     Attributes:
-        saved: int, the batches of the newest checkpoint, as of the last `wait`.
+        saved: `Progress` of the newest checkpoint, as of the last `wait`.
         failure: the OSError of the last checkpoint, or None if it was written.
     """
 
-    def __init__(self, directory: pathlib.Path, keep: int, asynchronous: bool, saved: int) -> None:
+    def __init__(
+        self, directory: pathlib.Path, keep: int, asynchronous: bool, saved: Progress
+    ) -> None:
         self.saved = saved
         self.failure: OSError | None = None
         self._directory, self._keep, self._asynchronous = directory, keep, asynchronous
         self._thread = ThreadPoolExecutor(1)
-        self._writing: Future[int] | None = None
+        self._writing: Future[Progress] | None = None
 
     def __enter__(self) -> Self:
         return self

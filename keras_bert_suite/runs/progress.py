@@ -34,3 +34,7 @@ class Progress:
         if not self.batches or self.steps_per_epoch is None:
             return 0
         return self.batches // self.steps_per_epoch
+
+    def is_at(self, other: "Progress") -> bool:
+        """bool, whether a checkpoint of another progress is a checkpoint of this one."""
+        return (self.batches, self.epoch_is_open) == (other.batches, other.epoch_is_open)

@@ -33,23 +33,22 @@ FORMAT = 1
 MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
 
 
-def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
+def write_checkpoint(
+    directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int
+) -> Progress:
     """Writes one more checkpoint, then removes all but the newest `keep` checkpoints.
 
-    It returns `progress.batches`. An OSError, for example on a full disk, leaves earlier
-    checkpoints intact.
+    It returns `progress`. An OSError, for example on a full disk, leaves earlier checkpoints
+    intact. A checkpoint after the same batches is replaced: it is damaged, or its epoch was open.
     """
     path = directory / f"step-{progress.batches:08d}"
-    if path.exists():
-        # The checkpoint at `path` is damaged: the run has resumed from an older checkpoint.
-        remove_checkpoint(path)
-    with atomic_directory(path) as folder:
+    with atomic_directory(path, replace=True) as folder:
         write_safetensors(folder / VARIABLES, arrays)
         write_json(folder / MANIFEST, _describe_run(progress))
         write_checksums(folder)
     for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
         remove_checkpoint(old)
-    return progress.batches
+    return progress
 
 
 def _describe_run(progress: Progress) -> dict[str, Any]:
@@ -70,6 +69,13 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
     """
     for leftover in directory.glob(".step-*.tmp"):
         shutil.rmtree(leftover, ignore_errors=True)
+    for aside in directory.glob(".step-*.old"):
+        # The run was killed while it replaced this checkpoint.
+        path = directory / aside.name.split(".")[1]
+        if path.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            aside.rename(path)
     damages = []
     for path in reversed(_list_checkpoints(directory)):
         try:

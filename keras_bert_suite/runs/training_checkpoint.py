@@ -174,7 +174,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._initial_epoch = initial_epoch
         self.terminated = self._is_given_back = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
-        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done)
+        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, self.progress)
         with self._sigterm.listen(), writer as self._writer:
             try:
                 yield
@@ -282,7 +282,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.wait()
         # Only the first process knows whether its last checkpoint was written.
-        if any(exchange(self.progress.batches != self._writer.saved)):
+        if any(exchange(not self.progress.is_at(self._writer.saved))):
             self._save()
             self._writer.wait()
         if self._writer.failure is not None:
@@ -314,7 +314,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if find_process().leads:
             self._writer.write(self.progress, arrays)
         else:
-            self._writer.saved = self.progress.batches
+            self._writer.saved = self.progress
 
 
 def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:

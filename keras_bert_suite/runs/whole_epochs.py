@@ -27,7 +27,7 @@ class WholeEpochs(keras.callbacks.CallbackList):
         super().__init__(callbacks, **arguments)
         self._checkpoint = checkpoint
         self._has_begun, self._skipped = False, 0
-        checkpoint.states = CallbackStates(self.callbacks)
+        self._states = checkpoint.states = CallbackStates(self.callbacks)
 
     @property
     def terminated(self) -> bool:
@@ -57,7 +57,7 @@ class WholeEpochs(keras.callbacks.CallbackList):
             if is_number:
                 rate.assign(value)
             self._checkpoint.give_back_states()
-        self._checkpoint.states.note_attributes()
+        self._states.note_attributes()
 
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         super().on_train_batch_begin(self._skipped + batch, logs)

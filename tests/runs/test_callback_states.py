@@ -163,8 +163,10 @@ def stop_early(patience=1, monitor="loss"):
     )
 
 
-def test_a_training_that_was_stopped_early_is_finished(tmp_path, capsys):
-    wanted, logs = train(tmp_path, stop_early())
+@pytest.mark.parametrize("every", [STEPS_PER_EPOCH, 100])
+def test_a_training_that_was_stopped_early_is_finished(tmp_path, capsys, every):
+    """Also if the last epoch had a checkpoint before its validation."""
+    wanted, logs = train(tmp_path, stop_early(), every=every)
     assert len(logs["loss"]) == 2
     task, logs = train(tmp_path, stop_early(), verbose=2)
     assert logs == {} and "was stopped early by a callback" in capsys.readouterr().out

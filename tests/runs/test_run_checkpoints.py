@@ -49,6 +49,15 @@ def test_round_trip(directory):
         np.testing.assert_array_equal(found[name], array)
 
 
+def test_a_kill_while_a_checkpoint_is_replaced(directory):
+    """The checkpoint that was set aside comes back, or goes if the new one is in place."""
+    path = directory / "step-00000010"
+    shutil.copytree(path, directory / ".step-00000010.0a.old")
+    assert find_checkpoint(directory)[0] == path and sorted(os.listdir(directory))[0][0] == "s"
+    path.rename(directory / ".step-00000010.0b.old")
+    assert find_checkpoint(directory) == (path, progress_at(10))
+
+
 def test_coreutils_check_it(directory):
     if shutil.which("sha256sum") is None:
         pytest.skip("no sha256sum")
