@@ -227,9 +227,9 @@ def describe_cutting(cutting, rows, is_new):
         kept = [word for word, _ in counts.most_common() if whole[word] and len(word) > 1]
         kept = [word for word in kept if plain.split(word) != [word]][:3]
         if cutting.characters:
-            said.append(f"each character of {' and '.join(cutting.characters)} is a word")
+            said.append(f"each of the {' and '.join(cutting.characters)} is a word")
         if kept:
-            said.append(f"{', '.join(kept)} are words" if kept[1:] else f"{kept[0]} is a word")
+            said.append(f"words such as {', '.join(kept)} stay whole")
         if said:
             said = [f"Texts will be cut into words as these rows are: {'; '.join(said)}."]
     share = sum(counts[word] for word in torn) / max(counts.total(), 1)

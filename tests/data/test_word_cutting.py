@@ -129,8 +129,8 @@ def test_wrong_settings_are_named(arguments, message):
     ("rows", "said"),
     [
         (["a plain row .".split()], None),
-        (ENGLISH[:1], "as these rows are: Coca-Cola, AT&T, St. are words."),
-        (CHINESE, "each character of letters and numbers is a word."),
+        (ENGLISH[:1], "as these rows are: words such as Coca-Cola, AT&T, St. stay whole."),
+        (CHINESE, "each of the letters and numbers is a word."),
         ([["北京", "大学"], ["我"]], "67% of the words of these rows are cut otherwise in a text"),
     ],
 )

@@ -1,10 +1,8 @@
 """The common base of tasks that learn from rows of words, and find entities in texts."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.data.word_cutting import WordCutting
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.token_task import TokenTask
 
@@ -20,7 +18,7 @@ class WordTask(TokenTask):
 
     #: `WordCutting`, how texts are cut into words; None as the tokenizer cuts them. The first `fit`
     #: on rows of words in memory sets it. A later `fit` keeps it.
-    word_cutting: WordCutting | Mapping[str, Any] | None = part_attribute("data", "word_cutting")
+    word_cutting = part_attribute("data", "word_cutting")
 
     def get_config(self) -> Config:
         cutting = self.word_cutting
