@@ -69,6 +69,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     global_tokens = "none"
 
     masking = part_attribute("data", "masking")
+    changeable = frozenset({"top_k"})
 
     def __init__(
         self,

@@ -90,6 +90,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     decoder_start_token_id: int | None = None
 
     max_target_length = part_attribute("data", "max_target_length")
+    changeable = frozenset({"sampler"})
     target_rows = part_attribute("data", "target_rows")
 
     def __init__(

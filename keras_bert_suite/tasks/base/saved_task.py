@@ -7,8 +7,10 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.files.model_card import write_card
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
@@ -31,7 +33,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(SealedPreset):
+class SavedTask(FixedArguments, SealedPreset):
     """A task whose files also say which layers are frozen, and what its model card says.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
@@ -40,6 +42,21 @@ class SavedTask(SealedPreset):
 
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
+
+    def _is_fixed(self, name, value):
+        if name == "backbone":  # A property of KerasHub, whose setter keeps any value.
+            return self.backbone is not None and self.backbone is not value
+        return super()._is_fixed(name, value)
+
+    def _say_how_to_change(self, name: str, value: Any) -> str:
+        if name == "backbone" or name not in list_arguments(type(self)):
+            return f"Build another {type(self).__name__}: its constructor makes the layers."
+        return (
+            f"Pass {name}={show_value(value)} to `from_preset`; or build another on the same encoder: `new = "
+            "type(old).from_config({**old.get_config(), 'backbone': old.backbone, 'preprocessor': "
+            f"old.preprocessor, {name!r}: {show_value(value)}}})`, then `new.compile()`, and if all weights "
+            "keep their shapes `new.set_weights(old.get_weights())`."
+        )
 
     @property
     def card(self) -> dict[str, Any]:
