@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import list_arguments
 
-
 _UNSET = object()
 
 
@@ -25,10 +24,10 @@ class FixedArguments:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._is_fixed(name, value):
-            own = getattr(self, name, None)
+            own, new = show_value(getattr(self, name, None)), show_value(value)
             raise AttributeError(
-                f"{name}={show_value(own)} has built this {type(self).__name__}, so {show_value(value)} "
-                f"would change nothing. {self._say_how_to_change(name, value)}"
+                f"{name}={own} has built this {type(self).__name__}, so {new} would change "
+                f"nothing. {self._say_how_to_change(name, value)}"
             )
         super().__setattr__(name, value)
 

@@ -42,6 +42,12 @@ class TextEncoder(
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
+    def _is_fixed(self, name, value):
+        if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
+            own = getattr(self, "_token_embedding", None)
+            return own is not None and own is not value
+        return super()._is_fixed(name, value)
+
     def _say_how_to_change(self, name: str, value: Any) -> str:
         if name == "vocabulary_size":
             return f"Make another: `new = old.resize_vocabulary({show_value(value)})`."
@@ -49,9 +55,10 @@ class TextEncoder(
             return f"Make another: `new = old.resize({name}={show_value(value)})`."
         if isinstance(getattr(self, name), (keras.layers.Layer, list)):
             return "Make another encoder, by the arguments of its constructor."
+        value = show_value(value)
         return (
-            f"Pass {name}={show_value(value)} to `from_preset`; or build another: `new = type(old).from_config("
-            f"{{**old.get_config(), {name!r}: {show_value(value)}}})` and `new.set_weights(old.get_weights())`."
+            f"Pass {name}={value} to `from_preset`; or build another: `new = type(old).from_config("
+            f"{{**old.get_config(), {name!r}: {value}}})` and `new.set_weights(old.get_weights())`."
         )
 
     @property

@@ -156,7 +156,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
             return  # A tokenizer that is being loaded gets its vocabulary later.
         if ids is not None and tuple(ids) != self.marker_ids:
             self.marker_finder.marker_ids = tuple(ids)
-            if self.built:  # Compiled functions have read the earlier ids.
+            if getattr(self, "built", False):  # Compiled functions have read the earlier ids.
                 self.train_function = self.test_function = self.predict_function = None
 
     def check_parts(self) -> None:

@@ -10,8 +10,8 @@ from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.files.model_card import write_card
+from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
@@ -51,10 +51,11 @@ class SavedTask(FixedArguments, SealedPreset):
     def _say_how_to_change(self, name: str, value: Any) -> str:
         if name == "backbone" or name not in list_arguments(type(self)):
             return f"Build another {type(self).__name__}: its constructor makes the layers."
+        value = show_value(value)
         return (
-            f"Pass {name}={show_value(value)} to `from_preset`; or build another on the same encoder: `new = "
+            f"Pass {name}={value} to `from_preset`; or build another on the same encoder: `new = "
             "type(old).from_config({**old.get_config(), 'backbone': old.backbone, 'preprocessor': "
-            f"old.preprocessor, {name!r}: {show_value(value)}}})`, then `new.compile()`, and if all weights "
+            f"old.preprocessor, {name!r}: {value}}})`, then `new.compile()`, and if all weights "
             "keep their shapes `new.set_weights(old.get_weights())`."
         )
 
