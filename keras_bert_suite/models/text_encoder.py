@@ -15,6 +15,7 @@ from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
+from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
@@ -22,7 +23,11 @@ RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 
 
 class TextEncoder(
-    FixedArguments, PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone
+    FixedArguments,
+    WithoutAdapters,
+    PackedSequences,
+    checkpoints.SealedPreset,
+    keras_hub.models.Backbone,
 ):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 

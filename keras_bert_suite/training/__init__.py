@@ -34,6 +34,7 @@ from keras_bert_suite.training.metrics import (
     forget_metrics,
     track_finite_losses,
 )
+from keras_bert_suite.training.optimizer_state import fit_optimizer
 from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
@@ -69,6 +70,7 @@ __all__ = [
     "Technique",
     "Triplet",
     "encode_in_parts",
+    "fit_optimizer",
     "forget_metrics",
     "is_loss_of_keras",
     "set_head_rate",

@@ -16,11 +16,13 @@ from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.resized_encoder import check_unconverted
+from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
     restore_trainability,
 )
+from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 from keras_bert_suite.training import sum_before_clipping
@@ -33,7 +35,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(FixedArguments, SealedPreset):
+class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
     """A task whose files also say which layers are frozen, and what its model card says.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
@@ -97,6 +99,8 @@ class SavedTask(FixedArguments, SealedPreset):
                 "cannot hold a tokenizer. Save to a name that ends in .keras, or with "
                 "`save_to_preset`."
             )
+        if self.optimizer is not None and self.optimizer.built:
+            follow_weights(self)  # Layers may have been frozen since the last step.
         super().save(filepath, *args, **kwargs)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
