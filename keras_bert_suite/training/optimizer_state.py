@@ -31,24 +31,40 @@ def fit_optimizer(
     if not inner.built:
         optimizer.build(list(weights))
         return True
-    before = {variable.path: variable for variable in inner.variables}
+    before = _list_state(inner)
     num_own = len(type(inner).from_config(inner.get_config()).variables)
     for variable in inner.variables[num_own:]:
         inner._tracker.untrack(variable)
     inner._trainable_variables_indices = {}
     inner.built = False
     inner.build(list(weights))
-    for variable in inner.variables[num_own:]:
-        old = before.get(variable.path)
-        if old is not None and old.shape == variable.shape:
-            variable.assign(ops.convert_to_tensor(old))
-    if inner.use_ema:
-        averages = inner._model_variables_moving_average
-        for weight, average in zip(weights, averages, strict=True):
-            if average is not None and average.path not in before:
-                average.assign(ops.convert_to_tensor(weight))
+    for key, variable in _list_state(inner).items():
+        if key in before and before[key] is not variable:
+            variable.assign(ops.convert_to_tensor(before[key]))
+    for weight in weights if inner.use_ema else ():
+        key = ("_model_variables_moving_average", id(weight))
+        if key not in before:
+            _list_state(inner)[key].assign(ops.convert_to_tensor(weight))
     if optimizer is not inner:  # A `LossScaleOptimizer` has no state of its own for a weight.
         # `setattr` of Keras would take the weights for variables of the optimizer.
         for name in ("_trainable_variables", "_trainable_variables_indices"):
             vars(optimizer)[name] = getattr(inner, name)
     return True
+
+
+def _list_state(optimizer):
+    """The variables of an optimizer: by (attribute, weight) for a list of one for each weight.
+
+    Their paths would not do. Some optimizers of Keras give two variables the same path.
+    """
+    state = {}
+    for name, value in vars(optimizer).items():
+        if isinstance(value, keras.Variable):
+            state[name] = value
+        elif isinstance(value, dict):
+            state.update({(name, key): v for key, v in value.items()})
+        elif isinstance(value, list) and name not in ("_variables", "_trainable_variables"):
+            if len(value) == len(optimizer._trainable_variables):
+                weights = map(id, optimizer._trainable_variables)
+                state.update({(name, key): v for key, v in zip(weights, value, strict=True)})
+    return {key: value for key, value in state.items() if isinstance(value, keras.Variable)}
