@@ -8,6 +8,7 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.data.score_counts import check_scored
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.vector_index import VectorIndex
 from keras_bert_suite.tasks.vector_search import (
@@ -16,6 +17,10 @@ from keras_bert_suite.tasks.vector_search import (
     search_vectors,
     to_unit_length,
 )
+
+#: Texts whose vectors say by which weights and settings a corpus was encoded. A digest of the
+#: weights would take longer than a search, and would differ with the precision.
+PROBES = ("The film was good, and it rained in 2024.", "a b c 1 2 3", "今天北京下雨。")
 
 
 class SemanticSearch:
@@ -71,7 +76,9 @@ class SemanticSearch:
             prompt: of texts, as for `predict`.
         """
         vectors = self._read_vectors(corpus, batch_size, prompt)
-        return VectorIndex(vectors, faiss_factory, precision)
+        index = VectorIndex(vectors, faiss_factory, precision)
+        index.probes = self._encode_probes()
+        return index
 
     def search(
         self,
@@ -101,10 +108,14 @@ class SemanticSearch:
             of `id`, the position of the text in the corpus, and `score`, the cosine similarity.
 
         Raises:
-            ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
+            ValueError: if the corpus is empty, `top_k` is less than 1, a vector is not finite, or
+                another embedder has made the index.
         """
+        are_texts = not _are_vectors(queries)
         queries = self._read_vectors(queries, batch_size, prompt)
         if isinstance(corpus, VectorIndex):
+            if are_texts and corpus.probes is not None:
+                corpus.check_embedder(self._encode_probes())
             return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
@@ -127,6 +138,7 @@ class SemanticSearch:
         """
         a, b = self._read_pairs(pairs)
         wanted = np.asarray(scores, "float64").reshape(-1)
+        check_scored(wanted)
         cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
         if wanted.shape != cosines.shape or not np.isfinite(wanted).all():
             raise ValueError(
@@ -198,9 +210,19 @@ class SemanticSearch:
 
     def _read_vectors(self, x, batch_size, prompt=None):
         """float32 (N, H), of texts, with a named prompt or None, or of vectors."""
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        if _are_vectors(x):
             check_vectors(x)
             return x
         vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)
         check_vectors(vectors)
         return vectors
+
+    def _encode_probes(self):
+        """The vectors by which an index knows its embedder; None if it takes no texts."""
+        if self.preprocessor is None:
+            return None
+        return to_unit_length(np.asarray(self.predict(list(PROBES), verbose=0), "float32"))
+
+
+def _are_vectors(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"

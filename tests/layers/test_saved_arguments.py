@@ -406,3 +406,12 @@ def test_precision_and_trainability_are_saved(cls):
     given = tuple(type(value) for value in arguments.values() if isinstance(value, keras.Layer))
     inner = [layer for layer in again._flatten_layers() if not isinstance(layer, given)]
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("policy", ["bfloat16", "float16"])
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_in_16_bits(cls, policy):
+    """Initial values too: some are drawn by operations that know no 16-bit numbers."""
+    given = {name: copy_layer(value) for name, value in CASES[cls].arguments.items()}
+    CASES[cls].run(cls(**given, dtype=policy))
