@@ -1,5 +1,7 @@
 """Compares, searches and scores texts by their vectors."""
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from keras_bert_suite.tasks.vector_search import (
     search_vectors,
     to_unit_length,
 )
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 #: Texts whose vectors say by which weights and settings a corpus was encoded. A digest of the
 #: weights would take longer than a search, and would differ with the precision.
@@ -77,7 +80,7 @@ class SemanticSearch:
         """
         vectors = self._read_vectors(corpus, batch_size, prompt)
         index = VectorIndex(vectors, faiss_factory, precision)
-        index.probes = self._encode_probes()
+        index.probes, index.tokenizer_digest = self._encode_probes(), self._digest_tokenizer()
         return index
 
     def search(
@@ -115,7 +118,7 @@ class SemanticSearch:
         queries = self._read_vectors(queries, batch_size, prompt)
         if isinstance(corpus, VectorIndex):
             if are_texts and corpus.probes is not None:
-                corpus.check_embedder(self._encode_probes())
+                corpus.check_embedder(self._encode_probes(), self._digest_tokenizer())
             return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
@@ -222,6 +225,16 @@ class SemanticSearch:
         if self.preprocessor is None:
             return None
         return to_unit_length(np.asarray(self.predict(list(PROBES), verbose=0), "float32"))
+
+    def _digest_tokenizer(self):
+        """str, a digest of the vocabulary and the settings of a tokenizer of this package."""
+        tokenizer = getattr(self.preprocessor, "tokenizer", None)
+        if not isinstance(tokenizer, TextTokenizer):
+            return None
+        digest = hashlib.sha256(json.dumps(tokenizer.settings, sort_keys=True).encode())
+        for name, content in sorted(tokenizer.asset_contents().items()):
+            digest.update(name.encode() + content)
+        return digest.hexdigest()
 
 
 def _are_vectors(x):

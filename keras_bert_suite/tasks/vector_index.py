@@ -48,6 +48,7 @@ class VectorIndex:
     Attributes:
         probes: float32 (T, H) of length 1, the vectors of `PROBES` by the embedder of the corpus;
             None if it is not known. `TextEmbedder.index` sets it.
+        tokenizer_digest: str, of the tokenizer of this embedder, or None.
 
     Raises:
         ValueError: if there is no vector, or one is not finite; for an unknown precision, or one
@@ -56,6 +57,7 @@ class VectorIndex:
     """
 
     probes: np.ndarray | None = None
+    tokenizer_digest: str | None = None
 
     def __init__(
         self,
@@ -112,8 +114,14 @@ class VectorIndex:
             for row in zip(ids, scores, strict=True)
         ]
 
-    def check_embedder(self, probes: np.ndarray | None) -> None:
-        """Raises a ValueError if the probes of an embedder are not those of this index."""
+    def check_embedder(self, probes: np.ndarray | None, tokenizer_digest: str | None) -> None:
+        """Raises a ValueError if an embedder has other probes, or another tokenizer."""
+        if None not in (self.tokenizer_digest, tokenizer_digest):
+            if self.tokenizer_digest != tokenizer_digest:
+                raise ValueError(
+                    "The index was made with another tokenizer. Search with the embedder that made "
+                    "it, or make the index anew by `embedder.index(corpus)`."
+                )
         if self.probes is None or probes is None or probes.shape != self.probes.shape:
             return  # `search` checks the width.
         cosines = (self.probes * probes).sum(axis=-1)
@@ -152,7 +160,7 @@ class VectorIndex:
                 np.save(folder / _PROBES, self.probes)
             if self._faiss is not None:
                 _import_faiss().write_index(self._faiss, str(folder / _FAISS))
-            settings = {name: getattr(self, name) for name in _SAVED}
+            settings = {name: getattr(self, name) for name in (*_SAVED, "tokenizer_digest")}
             write_json(folder / _SETTINGS, settings)
 
     @classmethod
@@ -168,6 +176,8 @@ class VectorIndex:
             settings = json.loads((directory / _SETTINGS).read_bytes())
             for name in _SAVED:
                 setattr(index, name, settings[name])
+            # Earlier files have none.
+            index.tokenizer_digest = settings.get("tokenizer_digest")
         with reading(directory / _VECTORS):
             index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
             width = -(-index.width // 8) if index.precision == "binary" else index.width
