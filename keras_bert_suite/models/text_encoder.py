@@ -47,7 +47,7 @@ class TextEncoder(
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
-    def _is_fixed(self, name, value):
+    def _is_fixed(self, name: str, value: Any) -> bool:
         if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
             own = getattr(self, "_token_embedding", None)
             return own is not None and own is not value

@@ -76,13 +76,14 @@ class TrainedModel:
 
         Keras would look for them among the variables that are trained now.
         """
-        if not getattr(self, "_jax_state", None) or self._jax_state_synced:
+        state: Any = getattr(self, "_jax_state", None)
+        if not state or self._jax_state_synced:
             return
-        for kind, values in self._jax_state.items():
+        for kind, values in state.items():
             variables = vars(self)["jax_variables"][kind]
             for variable, value in zip(variables, values or (), strict=False):
                 variable.assign(value)
-        self._jax_state_synced = True
+        self._jax_state_synced: bool = True
 
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""

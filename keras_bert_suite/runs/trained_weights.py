@@ -17,8 +17,8 @@ def follow_weights(model: keras.Model) -> bool:
     if model.optimizer is None:
         return False
     trained = model.trainable_variables
-    frozen = {id(variable) for variable in trained}
-    frozen = [variable for variable in model.variables if id(variable) not in frozen]
+    ids = {id(variable) for variable in trained}
+    frozen = [variable for variable in model.variables if id(variable) not in ids]
     if not fit_optimizer(model.optimizer, trained, frozen):
         return False
     model.train_function = None  # It has read which weights are trained.

@@ -1,6 +1,7 @@
 """Fits the state of an optimizer to the weights that are trained, which may change."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -52,12 +53,12 @@ def fit_optimizer(
     return True
 
 
-def _list_state(optimizer):
+def _list_state(optimizer: keras.optimizers.Optimizer) -> dict[Any, keras.Variable]:
     """The variables of an optimizer: by (attribute, weight) for a list of one for each weight.
 
     Their paths would not do. Some optimizers of Keras give two variables the same path.
     """
-    state = {}
+    state: dict[Any, Any] = {}
     for name, value in vars(optimizer).items():
         if isinstance(value, keras.Variable):
             state[name] = value
