@@ -13,23 +13,27 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 ALLOWED = {
     "annotations": set(),
     "argument_checks": set(),
+    "fixed_arguments": {"argument_checks"},
     "jax_cache": set(),
     "processor": set(),
     "files": set(),
     "replicas": {"files"},
-    "layers": {"replicas", "processor", "argument_checks"},
+    "layers": {"replicas", "processor", "argument_checks", "fixed_arguments"},
     "checkpoints": {"files"},
     "training": {"replicas", "argument_checks"},
-    "models": {"layers", "checkpoints", "argument_checks"},
+    "models": {"layers", "checkpoints", "argument_checks", "fixed_arguments"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
-    "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
+    "tokenizers": {"models", "checkpoints", "files", "argument_checks", "fixed_arguments"},
     "preprocessing": {
         *("tokenizers", "models", "checkpoints"),
         *("files", "argument_checks"),
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas", "argument_checks"},
-    "masking": {"preprocessing", "tokenizers", "models", "files", "argument_checks"},
+    "masking": {
+        *("preprocessing", "tokenizers", "models", "files"),
+        *("argument_checks", "fixed_arguments"),
+    },
     "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
     "runs": {
         *("preprocessing", "layers", "data", "training"),
@@ -37,7 +41,7 @@ ALLOWED = {
     },
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
-        *("training", "replicas", "checkpoints", "files", "argument_checks"),
+        *("training", "replicas", "checkpoints", "files", "argument_checks", "fixed_arguments"),
     },
     "serving": {
         *("models", "tokenizers", "preprocessing", "data", "tasks"),

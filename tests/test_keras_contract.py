@@ -79,6 +79,10 @@ ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
     "_accumulated_gradients": "Several processes resume half a step wrongly.",
     "_trainable_variables": "A task that is quantized after weights were frozen does not load.",
+    "_trainable_variables_indices": "A layer that is thawed in a training is unknown to it.",
+    "_tracker": "The same: the optimizer keeps the state of weights that it does not train.",
+    "_model_variables_moving_average": "The average of a thawed weight begins with 0.",
+    "_token_embedding": "Another token embedding is saved, and the old one is used.",
     "_dtype_policy": "A quantized task that was loaded cannot be saved again.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
@@ -351,6 +355,13 @@ def test_attributes_of_an_optimizer():
     (trained,) = accumulating._trainable_variables
     assert trained is variable, ATTRIBUTES["_trainable_variables"]
     assert len(accumulating._accumulated_gradients) == 1, ATTRIBUTES["_accumulated_gradients"]
+    assert list(accumulating._trainable_variables_indices.values()) == [0]
+    last = accumulating.variables[-1]
+    accumulating._tracker.untrack(last)
+    assert all(variable is not last for variable in accumulating.variables), ATTRIBUTES["_tracker"]
+    averaging = keras.optimizers.SGD(use_ema=True)
+    averaging.build([variable])
+    assert len(averaging._model_variables_moving_average) == 1
     assert float(optimizer.learning_rate) == 0.25
 
 

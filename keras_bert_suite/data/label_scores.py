@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.score_counts import score_counts
+from keras_bert_suite.data.score_counts import check_scored, score_counts
 
 
 def score_classes(label_ids, predicted_ids, label_names):
@@ -19,6 +19,7 @@ def score_classes(label_ids, predicted_ids, label_names):
     Source: Gorodkin, 2004 (https://doi.org/10.1016/j.compbiolchem.2004.09.006), equation 8, for
     the coefficient of more than two classes.
     """
+    check_scored(label_ids)
     classes = np.arange(len(label_names))
     wanted = np.asarray(label_ids)[:, None] == classes
     predicted = np.asarray(predicted_ids)[:, None] == classes
@@ -39,6 +40,7 @@ def score_label_sets(labels, predicted, label_names):
         `macro_f1`, the mean of the F1 of the labels; `exact_match`, the share of rows whose set is
         right; and `classes`, see `score_each`.
     """
+    check_scored(labels)
     each = score_each(labels, predicted, label_names)
     micro = score_counts(np.sum(labels & predicted), np.sum(predicted), np.sum(labels))
     return {
@@ -73,6 +75,7 @@ def score_numbers(targets, predictions):
         dict of `pearson` and `spearman`, the means of the correlations of the targets; and
         `mean_squared_error` and `mean_absolute_error`. A correlation is 0 if one side is constant.
     """
+    check_scored(targets)
     targets, predictions = (np.asarray(column, "float64") for column in (targets, predictions))
     pairs = list(zip(targets.T, predictions.T, strict=True))
     return {

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from keras_bert_suite.data.score_counts import score_counts
+from keras_bert_suite.data.score_counts import check_scored, score_counts
 
 #: A label of a relation with a direction, such as "Cause-Effect(e2,e1)".
 _DIRECTED = re.compile(r"(.+)\((?:e1,e2|e2,e1)\)")
@@ -31,6 +31,7 @@ def score_relations(label_ids, predicted_ids, label_names, other="Other"):
     Source: Hendrickx et al., 2010 (https://aclanthology.org/S10-1006), section 4, and its
     semeval2010_task8_scorer-v1.2.pl, "(9+1)-way evaluation taking directionality into account".
     """
+    check_scored(label_ids)
     label_ids, predicted_ids = np.asarray(label_ids), np.asarray(predicted_ids)
     relation_of = [_name_relation(name) for name in label_names]
     relations = [name for name in dict.fromkeys(relation_of) if name != other]

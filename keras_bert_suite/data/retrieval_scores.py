@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.data.score_counts import check_scored
+
 
 def score_rankings(rankings, relevant, top_k=(1, 5, 10)):
     """Scores the ranked documents of queries, each ranking a sequence of ids, the best first.
@@ -13,6 +15,7 @@ def score_rankings(rankings, relevant, top_k=(1, 5, 10)):
     only if its relevance is above 0; `relevant` has ids, or a dict of id -> relevance, of each
     query. The result is a dict of `mrr`, and for each k of `top_k` `recall@k` and `ndcg@k`.
     """
+    check_scored(rankings)
     gains = [_read_gains(row, documents) for row, documents in enumerate(relevant)]
     for row, ranking in enumerate(rankings):
         if len(set(ranking)) < len(ranking):

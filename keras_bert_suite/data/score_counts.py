@@ -1,6 +1,12 @@
 """Computes precision, recall and F1 from counts. This module needs only the standard library."""
 
 
+def check_scored(rows):
+    """Raises a ValueError if there are no rows, of which no score is known."""
+    if not len(rows):
+        raise ValueError("There are no rows to score. Pass at least one row with its label.")
+
+
 def score_counts(found, predicted, true):
     """Precision, recall and F1 from the numbers that are right, predicted, and should be found.
 

@@ -15,6 +15,7 @@ from keras_bert_suite.data.character_scores import (
     match_chinese,
     match_korean,
 )
+from keras_bert_suite.data.score_counts import check_scored
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -48,6 +49,7 @@ def score_answers(references, predictions, characters=False):
         ValueError: if the numbers of rows differ, or `characters` has another value.
     """
     rule = _find_rule(characters)
+    check_scored(references)
     scores = np.array(
         [
             _score(answers, prediction, rule)

@@ -4,7 +4,7 @@ import collections
 import functools
 import re
 
-from keras_bert_suite.data.score_counts import score_counts
+from keras_bert_suite.data.score_counts import check_scored, score_counts
 from keras_bert_suite.tokenizers.joining import WITHOUT_SPACES, is_without_spaces
 from keras_bert_suite.tokenizers.unicode_rules import CJK, python_class
 
@@ -40,6 +40,7 @@ def score_targets(references, predictions):
     Source: Lin, 2004, "ROUGE: A package for automatic evaluation of summaries". There is no
     stemming. Google's rouge_score drops all letters but those of ASCII.
     """
+    check_scored(references)
     rows = [_score(*pair) for pair in zip(references, predictions, strict=True)]
     totals = map(sum, zip(*rows, strict=True))
     means = {name: 100 * total / len(rows) for name, total in zip(SCORES, totals, strict=True)}

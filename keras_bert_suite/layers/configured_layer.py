@@ -7,9 +7,10 @@ import keras
 
 from keras_bert_suite.annotations import Config, Shape
 from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.fixed_arguments import FixedArguments
 
 
-class ConfiguredLayer(keras.layers.Layer):
+class ConfiguredLayer(FixedArguments, keras.layers.Layer):
     """A layer whose configuration has every argument of its constructor.
 
     Each argument is kept in an attribute of the same name.

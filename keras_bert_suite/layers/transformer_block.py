@@ -45,6 +45,8 @@ class TransformerBlock(ShapeKeepingLayer):
     #: The type of the norms, a key of `NORM_TYPES`.
     norm_type: str = "layer_norm"
 
+    changeable = frozenset({"remat"})
+
     def __init__(
         self,
         num_heads: int,

@@ -10,13 +10,14 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.fixed_arguments import FixedArguments
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: The arguments that may be layers or functions, which Keras saves as objects.
 _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
 
 
-class MaskingLayer(keras.layers.Layer):
+class MaskingLayer(FixedArguments, keras.layers.Layer):
     """A layer that is called with packed rows, and saved by the arguments of its constructor.
 
     A subclass has `call`, and an attribute for each argument of its constructor. The masker of

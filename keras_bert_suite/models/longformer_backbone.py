@@ -85,7 +85,7 @@ class LongformerBackbone(RobertaBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("max_global_tokens", max_global_tokens, at_least=1)
-        self.attention_window: Any = attention_window
+        self._given_window = attention_window
         self.takes_segments = takes_segments
         if takes_segments:
             self.input_names = ("token_ids", "segment_ids", "padding_mask")
@@ -145,7 +145,7 @@ class LongformerBackbone(RobertaBackbone):
     def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
         if index == 0:
-            self.attention_window = _check_windows(self.attention_window, self.num_layers)
+            self.attention_window = _check_windows(self._given_window, self.num_layers)
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
     def show_tokens(

@@ -10,19 +10,27 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice, check_integer, list_arguments
+from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
+from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
 RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 
 
-class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):
+class TextEncoder(
+    FixedArguments,
+    WithoutAdapters,
+    PackedSequences,
+    checkpoints.SealedPreset,
+    keras_hub.models.Backbone,
+):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
     A subclass builds a functional model, calls `take_layouts` after the constructor of Keras, and
@@ -41,19 +49,24 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuses a new value of an argument that has shaped the layers, such as `dropout`."""
-        own = getattr(self, name, value) if getattr(self, "built", False) else value
-        if own is not value and self._has_shaped(name) and own != value:
-            raise AttributeError(
-                f"{name}={own!r} has built the layers of this {type(self).__name__}, so {value!r} "
-                f"would change nothing. {_say_how_to_change(name, value)}"
-            )
-        super().__setattr__(name, value)
+    def _is_fixed(self, name: str, value: Any) -> bool:
+        if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
+            own = getattr(self, "_token_embedding", None)
+            return own is not None and own is not value
+        return super()._is_fixed(name, value)
 
-    def _has_shaped(self, name: str) -> bool:
-        is_property = isinstance(getattr(type(self), name, None), property)
-        return not is_property and name in list_arguments(type(self))
+    def _say_how_to_change(self, name: str, value: Any) -> str:
+        if name == "vocabulary_size":
+            return f"Make another: `new = old.resize_vocabulary({show_value(value)})`."
+        if name in RESIZED:
+            return f"Make another: `new = old.resize({name}={show_value(value)})`."
+        if isinstance(getattr(self, name), (keras.layers.Layer, list)):
+            return "Make another encoder, by the arguments of its constructor."
+        value = show_value(value)
+        return (
+            f"Pass {name}={value} to `from_preset`; or build another: `new = type(old).from_config("
+            f"{{**old.get_config(), {name!r}: {value}}})` and `new.set_weights(old.get_weights())`."
+        )
 
     @property
     def remat(self) -> bool:
@@ -283,15 +296,3 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         if not quantized or isinstance(policy, keras.dtype_policies.DTypePolicyMap):
             return policy
         return keras.dtype_policies.DTypePolicyMap(policy.name, quantized)
-
-
-def _say_how_to_change(name: str, value: Any) -> str:
-    """The remedy for an argument that has shaped the layers of an encoder."""
-    if name == "vocabulary_size":
-        return f"Make another: `new = old.resize_vocabulary({value!r})`."
-    if name in RESIZED:
-        return f"Make another: `new = old.resize({name}={value!r})`."
-    return (
-        f"Pass {name}={value!r} to `from_preset`; or build another: `new = type(old).from_config("
-        f"{{**old.get_config(), {name!r}: {value!r}}})` and `new.set_weights(old.get_weights())`."
-    )

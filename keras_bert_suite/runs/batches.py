@@ -156,9 +156,9 @@ def training_batches(data, given, batch_size, shuffle, seed, weigh=None, lay_out
         return _share(data, given, pack_elements(data, True, weigh), lay_out)
     if weigh is not None:
         check_one_weight(given.weights)
-    data.check_training(given)
-    windows = data.window(given)
     size = choose_size(batch_size)
+    data.check_training(given, size)
+    windows = data.window(given)
     if not shuffle:
         order = in_order(len(windows))
     elif (own_order := data.order_rows(windows, size, seed)) is not None:

@@ -20,7 +20,7 @@ from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.split_step import split_step, takes_two_programs
 from keras_bert_suite.runs.technique_step import take_step
-from keras_bert_suite.runs.trainer import build_optimizer
+from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import open_schedule_end
 
 
@@ -61,6 +61,30 @@ class TrainedModel:
         trainable = set(map(id, self.trainable_weights))
         return [variable for variable in self.weights if id(variable) not in trainable]
 
+    def _get_jax_state(self, **kinds: bool) -> Any:
+        """Keras' state of a step under JAX. Notes from which variables it was taken."""
+        known = ("trainable_variables", "non_trainable_variables", "metrics_variables")
+        held = {kind: getattr(self, kind) for kind in known}
+        if kinds.get("optimizer_variables"):
+            held["optimizer_variables"] = self.optimizer.variables
+        # `setattr` of Keras would take all of them for weights of the model.
+        vars(self)["jax_variables"] = held
+        return super()._get_jax_state(**kinds)
+
+    def jax_state_sync(self) -> None:
+        """Gives the state of a step under JAX back to the variables that it was taken from.
+
+        Keras would look for them among the variables that are trained now.
+        """
+        state: Any = getattr(self, "_jax_state", None)
+        if not state or self._jax_state_synced:
+            return
+        for kind, values in state.items():
+            variables = vars(self)["jax_variables"][kind]
+            for variable, value in zip(variables, values or (), strict=False):
+                variable.assign(value)
+        self._jax_state_synced: bool = True
+
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""
         *state, batch = arguments
@@ -74,11 +98,40 @@ class TrainedModel:
 
         The `train_step` of a subclass is called by Keras' function alone.
         """
+        force = self._has_changed("train") or force
         is_new = force or self.train_function is None
         super().make_train_function(force)
         has_own_step = type(self).train_step is not TrainedModel.train_step
         if is_new and not has_own_step and takes_two_programs(self):
             self.train_function: Any = split_step(self)
+
+    def make_test_function(self, force: bool = False) -> None:
+        """Keras' `test_function`, made anew if the model has changed."""
+        super().make_test_function(self._has_changed("test") or force)
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' `predict_function`, made anew if the model has changed."""
+        return super().make_predict_function(self._has_changed("predict") or force)
+
+    def _has_changed(self, kind):
+        """Whether the model has changed since its function of a kind was made.
+
+        A compiled function has read the arguments that may be set, see `FixedArguments`. Under JAX
+        it takes the weights that are trained in one list, and the others in another.
+        """
+        if keras.config.backend() == "torch":
+            return False
+        now = [
+            getattr(layer, name)
+            for layer in self._flatten_layers()
+            for name in getattr(layer, "changeable", ())
+        ]
+        if keras.config.backend() == "jax":
+            now += map(id, self.trainable_variables)
+        before = self.__dict__.setdefault("read_by_functions", {})  # Keras would track a dict.
+        has_changed = before.get(kind, now) != now
+        before[kind] = now
+        return has_changed
 
     def test_step(self, *arguments: Any) -> Any:
         """See `keras.Model.test_step`."""
@@ -117,7 +170,7 @@ class TrainedModel:
         self.drop_scores()
         open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
-        build_optimizer(self)
+        follow_weights(self)
         if not self._has_common_weights:
             copy_weights(self)
             self._has_common_weights = True

@@ -8,6 +8,7 @@ from keras_bert_suite.replicas import find_process
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
 from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
+from keras_bert_suite.runs.trained_weights import TrainedWeights, follow_weights
 from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
 from keras_bert_suite.runs.training_facts import describe_training
 from keras_bert_suite.runs.training_run import TrainingRun, find_progress
@@ -88,8 +89,9 @@ def fit(
     note = set_schedule_length(model, progress.first_step, run.total, run.batches_before)
     if note and verbose and not progress.batches and find_process().leads:
         print(note)
-    build_optimizer(model)
+    follow_weights(model)
     start_jointly(model, run)
+    callbacks = TrainedWeights.after(callbacks, model)
     return run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
 
 
@@ -105,27 +107,4 @@ def evaluate(model, batches, steps, callbacks, verbose, **kwargs):
             callbacks=callbacks,
             verbose=verbose if find_process().leads else 0,
             **kwargs,
-        )
-
-
-def build_optimizer(model):
-    """Makes the optimizer's variables. Layers that were frozen or thawed since are a ValueError.
-
-    If a step made them, TensorFlow would trace it twice, and name those of an inner optimizer in
-    another way than a checkpoint does.
-    """
-    if model.optimizer is None:
-        return
-    if not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
-        return
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    before = {id(variable): variable for variable in optimizer._trainable_variables}
-    now = {id(variable): variable for variable in model.trainable_variables}
-    changed = [{**before, **now}[key].path for key in before.keys() ^ now.keys()]
-    if changed:
-        raise ValueError(
-            f"{len(changed)} weights, such as {min(changed)}, were frozen or thawed after the "
-            "optimizer was made for the trained weights. Call `compile` again: a new optimizer "
-            "begins without moments."
         )

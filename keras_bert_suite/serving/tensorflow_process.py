@@ -45,7 +45,8 @@ def write_under_tensorflow(write, task, directory, **options):
         )
     with tempfile.TemporaryDirectory() as scratch:
         file = os.path.join(scratch, "task.keras")
-        task.save(file)
+        # Not by `task.save`, which refuses LoRA: here the adapters shall be added to the kernels.
+        keras.saving.save_model(task, file)
         writer = f"{write.__module__}:{write.__name__}"
         arguments = [writer, file, str(directory), json.dumps(options), task_module]
         process = subprocess.run(

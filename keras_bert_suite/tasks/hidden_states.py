@@ -114,14 +114,14 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes[:-1])]
-    takes_layout = isinstance(backbone, PackedSequences)
-    if takes_layout:
-        unpack = backbone.get_layer("unpack_sequences")
+    # An encoder that a user has built may have no such layer. Its rows are never packed.
+    unpack = next((part for part in backbone.layers if part.name == "unpack_sequences"), None)
+    if unpack is not None:
         states = [unpack(state, backbone.input["padding_mask"]) for state in states]
     encoded = backbone.output
     states.append(encoded["sequence_output"] if isinstance(encoded, dict) else encoded)
     model = keras.Model(backbone.input, states, name="layer_outputs")
-    if takes_layout:
+    if isinstance(backbone, PackedSequences):
         backbone.hand_companions_on(model)
     return model
 

@@ -70,6 +70,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     are_tokens = True
 
     masking = part_attribute("data", "masking")
+    changeable = frozenset({"top_k"})
 
     def __init__(
         self,

@@ -14,7 +14,6 @@ from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.tasks.answers.rows import RelationAnswers
 from keras_bert_suite.tasks.base.inspection import inspect_rows
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.token_states import (
     encode_tokens,
     find_unused,
@@ -73,9 +72,6 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     """
 
     head_name = "relation_classifier"
-
-    #: The names of the markers in the texts.
-    markers = part_attribute("data", "markers")
 
     def __init__(
         self,
@@ -137,6 +133,11 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         return self.averages(encoded, summary, places)
 
     @property
+    def markers(self) -> tuple[str, ...]:
+        """tuple of 4 str, the names of the markers in the texts."""
+        return self.data.markers
+
+    @property
     def marker_ids(self) -> tuple[int, ...]:
         """tuple of 4 int, the ids of the markers; -1 if they are not known yet."""
         return self.marker_finder.marker_ids
@@ -153,8 +154,10 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
             ids = self.data.find_marker_ids()
         except ValueError:
             return  # A tokenizer that is being loaded gets its vocabulary later.
-        if ids is not None:
+        if ids is not None and tuple(ids) != self.marker_ids:
             self.marker_finder.marker_ids = tuple(ids)
+            if getattr(self, "built", False):  # Compiled functions have read the earlier ids.
+                self.train_function = self.test_function = self.predict_function = None
 
     def check_parts(self) -> None:
         """As in `Task`. ValueError also if the ids of the markers are not known."""

@@ -1,5 +1,7 @@
 """Compares, searches and scores texts by their vectors."""
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.data.score_counts import check_scored
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
 from keras_bert_suite.tasks.vector_index import VectorIndex
 from keras_bert_suite.tasks.vector_search import (
@@ -16,6 +19,11 @@ from keras_bert_suite.tasks.vector_search import (
     search_vectors,
     to_unit_length,
 )
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
+
+#: Texts whose vectors say by which weights and settings a corpus was encoded. A digest of the
+#: weights would take longer than a search, and would differ with the precision.
+PROBES = ("The film was good, and it rained in 2024.", "a b c 1 2 3", "今天北京下雨。")
 
 #: The ids of the relevant documents of a query, or a dict of id -> relevance.
 Relevant = Collection[Any] | Mapping[Any, float]
@@ -74,7 +82,9 @@ class SemanticSearch:
             prompt: of texts, as for `predict`.
         """
         vectors = self._read_vectors(corpus, batch_size, prompt)
-        return VectorIndex(vectors, faiss_factory, precision)
+        index = VectorIndex(vectors, faiss_factory, precision)
+        index.probes, index.tokenizer_digest = self._encode_probes(), self._digest_tokenizer()
+        return index
 
     def search(
         self,
@@ -104,10 +114,14 @@ class SemanticSearch:
             of `id`, the position of the text in the corpus, and `score`, the cosine similarity.
 
         Raises:
-            ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
+            ValueError: if the corpus is empty, `top_k` is less than 1, a vector is not finite, or
+                another embedder has made the index.
         """
+        are_texts = not _are_vectors(queries)
         queries = self._read_vectors(queries, batch_size, prompt)
         if isinstance(corpus, VectorIndex):
+            if are_texts and corpus.probes is not None:
+                corpus.check_embedder(self._encode_probes(), self._digest_tokenizer())
             return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
@@ -130,6 +144,7 @@ class SemanticSearch:
         """
         a, b = self._read_pairs(pairs)
         wanted = np.asarray(scores, "float64").reshape(-1)
+        check_scored(wanted)
         cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
         if wanted.shape != cosines.shape or not np.isfinite(wanted).all():
             raise ValueError(
@@ -218,12 +233,32 @@ class SemanticSearch:
 
     def _read_vectors(self, x, batch_size, prompt=None):
         """float32 (N, H), of texts, with a named prompt or None, or of vectors."""
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        if _are_vectors(x):
             check_vectors(x)
             return x
         vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)
         check_vectors(vectors)
         return vectors
+
+    def _encode_probes(self):
+        """The vectors by which an index knows its embedder; None if it takes no texts."""
+        if self.preprocessor is None:
+            return None
+        return to_unit_length(np.asarray(self.predict(list(PROBES), verbose=0), "float32"))
+
+    def _digest_tokenizer(self):
+        """str, a digest of the vocabulary and the settings of a tokenizer of this package."""
+        tokenizer = getattr(self.preprocessor, "tokenizer", None)
+        if not isinstance(tokenizer, TextTokenizer):
+            return None
+        digest = hashlib.sha256(json.dumps(tokenizer.settings, sort_keys=True).encode())
+        for name, content in sorted(tokenizer.asset_contents().items()):
+            digest.update(name.encode() + content)
+        return digest.hexdigest()
+
+
+def _are_vectors(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
 def _name_by_position(values: Mapping[Any, Any] | Sequence[Any]) -> Mapping[Any, Any]:

@@ -96,6 +96,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
     max_target_length = part_attribute("data", "max_target_length")
     plain_marks = part_attribute("data", "plain_marks")
+    changeable = frozenset({"sampler"})
     target_rows = part_attribute("data", "target_rows")
 
     def __init__(

@@ -105,6 +105,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     )
 
     column_names = part_attribute("data", "column_names")
+    changeable = frozenset({"prompts"})
 
     #: int or None, see `compile`.
     cache_batch_size: int | None = None

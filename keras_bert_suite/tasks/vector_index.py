@@ -19,7 +19,10 @@ from keras_bert_suite.tasks.vector_search import (
     to_unit_length,
 )
 
-_VECTORS, _SETTINGS, _FAISS = "vectors.npy", "index.json", "index.faiss"
+_VECTORS, _SETTINGS, _FAISS, _PROBES = "vectors.npy", "index.json", "index.faiss", "probes.npy"
+
+#: The least cosine of the vectors of one text by one embedder, on any backend and in any precision.
+_SAME = 0.98
 
 #: The precisions of an index, and how its numbers are kept.
 DTYPES = {"float32": "float32", "int8": "int8", "binary": "uint8"}
@@ -42,11 +45,19 @@ class VectorIndex:
             of it. Queries stay float32, so a score is the product of a query with what is kept. Of
             signs it has the order of a cosine, and not its size. For searches without faiss.
 
+    Attributes:
+        probes: float32 (T, H) of length 1, the vectors of `PROBES` by the embedder of the corpus;
+            None if it is not known. `TextEmbedder.index` sets it.
+        tokenizer_digest: str, of the tokenizer of this embedder, or None.
+
     Raises:
         ValueError: if there is no vector, or one is not finite; for an unknown precision, or one
             beside `faiss_factory`.
         ImportError: without faiss: `pip install faiss-cpu`.
     """
+
+    probes: np.ndarray | None = None
+    tokenizer_digest: str | None = None
 
     def __init__(
         self,
@@ -103,6 +114,25 @@ class VectorIndex:
             for row in zip(ids, scores, strict=True)
         ]
 
+    def check_embedder(self, probes: np.ndarray | None, tokenizer_digest: str | None) -> None:
+        """Raises a ValueError if an embedder has other probes, or another tokenizer."""
+        if None not in (self.tokenizer_digest, tokenizer_digest):
+            if self.tokenizer_digest != tokenizer_digest:
+                raise ValueError(
+                    "The index was made with another tokenizer. Search with the embedder that made "
+                    "it, or make the index anew by `embedder.index(corpus)`."
+                )
+        if self.probes is None or probes is None or probes.shape != self.probes.shape:
+            return  # `search` checks the width.
+        cosines = (self.probes * probes).sum(axis=-1)
+        if cosines.min() < _SAME:
+            raise ValueError(
+                "The index was made by another embedder, or by this one before it was trained or "
+                "set otherwise: the vectors of one text by both have a cosine of "
+                f"{cosines.min():.2f}. Search with the embedder that made the index, or make the "
+                "index anew by `embedder.index(corpus)`."
+            )
+
     def _encode(self, vectors):
         """float32 (N, H) of length 1 -> what is kept of them."""
         if self.precision == "int8":
@@ -126,9 +156,11 @@ class VectorIndex:
         """
         with atomic_directory(directory) as folder:
             np.save(folder / _VECTORS, self.vectors)
+            if self.probes is not None:
+                np.save(folder / _PROBES, self.probes)
             if self._faiss is not None:
                 _import_faiss().write_index(self._faiss, str(folder / _FAISS))
-            settings = {name: getattr(self, name) for name in _SAVED}
+            settings = {name: getattr(self, name) for name in (*_SAVED, "tokenizer_digest")}
             write_json(folder / _SETTINGS, settings)
 
     @classmethod
@@ -144,12 +176,17 @@ class VectorIndex:
             settings = json.loads((directory / _SETTINGS).read_bytes())
             for name in _SAVED:
                 setattr(index, name, settings[name])
+            # Earlier files have none.
+            index.tokenizer_digest = settings.get("tokenizer_digest")
         with reading(directory / _VECTORS):
             index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
             width = -(-index.width // 8) if index.precision == "binary" else index.width
             kind, shape = index.vectors.dtype, index.vectors.shape
             if kind != DTYPES[index.precision] or shape[1:] != (width,):
                 raise ValueError(f"{kind} {shape} are no vectors of {_SETTINGS}")
+        if (directory / _PROBES).exists():
+            with reading(directory / _PROBES):
+                index.probes = np.load(directory / _PROBES, allow_pickle=False)
         index._faiss = None
         if index.faiss_factory is not None:
             with reading(directory / _FAISS):

@@ -8,12 +8,13 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.fixed_arguments import FixedArguments
 
 #: The arguments that name special tokens.
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
 
 
-class SavedTokenizer(checkpoints.SealedPreset, Tokenizer):
+class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
     """A tokenizer that is saved as its configuration, and as files that hold its vocabulary."""
 
     #: The arguments of the constructor that change texts, each with an attribute of its name.
@@ -22,6 +23,17 @@ class SavedTokenizer(checkpoints.SealedPreset, Tokenizer):
     asset_names: tuple[str, ...] = ()
     #: The arguments of the constructor that travel as files.
     _file_arguments: tuple[str, ...] = ("vocabulary",)
+
+    def _is_fixed(self, name, value):
+        return name in self._file_arguments or super()._is_fixed(name, value)
+
+    def _say_how_to_change(self, name: str, value: Any) -> str:
+        if name in self._file_arguments:
+            return f"Call `set_vocabulary({', '.join(self._file_arguments)})`."
+        if name == "added_tokens":
+            return "Call `add_tokens(tokens)`."
+        another = f"{type(self).__name__}.from_preset(preset, {name}={value!r})"
+        return f"Make another, such as `{another}`, and set it as `packer.tokenizer`."
 
     @classmethod
     def from_preset(cls, preset: PathLike, **kwargs: Any) -> Self:

@@ -93,8 +93,13 @@ class TextTokenizer(SavedTokenizer):
         self.end_token = end_token or end
         self.pad_token = pad_token or pad
         self.mask_token = mask_token or mask
-        self.added_tokens = self._read_added_tokens(added_tokens)
+        self._added_tokens = self._read_added_tokens(added_tokens)
         self.file_assets = list(self.asset_names)
+
+    @property
+    def added_tokens(self) -> list[AddedToken]:
+        """list of the `AddedToken`s that are found in a text before it is split."""
+        return self._added_tokens
 
     def add_tokens(self, tokens: Sequence[str | dict[str, Any]], special: bool = False) -> int:
         """Adds tokens that are found in a text before it is split: domain words, markers.
@@ -125,7 +130,7 @@ class TextTokenizer(SavedTokenizer):
         new = [{"content": t, "special": special} if isinstance(t, str) else t for t in tokens]
         read = [AddedToken.read(token) for token in new]
         before = self.vocabulary_size()
-        self.added_tokens = self._read_added_tokens([*self.added_tokens, *read])
+        self._added_tokens = self._read_added_tokens([*self.added_tokens, *read])
         self._use_vocabulary(self._vocabulary)
         return self.vocabulary_size() - before
 

@@ -39,6 +39,7 @@ from keras_bert_suite.training.metrics import (
     forget_metrics,
     track_finite_losses,
 )
+from keras_bert_suite.training.optimizer_state import fit_optimizer
 from keras_bert_suite.training.output_forms import OutputForm
 from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
@@ -80,6 +81,7 @@ __all__ = [
     "Technique",
     "Triplet",
     "encode_in_parts",
+    "fit_optimizer",
     "forget_metrics",
     "is_accuracy",
     "is_loss_of_keras",

@@ -38,6 +38,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
     #: During a step: bool scalar tensor, whether the gradients are finite.
     finite = None
 
+    #: tuple of (path, name) of the weights that are not trained now. Patterns may find them.
+    frozen_names: tuple[tuple[str, str], ...] = ()
+
     def __init__(
         self,
         learning_rate: LearningRate,
@@ -99,13 +102,16 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        paths = _find_all("no_decay", self.no_decay, [v.path for v in variables], "paths")
-        names = _find_all(
-            "no_decay_names", self.no_decay_names, [v.name for v in variables], "names"
+        all_names = [*((v.path, v.name) for v in variables), *self.frozen_names]
+        paths, names = (list(texts) for texts in zip(*all_names, strict=True))
+        found = zip(
+            _find_all("no_decay", self.no_decay, paths, "paths"),
+            _find_all("no_decay_names", self.no_decay_names, names, "names"),
+            strict=True,
         )
-        self._found_by_no_decay = [path or name for path, name in zip(paths, names, strict=True)]
+        self._found_by_no_decay = [path or name for path, name in found]
         patterns = [pattern for pattern, _ in self.rate_multipliers]
-        _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
+        _find_all("rate_multipliers", patterns, paths, "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
     def load_own_variables(self, store: Any) -> None:

@@ -49,6 +49,10 @@ class EmbeddingLoss(keras.losses.Loss):
                 "InBatchNegatives() rows that all match."
             )
 
+    def compares_rows(self, num_texts: int) -> bool:
+        """Whether rows of `num_texts` texts learn only from the other rows of their batch."""
+        return False
+
     def check_scores(self, scores: Any) -> None:
         """Checks the scores of rows in memory, float32 (N,)."""
 
@@ -108,6 +112,9 @@ class InBatchNegatives(EmbeddingLoss):
         super().__init__(name, dtype)
         self.temperature = temperature
         self.distinct_texts = distinct_texts
+
+    def compares_rows(self, num_texts: int) -> bool:
+        return num_texts < 3  # Further texts are negatives of the row itself.
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows of at least two texts."""
@@ -190,6 +197,9 @@ class CoSENT(EmbeddingLoss):
     ) -> None:
         super().__init__(name, dtype)
         self.scale = scale
+
+    def compares_rows(self, num_texts: int) -> bool:
+        return True
 
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None

@@ -271,6 +271,14 @@ IDLE = {
 }
 
 
+#: Each call reads these arguments, so a new value holds.
+MAY_BE_SET = {
+    *((cls, "remat") for cls in CASES if "remat" in CASES[cls].changed),
+    (layers.GlobalTokens, "pattern"),
+    (FindMarkers, "marker_ids"),
+}
+
+
 def observe(layer, run, monkeypatch):
     """Everything that a layer does: initial weights, outputs in both modes, blocks done twice."""
     twice = []
@@ -362,6 +370,33 @@ def test_it_is_saved(cls, name, monkeypatch):
         assert not is_same(plain, wanted), "the value changes nothing"
 
 
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+        for cls, case in CASES.items()
+        for name in case.changed
+    ],
+)
+def test_a_new_value_is_refused_or_holds(cls, name, monkeypatch):
+    case = CASES[cls]
+    value = case.changed[name]
+    changed = value if isinstance(value, dict) else {name: value}
+    layer = make(cls, **{**case.arguments, **{n: v for n, v in changed.items() if n != name}})
+    keras.utils.set_random_seed(0)
+    case.run(layer)
+    setattr(layer, name, getattr(layer, name))
+    if (cls, name) not in MAY_BE_SET:
+        # Keras refuses layers that `build` has made.
+        ours = f"^{name}=.* has built this {cls.__name__}|You cannot add new elements"
+        with pytest.raises((AttributeError, ValueError), match=ours):
+            setattr(layer, name, copy_layer(changed[name]))
+        return
+    setattr(layer, name, changed[name])
+    wanted = observe(make(cls, **{**case.arguments, **changed}), case.run, monkeypatch)
+    assert is_same(observe(layer, case.run, monkeypatch), wanted)
+
+
 @pytest.mark.parametrize("cls", CASES)
 def test_precision_and_trainability_are_saved(cls):
     arguments = {**CASES[cls].arguments, "dtype": "mixed_bfloat16", "name": "other"}
@@ -371,3 +406,12 @@ def test_precision_and_trainability_are_saved(cls):
     given = tuple(type(value) for value in arguments.values() if isinstance(value, keras.Layer))
     inner = [layer for layer in again._flatten_layers() if not isinstance(layer, given)]
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("policy", ["bfloat16", "float16"])
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_in_16_bits(cls, policy):
+    """Initial values too: some are drawn by operations that know no 16-bit numbers."""
+    given = {name: copy_layer(value) for name, value in CASES[cls].arguments.items()}
+    CASES[cls].run(cls(**given, dtype=policy))

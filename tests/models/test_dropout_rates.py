@@ -62,7 +62,7 @@ def set_rates(backbone, acting):
     for layer in backbone._flatten_layers():
         own = getattr(layer, "probability_dropout", None)
         if own is not None:
-            layer.dropout = 0.5 * (own in acting)
+            vars(layer)["dropout"] = 0.5 * (own in acting)  # An argument, which is fixed.
         if isinstance(layer, Dropout):
             layer.rate = 0.5 * (layer in acting)
 

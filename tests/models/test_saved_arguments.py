@@ -101,6 +101,22 @@ def test_all_arguments_are_saved(cls, tmp_path):
         assert model.get_config() == backbone.get_config()
 
 
+@pytest.mark.parametrize("cls", CHANGED)
+def test_a_new_value_is_refused_or_holds(cls):
+    backbone = cls(**{name: CHANGED[cls][name] for name in ("vocabulary_size", *SIZES)})
+    config = backbone.get_config()
+    for name, value in CHANGED[cls].items():
+        if name not in ("remat", "global_tokens") and value != config[name]:
+            with pytest.raises(AttributeError, match=f"^{name}=.* has built this {cls.__name__}"):
+                setattr(backbone, name, value)
+    for name in ("embeddings", "token_embedding"):
+        with pytest.raises(AttributeError, match=f"^{name}=the layer .*Make another encoder"):
+            setattr(backbone, name, keras.layers.Dense(3))
+    with pytest.raises(AttributeError, match="^transformer_layers=.* has built this"):
+        backbone.transformer_layers = []
+    assert backbone.get_config() == config
+
+
 @pytest.mark.parametrize("cls", [*CHANGED, kbs.BertEncoderDecoder])
 def test_every_layer_has_the_precision_of_its_backbone(cls):
     arguments = CHANGED.get(cls, {"encoder_arguments": BERT, "decoder_arguments": BERT})

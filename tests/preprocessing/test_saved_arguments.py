@@ -260,6 +260,22 @@ def test_saved_and_sent(cls, name, tmp_path):
         assert observe(pickle.loads(pickle.dumps(layer))) == wanted
 
 
+@pytest.mark.parametrize(("cls", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_a_new_value_is_refused_or_holds(cls, name):
+    """Packers read their arguments at each call. Others have read them when they were made."""
+    layer, default = make(cls, name)
+    before = observe(default)
+    value = TABLE[cls][1][name]
+    value = value[name] if isinstance(value, dict) and name in value else value
+    if issubclass(cls, SegmentPacker):
+        setattr(default, name, value)
+        assert observe(default) == observe(layer)
+        return
+    with pytest.raises(AttributeError, match=f"^{name}=.* has built this {cls.__name__}"):
+        setattr(default, name, value)
+    assert observe(default) == before
+
+
 SIZES = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
 
 

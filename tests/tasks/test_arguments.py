@@ -423,6 +423,56 @@ def test_files_keep_every_argument(name, tmp_path):
         assert not are_equal(found, wanted), lost
 
 
+#: The data and the answers of a task read these arguments at each call, so a new value holds.
+MAY_BE_SET = {
+    *("input_names", "column_names", "prompts", "label_names", "thresholds", "masking", "top_k"),
+    *("max_windows", "stride", "query_length", "max_answer_length", "no_answer_threshold"),
+    *("max_target_length", "sampler"),
+}
+#: The constructor needs them, or finds them beside these values only.
+NEEDED = {"label_names", "problem_type", "attributes", "max_target_length"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_new_value_is_refused_or_holds(name):
+    case = CASES[name]
+    for argument, value in case.arguments.items():
+        left = {key: v for key, v in case.arguments.items() if key != argument}
+        task = case.build(case.arguments if argument in NEEDED else left)
+        if argument in MAY_BE_SET - NEEDED:
+            setattr(task, argument, value)
+            full = case.build()
+            task.set_weights(full.get_weights())
+            assert are_equal(look(case, task), look(case, full)), argument
+        elif argument not in MAY_BE_SET:
+            config = task.get_config()
+            with pytest.raises(
+                AttributeError, match=f"^{argument}=.* has built this .*from_config"
+            ):
+                setattr(task, argument, "other" if argument in NEEDED else value)
+            assert task.get_config() == config
+    names = {*vars(task), *getattr(task, "_modules", {}), "backbone"} - {"preprocessor"}
+    for key in names:
+        if not key.startswith("_") and isinstance(getattr(task, key), keras.layers.Layer):
+            with pytest.raises(AttributeError, match=f"{key}=the layer .* has built this"):
+                setattr(task, key, keras.layers.Dense(5))
+
+
+def test_the_remedy_for_an_argument_keeps_the_weights():
+    old = CASES["vectors"].build({"dimensions": 4})
+    with pytest.raises(AttributeError, match="pooling='cls'") as raised:
+        old.pooling = "cls"
+    code = str(raised.value).partition("same encoder: `")[2]
+    names = {"old": old}
+    for line in (code.partition("`")[0], "new.compile()", "new.set_weights(old.get_weights())"):
+        assert line in str(raised.value)
+        exec(line, names)
+    new = names["new"]
+    assert new.backbone is old.backbone
+    cls = TextEmbedder(old.backbone, preprocessor=old.preprocessor, dimensions=4, pooling="cls")
+    np.testing.assert_allclose(new.predict(TEXTS), cls.predict(TEXTS), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["relations", "replaced tokens"])
 def test_heads_of_pretraining_begin_as_wide_as_the_backbone(name):
     """With one seed, weights of ten times the range are ten times as large, in heads as well."""

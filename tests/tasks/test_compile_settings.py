@@ -83,17 +83,11 @@ def fit_and_find_changes(task):
 
 @pytest.mark.every_backend
 def test_freezing_after_compile(classifier):
-    """It counts until the first step. Then it needs another `compile`, as Keras says."""
+    """It counts from the next step on."""
     classifier.compile(AdamW(1e-2))
     classifier.backbone.trainable = False
     assert {path.split("/")[0] for path in fit_and_find_changes(classifier)} == {"classifier"}
     classifier.backbone.trainable = True
-    with pytest.raises(ValueError, match="weights, such as .*, were frozen or thawed after"):
-        classifier.fit(*make_rows(), verbose=0)
-    inputs, labels = make_rows()
-    with pytest.raises(ValueError, match="Call `compile` again"):
-        classifier.train_on_batch(inputs, labels)
-    classifier.compile(AdamW(1e-2))
     assert "embeddings/token_embedding/embeddings" in fit_and_find_changes(classifier)
 
 

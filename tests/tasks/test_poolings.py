@@ -21,12 +21,14 @@ from keras_bert_suite import (
     ScalarMix,
     SegmentPacker,
     TextClassifier,
+    TokenClassifier,
     WordPieceTokenizer,
     export_litert,
     export_onnx,
     export_saved_model,
 )
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
+from keras_bert_suite.models import TextEncoder
 
 TEXTS, LABELS = make_reviews(12)
 LENGTH = 16
@@ -203,3 +205,30 @@ def test_recurrent_layers_of_keras():
     theirs.fit(TEXTS, LABELS, verbose=0)
     mixed = make_classifier(pooling=ScalarMix(pooling=keras.layers.LSTM(4)))
     assert mixed.predict(TEXTS, verbose=0).shape == (12, 2)
+
+
+class OwnEncoder(TextEncoder):
+    """An encoder of a user, which takes no packed rows."""
+
+    def __init__(self, **kwargs):
+        inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in NAMES}
+        table = keras.layers.ReversibleEmbedding(len(VOCABULARY), 8)
+        self.transformer_layers = [keras.layers.Dense(8), keras.layers.Dense(8)]
+        states = table(inputs["token_ids"])
+        for layer in self.transformer_layers:
+            states = layer(states)
+        super().__init__(inputs=inputs, outputs={"sequence_output": states}, **kwargs)
+        self.take_layouts()
+        self.token_embedding = table
+
+
+NAMES = ("token_ids", "segment_ids", "padding_mask")
+
+
+def test_a_mix_of_the_layers_of_an_encoder_that_cannot_pack():
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH)
+    arguments = {"label_names": ["no", "yes"], "preprocessor": packer}
+    classifier = TextClassifier(OwnEncoder(), pooling=ScalarMix(), **arguments)
+    assert classifier.predict(TEXTS[:3], verbose=0).shape == (3, 2)
+    tagger = TokenClassifier(OwnEncoder(), head_layers=[ScalarMix(pooling=None)], **arguments)
+    assert len(tagger.predict_tags([["good", "film"]], verbose=0)[0]) == 2

@@ -1,5 +1,6 @@
 """An index finds what a search over the same vectors finds. faiss is an oracle where installed."""
 
+import keras
 import numpy as np
 import pytest
 from small_embedder import make_embedder
@@ -137,3 +138,40 @@ def test_a_prompt_is_put_before_queries():
     index = embedder.index(["good cat", "film"], prompt=None)
     found = embedder.search(["cat"], index, 1, prompt="query")
     assert found[0][0].id == 0 and found[0][0].score == pytest.approx(1, abs=1e-6)
+
+
+def change_weights(embedder):
+    for weight in embedder.backbone.transformer_layers[0].weights:
+        weight.assign(weight + 0.5 * np.random.default_rng(0).normal(size=weight.shape))
+
+
+def change_vocabulary(embedder):
+    packer = embedder.preprocessor
+    words = [word for word in packer.tokenizer.get_vocabulary() if word != "film"]
+    packer.tokenizer = type(packer.tokenizer)([*words, "film"])
+
+
+@pytest.mark.parametrize("change", [change_weights, change_vocabulary, "max", "same", "bfloat16"])
+def test_the_index_knows_its_embedder(change, tmp_path):
+    """It answers the embedder that made it, in any precision, and refuses another."""
+    texts = ["the film was good", "a dull plot", "not bad"]
+    keras.utils.set_random_seed(0)
+    embedder, other = (
+        make_embedder(),
+        make_embedder(dtype="bfloat16" if change == "bfloat16" else None),
+    )
+    if change == "max":
+        other = make_embedder(pooling="max")
+    other.set_weights(embedder.get_weights())
+    if callable(change):
+        change(other)
+    index = embedder.index(texts, precision="int8")
+    index.save(tmp_path / "index")
+    for opened in (index, VectorIndex.load(tmp_path / "index")):
+        assert embedder.search(texts, opened, top_k=1)[1][0].id == 1
+        assert len(other.search(embedder.predict(texts, verbose=0), opened)) == 3
+        if change in ("same", "bfloat16"):
+            assert other.search(texts, opened, top_k=1)[1][0].id == 1
+        else:
+            with pytest.raises(ValueError, match="another (embedder|tokenizer).*index anew"):
+                other.search(texts, opened)

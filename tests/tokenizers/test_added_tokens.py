@@ -157,7 +157,9 @@ def make_files(tokenizer, path):
 def test_words_of_byte_pairs(tmp_path):
     ours, theirs, tokens = make_byte_pairs_with_spaces(tmp_path)
     add_tokens(ours, theirs, tokens, {})
-    ours.add_prefix_space = False  # Words have a space before them in any case.
+    # Words have a space before them in any case.
+    added = [token.describe() for token in ours.added_tokens]
+    ours = BytePairTokenizer(make_vocabulary(), MERGES, added_tokens=added)
     words = ["[E1]", "a", "the", "low", "x[E1]", "covid-19x", ""]
     wanted = theirs(words, is_split_into_words=True, add_special_tokens=False)["input_ids"]
     assert ours.tokenize_words(words)[0].tolist() == wanted

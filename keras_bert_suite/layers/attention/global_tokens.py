@@ -135,6 +135,8 @@ class GlobalTokens(ConfiguredLayer):
             "later_texts" the first `max_tokens` tokens are global.
     """
 
+    changeable = frozenset({"pattern"})
+
     def __init__(
         self,
         pattern: str = "first_token",

@@ -152,6 +152,8 @@ class ModernBertBlock(ShapeKeepingLayer):
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), section 2.1.
     """
 
+    changeable = frozenset({"remat"})
+
     def __init__(
         self,
         num_heads: int,

@@ -18,6 +18,8 @@ class FindMarkers(ConfiguredLayer):
     `marker_ids` are the ids of the markers, list of Q ints, and may be set later.
     """
 
+    changeable = frozenset({"marker_ids"})
+
     def __init__(self, marker_ids: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.marker_ids = tuple(marker_ids)

@@ -81,6 +81,9 @@ class MaskedLMHead(VocabularyHead):
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
 
+    #: `build` makes it, unless it is given. After that Keras refuses another layer.
+    changeable = frozenset({"transform"})
+
     def __init__(
         self,
         token_embedding: keras.layers.ReversibleEmbedding,

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.annotations import Dtype, Shape, Tensor
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.poolings.pooling import VectorPooling, call_pooling, get_pooling
 
@@ -112,6 +112,14 @@ class ConvolutionPooling(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class _OrthogonalMatrix(keras.initializers.Orthogonal):
+    """Drawn in float32, because PyTorch and TensorFlow factorize no matrices of 16 bits."""
+
+    def __call__(self, shape: Shape, dtype: Dtype | None = None) -> Tensor:
+        return ops.cast(super().__call__(shape, dtype="float32"), dtype or keras.config.floatx())
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class BiLSTMPooling(ConfiguredLayer):
     """The last states of two LSTMs: one reads the text forwards, the other backwards.
 
@@ -127,9 +135,10 @@ class BiLSTMPooling(ConfiguredLayer):
 
     def build(self, sequence_shape: Shape) -> None:
         units = self.units or sequence_shape[-1] // 2
-        self.lstm = keras.layers.Bidirectional(
-            keras.layers.LSTM(units, dtype=self.dtype_policy), dtype=self.dtype_policy, name="lstm"
+        lstm = keras.layers.LSTM(
+            units, recurrent_initializer=_OrthogonalMatrix(), dtype=self.dtype_policy
         )
+        self.lstm = keras.layers.Bidirectional(lstm, dtype=self.dtype_policy, name="lstm")
         self.lstm.build(sequence_shape)
 
     def call(

@@ -7,19 +7,23 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.files.model_card import write_card
+from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.resized_encoder import check_unconverted
+from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
     restore_trainability,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
 from keras_bert_suite.training import sum_before_clipping
@@ -32,7 +36,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(SealedPreset):
+class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
     """A task whose files also say which layers are frozen, and what its model card says.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
@@ -41,6 +45,22 @@ class SavedTask(SealedPreset):
 
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
+
+    def _is_fixed(self, name, value):
+        if name == "backbone":  # A property of KerasHub, whose setter keeps any value.
+            return self.backbone is not None and self.backbone is not value
+        return super()._is_fixed(name, value)
+
+    def _say_how_to_change(self, name: str, value: Any) -> str:
+        if name == "backbone" or name not in list_arguments(type(self)):
+            return f"Build another {type(self).__name__}: its constructor makes the layers."
+        value = show_value(value)
+        return (
+            f"Pass {name}={value} to `from_preset`; or build another on the same encoder: `new = "
+            "type(old).from_config({**old.get_config(), 'backbone': old.backbone, 'preprocessor': "
+            f"old.preprocessor, {name!r}: {value}}})`, then `new.compile()`, and if all weights "
+            "keep their shapes `new.set_weights(old.get_weights())`."
+        )
 
     @property
     def card(self) -> dict[str, Any]:
@@ -80,6 +100,8 @@ class SavedTask(SealedPreset):
                 "cannot hold a tokenizer. Save to a name that ends in .keras, or with "
                 "`save_to_preset`."
             )
+        if self.optimizer is not None and self.optimizer.built:
+            follow_weights(self)  # Layers may have been frozen since the last step.
         super().save(filepath, *args, **kwargs)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:

@@ -21,6 +21,7 @@ from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose
 from keras_bert_suite.runs.prediction import PredictingModel
 from keras_bert_suite.runs.technique_step import check_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
+from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.base.compile_arguments import read_losses, read_metrics
@@ -45,6 +46,13 @@ from keras_bert_suite.training import (
 
 #: The arguments of `compile` that are structures of metrics.
 METRICS = ("metrics", "weighted_metrics")
+#: Keras' name of a format -> the function that writes it.
+EXPORTS = {
+    "tf_saved_model": "export_saved_model",
+    "onnx": "export_onnx",
+    "openvino": "export_openvino",
+    "litert": "export_litert",
+}
 
 _FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
 
@@ -262,7 +270,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
-        trainer.build_optimizer(self)
+        follow_weights(self)
 
     @whole_batches()
     @in_scope_of_model
@@ -416,6 +424,18 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         decode = functools.partial(score, labels=labels)
         condense = self.answers.condense
         return self.predict_with(decode, x, batch_size, condense=condense, verbose=0)
+
+    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> None:
+        """Not for tasks: `export_saved_model` and its like also write what reads the texts.
+
+        Raises:
+            NotImplementedError: always. It names the function to call.
+        """
+        name = EXPORTS.get(format, "export_saved_model")
+        raise NotImplementedError(
+            f"Keras' export of format={format!r} would leave out what reads the texts of a "
+            f"{type(self).__name__}. Call keras_bert_suite.{name}(task, {str(filepath)!r})."
+        )
 
     def preprocess_samples(
         self,

@@ -89,7 +89,7 @@ class AttributeData(TextData):
 
     takes_graphs = False  # Missing labels are found in Python.
 
-    def check_training(self, rows):
+    def check_training(self, rows, batch_size):
         """Raises a ValueError if an attribute has no label in any row."""
         idle = (rows.labels == MISSING).all(axis=0)
         names = [name for name, none in zip(self.labels.attributes, idle, strict=True) if none]

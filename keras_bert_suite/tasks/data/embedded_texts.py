@@ -1,5 +1,7 @@
 """Rows of texts whose vectors are compared, with a score for each row or none."""
 
+import warnings
+
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.row_orders import shuffled_without_duplicates
 from keras_bert_suite.preprocessing.text_rows import (
@@ -35,6 +37,28 @@ class EmbeddingData(TextData):
     def keep_names(self, inputs, names):
         if len(inputs) > 1 and self.column_names is None:
             self.column_names = names or default_names(len(inputs))
+
+    def check_training(self, rows, batch_size):
+        """Raises a ValueError if the loss compares the rows of a batch, and a batch has one row."""
+        loss = self.labels.loss
+        columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
+        if loss is None or not loss.compares_rows(len(columns)):
+            return
+        name, num_rows = type(loss).__name__, len(rows)
+        if min(batch_size, num_rows) == 1:
+            raise ValueError(
+                f"{name} compares the rows of a batch, and a batch has one row here, so the loss "
+                f"would be 0: batch_size={batch_size}, {num_rows} rows. Pass more of both; or take "
+                "a loss of single rows: Triplet() on (anchor, positive, negative), or "
+                "CosineRegression() on pairs with scores."
+            )
+        if num_rows % batch_size == 1:
+            warnings.warn(
+                f"{name} compares the rows of a batch, and the last batch of each epoch has one "
+                f"row: 1 of {num_rows} rows teaches nothing. Choose another batch_size than "
+                f"{batch_size}.",
+                stacklevel=2,
+            )
 
     def order_rows(self, rows, batch_size, seed):
         if rows.is_packed or not getattr(self.labels.loss, "distinct_texts", False):

@@ -33,6 +33,15 @@ class MaskedTextData(TextData):
         if packer is not None:
             self.check_can_pack()
 
+    def read(self, x, y=None, sample_weight=None, labelled=False):
+        rows = super().read(x, y, sample_weight, labelled)
+        if labelled and not rows.is_packed and not any(map(_has_words, rows.inputs)):
+            raise ValueError(
+                f"None of the {len(rows)} texts has a word, so there is no token to predict. Pass "
+                "texts with words."
+            )
+        return rows
+
     def read_columns(self, x, y, sample_weight):
         rows = super().read_columns(x, y, sample_weight)
         return rows if rows.is_packed else _check_no_labels(rows)
@@ -88,6 +97,10 @@ class MaskedTextData(TextData):
             self._masker = TokenMasker(tokenizer, **masking)
             self._masker_arguments = masking
         return self._masker
+
+
+def _has_words(texts):
+    return any(decode_text(text).strip() for text in texts)
 
 
 def pack_masked_texts(packer, encoder, segments):

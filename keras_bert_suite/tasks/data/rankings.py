@@ -27,7 +27,7 @@ class RankingData(ChoiceData):
     def read_columns(self, x, y, sample_weight):
         return read_ranking_rows(x, y, sample_weight, self.input_names)
 
-    def check_training(self, rows):
+    def check_training(self, rows, batch_size):
         """Raises a ValueError if a list has nothing to compare, or if no list can teach."""
         alone = [row for row, labels in enumerate(rows.labels) if len(labels) == 1]
         if alone and self.compares:

@@ -161,7 +161,7 @@ class TextData:
         """
         return rows
 
-    def check_training(self, rows):
+    def check_training(self, rows, batch_size):
         """Raises a ValueError if all rows of a `fit` together, in memory, cannot be trained on."""
 
     def learn_rows(self, rows):

@@ -1,0 +1,45 @@
+"""Refuses to save a model with LoRA, which Keras' files do not keep."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import PathLike
+
+
+class WithoutAdapters:
+    """A model that is saved only if no layer has LoRA.
+
+    Keras adds the product of an adapter to the kernel in the file. The layer that is loaded has no
+    adapter, so another training would train its whole kernel.
+    """
+
+    def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the model as a `.keras` file; see `keras.Model.save`."""
+        check_no_adapters(self)
+        super().save(filepath, *args, **kwargs)  # type: ignore[misc]
+
+    def save_weights(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the weights; see `keras.Model.save_weights`."""
+        check_no_adapters(self)
+        super().save_weights(filepath, *args, **kwargs)  # type: ignore[misc]
+
+    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the model as a preset; see `save_to_preset` in KerasHub."""
+        check_no_adapters(self)
+        super().save_to_preset(preset_dir, *args, **kwargs)  # type: ignore[misc]
+
+
+def check_no_adapters(model: Any) -> None:
+    """Raises a ValueError if a layer of a model has LoRA."""
+    layers: list[keras.layers.Layer] = model._flatten_layers()
+    adapted = [layer.path for layer in layers if getattr(layer, "lora_enabled", False)]
+    if adapted:
+        name = type(model).__name__
+        raise ValueError(
+            f"{len(adapted)} layers of this {name}, such as {adapted[0]}, have LoRA, which no file "
+            "keeps: Keras would add the adapters to the kernels, and a loaded model would train "
+            "whole kernels. If the sums are wanted, write keras.saving.save_weights(model, "
+            f"'sums.weights.h5'), and read them into a {name} without LoRA by "
+            "new.load_weights('sums.weights.h5')."
+        )

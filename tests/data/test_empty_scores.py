@@ -1,0 +1,29 @@
+"""No score is known of no rows."""
+
+import numpy as np
+import pytest
+
+from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
+from keras_bert_suite.data.relation_scores import score_relations
+from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.data.squad_scores import score_answers
+from keras_bert_suite.data.target_scores import score_targets
+
+SETS = np.zeros((0, 2), bool)
+
+
+@pytest.mark.parametrize(
+    ("score", "arguments"),
+    [
+        (score_classes, ([], [], ["no", "yes"])),
+        (score_label_sets, (SETS, SETS, ["a", "b"])),
+        (score_numbers, (np.zeros((0, 1)), np.zeros((0, 1)))),
+        (score_relations, ([], [], ["Other", "Cause-Effect(e1,e2)"])),
+        (score_rankings, ([], [])),
+        (score_answers, ([], [])),
+        (score_targets, ([], [])),
+    ],
+)
+def test_no_rows(score, arguments):
+    with pytest.raises(ValueError, match="There are no rows to score"):
+        score(*arguments)
