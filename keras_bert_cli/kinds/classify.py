@@ -134,7 +134,9 @@ class ClassifyKind(Kind):
         return {
             **task.answers.score(outputs, rows, labels, **arguments),
             "label_names": names,
-            "confusion_matrix": count_confusions(labels, outputs.argmax(-1), len(names)).tolist(),
+            "confusion_matrix": count_confusions(
+                labels, task.answers.choose(outputs), len(names)
+            ).tolist(),
         }
 
     def draw(self, scores, path):
@@ -157,17 +159,19 @@ class ClassifyKind(Kind):
         else:
             labels = [names[i] for i in answers["label_ids"]]
         rounded = [[round(float(p), 6) for p in row] for row in answers["probabilities"]]
+        # A class of a user may answer with another class than the most probable.
+        chosen = [row[i] for row, i in zip(rounded, answers["label_ids"], strict=True)]
         if self.values.format != "jsonl":
-            rows = zip(labels, rounded, strict=True)
-            lines = (f"{to_field(label)}\t{max(row):.6f}\n" for label, row in rows)
+            rows = zip(labels, chosen, strict=True)
+            lines = (f"{to_field(label)}\t{probability:.6f}\n" for label, probability in rows)
             return ["label\tprobability\n", *lines]
         answers = (
             {
                 "label": label,
-                "probability": max(row),
+                "probability": probability,
                 "probabilities": dict(zip(names, row, strict=True)) if names else row,
             }
-            for label, row in zip(labels, rounded, strict=True)
+            for label, probability, row in zip(labels, chosen, rounded, strict=True)
         )
         return format_json(columns, answers)
 

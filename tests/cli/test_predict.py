@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+import types
 
 import keras
 import numpy as np
@@ -14,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from small_texts import TINY, VOCABULARY
 
 import keras_bert_suite as kbs
+from keras_bert_cli.kinds.classify import ClassifyKind
 from keras_bert_suite.checkpoints import save_hugging_face
 
 TEXTS = ["a good film", "it was awful , not good", "", "a [bold]dull[/bold] plot"]
@@ -251,3 +253,14 @@ def test_whether_a_text_follows(run, tmp_path):
     # Of single texts nothing is known.
     status, _, err = run(*arguments[:-1])
     assert (status, "guesses masked tokens" in err) == (1, True)
+
+
+@pytest.mark.parametrize("format", ["tsv", "jsonl"])
+def test_the_probability_is_that_of_the_label(format):
+    """Also where the model of a user answers with another class than the most probable."""
+    kind = object.__new__(ClassifyKind)
+    kind.values = types.SimpleNamespace(format=format)
+    kind.model = types.SimpleNamespace(label_names=["a", "b"])
+    kind.answer = lambda *_: {"label_ids": [0], "probabilities": [[0.3, 0.7]]}
+    line = list(kind.predict({"text": ["one"]}))[-1]
+    assert "0.3" in line and "0.7" not in line.partition("probabilities")[0]

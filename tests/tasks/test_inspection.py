@@ -12,10 +12,10 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
-from keras_bert_suite.tasks.answers.rows import LabelSetAnswers, NumberAnswers
+from keras_bert_suite.tasks.answers.rows import ClassAnswers, LabelSetAnswers, NumberAnswers
 from keras_bert_suite.tasks.base.inspection import deal_into_folds
 from keras_bert_suite.tasks.data.attributes import AttributeLabels
-from keras_bert_suite.tasks.data.labels import LabelSets, Numbers
+from keras_bert_suite.tasks.data.labels import Classes, LabelSets, Numbers
 
 TEXTS, LABELS = make_reviews(20)
 
@@ -174,3 +174,18 @@ def test_folds_of_other_rows_than_labels_are_refused(x):
     """Rows that were left out of the texts alone would shift the labels."""
     with pytest.raises(ValueError, match="the same number of rows, got .*9 and 20 rows"):
         deal_into_folds(x, LABELS, 2, seed=0)
+
+
+def test_the_answer_need_not_be_the_most_probable_class():
+    """A class of a user says in one method which class is the answer."""
+
+    class LeastProbable(ClassAnswers):
+        def choose(self, outputs):
+            return outputs.argmin(axis=-1)
+
+    answers = LeastProbable(Classes(["a", "b"]), are_logits=False)
+    outputs, labels = np.array([[0.3, 0.7], [0.8, 0.2]]), np.array([0, 0])
+    assert answers.name(outputs, None) == ["a", "b"]
+    assert answers.score(outputs, None, labels)["accuracy"] == 0.5
+    [wrong] = answers.inspect(outputs, None, labels)
+    assert (wrong.row, wrong.predicted, wrong.probability) == (1, "b", 0.2)

@@ -51,20 +51,29 @@ class ClassAnswers(RowAnswers):
         self.labels = labels
         self.are_logits = are_logits
 
+    def choose(self, outputs):
+        """int (N,), the class that is the answer for each row: the most probable."""
+        return outputs.argmax(axis=-1)
+
+    def find_probabilities(self, outputs):
+        """float (N, C), the probability of each class."""
+        return softmax(outputs.astype("float64")) if self.are_logits else outputs
+
     def name(self, outputs, rows):
-        """list of N str, the most probable class of each row."""
-        return [self.labels.names[i] for i in outputs.argmax(axis=-1)]
+        """list of N str, the answer for each row."""
+        return [self.labels.names[i] for i in self.choose(outputs)]
 
     def score(self, outputs, rows, labels):
         """dict of scores of outputs against encoded labels; see `score_classes`."""
         labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
-        return score_classes(labels, outputs.argmax(axis=-1), self.labels.names)
+        return score_classes(labels, self.choose(outputs), self.labels.names)
 
     def inspect(self, outputs, rows, labels):
         """list of `WrongAnswer` without texts, of outputs against encoded labels."""
         labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
-        probabilities = softmax(outputs.astype("float64")) if self.are_logits else outputs
-        return find_wrong_classes(probabilities, labels, self.labels.names)
+        return find_wrong_classes(
+            self.find_probabilities(outputs), labels, self.labels.names, self.choose(outputs)
+        )
 
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
@@ -80,7 +89,7 @@ class RelationAnswers(ClassAnswers):
     def score(self, outputs, rows, labels, other="Other"):
         """dict of scores of outputs against encoded labels; see `score_relations`."""
         labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
-        return score_relations(labels, outputs.argmax(axis=-1), self.labels.names, other)
+        return score_relations(labels, self.choose(outputs), self.labels.names, other)
 
 
 class LabelSetAnswers(ClassAnswers):
@@ -97,23 +106,19 @@ class LabelSetAnswers(ClassAnswers):
 
     def name(self, outputs, rows):
         """list of N lists of str."""
-        return [
-            [self.labels.names[i] for i in np.flatnonzero(row)] for row in self._choose(outputs)
-        ]
+        return [[self.labels.names[i] for i in np.flatnonzero(row)] for row in self.choose(outputs)]
 
     def score(self, outputs, rows, labels):
         """dict of scores; see `score_label_sets`."""
-        return score_label_sets(labels > 0.5, self._choose(outputs), self.labels.names)
+        return score_label_sets(labels > 0.5, self.choose(outputs), self.labels.names)
 
     def inspect(self, outputs, rows, labels):
-        probabilities = self._find_probabilities(outputs)
-        return find_wrong_sets(
-            probabilities, labels > 0.5, self._choose(outputs), self.labels.names
-        )
+        probabilities = self.find_probabilities(outputs)
+        return find_wrong_sets(probabilities, labels > 0.5, self.choose(outputs), self.labels.names)
 
     def tune_thresholds(self, outputs, rows, labels):
         """Sets the threshold of each label to that with the highest F1 on these rows."""
-        self.thresholds = choose_thresholds(labels, self._find_probabilities(outputs)).tolist()
+        self.thresholds = choose_thresholds(labels, self.find_probabilities(outputs)).tolist()
 
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (B, C) and `is_label` bool (B, C)."""
@@ -124,12 +129,12 @@ class LabelSetAnswers(ClassAnswers):
             "is_label": ops.greater(probabilities, thresholds),
         }
 
-    def _choose(self, outputs):
+    def choose(self, outputs):
         """bool (N, C), whether a row has a label."""
-        return self._find_probabilities(outputs) > np.array(self.thresholds, "float32")
+        return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
 
-    def _find_probabilities(self, outputs):
-        """float32 (N, C). The sigmoid of a served model may differ in the last bit."""
+    def find_probabilities(self, outputs):
+        """float32 (N, C), the probability of each label. The sigmoid of a served model may differ in the last bit."""
         if not self.are_logits:
             return outputs
         # Neither form of the sigmoid overflows where it is used.
