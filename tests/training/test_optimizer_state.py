@@ -40,6 +40,8 @@ def step(optimizer, weights, number):
 @pytest.mark.every_backend
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_weights_that_stay_are_trained_as_before(name):
+    if name == "loss scale" and keras.config.backend() == "jax":
+        pytest.skip("Keras' loss scale takes no step outside of a compiled function there.")
     optimizer, twin = OPTIMIZERS[name](), OPTIMIZERS[name]()
     ours, theirs = make_weights(), make_weights()
     twin.build([theirs["b"]])
