@@ -88,8 +88,8 @@ class WordCutting:
         rows = list(rows)
         if all(isinstance(row, (str, bytes)) for row in rows):
             raise ValueError(
-                f"Wanted rows of words, such as [['St.', 'Louis']], got {str(rows[:2])[:80]}. Texts "
-                "do not say what a word is."
+                f"Wanted rows of words, such as [['St.', 'Louis']], got {str(rows[:2])[:80]}. "
+                "Texts do not say what a word is."
             )
         return cls(**learn_cutting(rows))
 
