@@ -81,7 +81,16 @@ class WordCutting:
 
         Args:
             rows: N rows, each a list of str.
+
+        Raises:
+            ValueError: if no row is a list.
         """
+        rows = list(rows)
+        if all(isinstance(row, (str, bytes)) for row in rows):
+            raise ValueError(
+                f"Wanted rows of words, such as [['St.', 'Louis']], got {str(rows[:2])[:80]}. "
+                "Texts do not say what a word is."
+            )
         return cls(**learn_cutting(rows))
 
     @classmethod
@@ -89,7 +98,8 @@ class WordCutting:
         """A `WordCutting`, its `get_config()` or None, as a `WordCutting` or None."""
         if cutting is None or isinstance(cutting, cls):
             return cutting
-        if not isinstance(cutting, Mapping):
+        fields = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(cutting, Mapping) or cutting.keys() - fields:
             raise ValueError(
                 f"word_cutting must be a WordCutting, its configuration or None, got {cutting!r}."
             )

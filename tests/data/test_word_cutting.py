@@ -123,6 +123,10 @@ def test_wrong_settings_are_named(arguments, message):
         WordCutting(**arguments)
     with pytest.raises(ValueError, match="must be a WordCutting"):
         WordCutting.read("letters")
+    with pytest.raises(ValueError, match="must be a WordCutting"):
+        WordCutting.read({"letters": True})
+    with pytest.raises(ValueError, match="Wanted rows of words, .* got .*St. Louis"):
+        WordCutting.learn(["St. Louis"])
 
 
 @pytest.mark.parametrize(
