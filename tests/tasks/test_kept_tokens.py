@@ -30,19 +30,12 @@ def make(kind, **kwargs):
 def list_outputs(task, token_ids=None):
     """The outputs of a task for `TEXTS`; of outputs for each token, those of some tokens."""
     packed = dict(task.preprocessor.pack(TEXTS))
-    if "mask_positions" in task.input_names_of_model:
-        packed["mask_positions"] = np.tile(np.arange(1, 5, dtype="int32"), (2, 1))
-    outputs = task({name: packed[name] for name in task.input_names_of_model})
+    packed["mask_positions"] = np.tile(np.arange(1, 5, dtype="int32"), (2, 1))
+    outputs = task({tensor.name: packed[tensor.name] for tensor in task.inputs})
     arrays = [to_numpy(array) for array in keras.tree.flatten(outputs)]
     size = task.preprocessor.tokenizer.vocabulary_size()
     take = token_ids is not None
     return [a[..., token_ids] if take and a.shape[-1] == size else a for a in arrays]
-
-
-@pytest.fixture(autouse=True)
-def named_inputs(monkeypatch):
-    names = property(lambda task: [tensor.name for tensor in task.inputs])
-    monkeypatch.setattr(keras.Model, "input_names_of_model", names, raising=False)
 
 
 TASKS = {
