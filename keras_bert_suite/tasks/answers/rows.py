@@ -134,7 +134,10 @@ class LabelSetAnswers(ClassAnswers):
         return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
 
     def find_probabilities(self, outputs):
-        """float32 (N, C), the probability of each label. The sigmoid of a served model may differ in the last bit."""
+        """float32 (N, C), the probability of each label.
+
+        The sigmoid of a served model may differ in the last bit.
+        """
         if not self.are_logits:
             return outputs
         # Neither form of the sigmoid overflows where it is used.
