@@ -17,7 +17,7 @@ from keras_bert_suite.data.tag_schemes import convert_tags, find_entities, parse
 #: The language before each word of WikiANN: en:Rio.
 _LANGUAGE = re.compile(r"[a-z][a-z-]+:(?=.)")
 
-#: A character (or several, after a wrong encoding), and then the digit of its place in the word.
+#: A character (or several, after a wrong encoding), and then its place in the word.
 _NUMBERED = re.compile(r".+[0-9]")
 
 
@@ -39,8 +39,9 @@ def read_conll(
     rules.
 
     The Chinese data of Weibo NER numbers the characters of each word, as in 科0 技1. If all words
-    of a file end in a digit, and at least one word is not ASCII, the last digit of each word is
-    left out. WikiANN has the language before each word, en:Rio, which is left out, too.
+    of a file end in a digit, and at least one word is not ASCII, the place is left out: S0 t1, up
+    to r10 in a long word. WikiANN has the language before each word, en:Rio, which is left out,
+    too.
 
     Args:
         path: str or path.
@@ -97,7 +98,7 @@ def read_conll(
     if scheme is None:
         warn_of_mixed_schemes(path, tags, firsts)
     if _are_numbered(word for row in words for word in row):
-        words = [[word[:-1] for word in row] for row in words]
+        words = [_strip_places(row) for row in words]
     language = _find_language(word for row in words for word in row)
     words = [[word.removeprefix(language) for word in row] for row in words]
     y, names = _label(tags, located, scheme)
@@ -143,6 +144,22 @@ def _label(tags, names, scheme):
 def _are_numbered(words):
     words = list(words)
     return all(map(_NUMBERED.fullmatch, words)) and not all(map(str.isascii, words))
+
+
+def _strip_places(words):
+    """The characters of a sentence without their places, which count up from 0 in each word.
+
+    >>> _strip_places(["科0", "技1", "70"])
+    ['科', '技', '7']
+    """
+    stripped, place = [], -1
+    for word in words:
+        following = str(place + 1)
+        # The place 10 of a character has two digits; a character may itself be a digit, 310.
+        goes_on = word.endswith(following) and len(word) > len(following)
+        place = place + 1 if goes_on else int(word[-1])
+        stripped.append(word.removesuffix(str(place)))
+    return stripped
 
 
 def _find_language(words):

@@ -84,6 +84,13 @@ def test_numbered_characters_of_weibo(tmp_path):
         assert read.x == [unnumbered.split()]
 
 
+def test_numbered_characters_of_long_words(tmp_path):
+    """Words of 1 to 120 characters, digits among them."""
+    words = ["科技", "2" * 120, "a1b2c3d4e5f6g7", "0", "StarWars7awakens", "10", "90123456789"]
+    lines = [f"{c}{place}\tO\n" for word in words for place, c in enumerate(word)]
+    assert read_conll(write(tmp_path, "".join(lines))).x == [list("".join(words))]
+
+
 @pytest.mark.parametrize(
     ("words", "read"),
     [
