@@ -229,7 +229,13 @@ class TextEncoder(
         Raises:
             ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
-        check_integer("vocabulary_size", vocabulary_size, at_least=self.vocabulary_size)
+        check_integer("vocabulary_size", vocabulary_size)
+        if vocabulary_size < self.vocabulary_size:
+            raise ValueError(
+                f"vocabulary_size must be at least that of this encoder, {self.vocabulary_size}, "
+                f"got {vocabulary_size}. For fewer tokens, say which: `task.keep_tokens(tokens)`, "
+                "or `take_tokens(token_ids)` of an encoder."
+            )
         check_unconverted(self)
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         shape = (vocabulary_size - old.shape[0], *old.shape[1:])
