@@ -73,9 +73,9 @@ ANSWERS = {
 
 #: The outputs of SavedModels, by the name of their folder, for a text.
 SERVED = {
-    "served_classify": {"labels": b"no", "probabilities": [1.0, 0.0]},
+    "served_classify": {"labels": b"no", "label_ids": 0, "probabilities": [1.0, 0.0]},
     "served_attributes": {"label": b"no", "label_probabilities": [1.0, 0.0]},
-    "served_relation": {"labels": b"no", "probabilities": [1.0, 0.0]},
+    "served_relation": {"labels": b"no", "label_ids": 0, "probabilities": [1.0, 0.0]},
     "served_multilabel": {"is_label": [1, 0], "probabilities": [1.0, 0.0]},
     "served_regress": {"scores": [1.0]},
     "served_ner": {"num_entities": 0},
@@ -151,7 +151,7 @@ class Task:
         self.label_names, self.input_names, self.card = LABEL_NAMES, ("text",), {}
         self.default_head_rate = None
         self.data = SimpleNamespace(read=lambda *_, **__: SimpleNamespace(is_packed=True))
-        self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"))
+        self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"), choose=len)
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
         vars(self).update(attributes)
         if cls is kbs.AttributeClassifier and attributes:
