@@ -185,6 +185,17 @@ def test_the_accuracy_of_places():
         assert "weighted_accuracy" not in found
 
 
+@pytest.mark.parametrize("task", ["texts", "words"])
+def test_one_metric_is_a_list_of_one(task, tmp_path):
+    for metric in ("accuracy", MacroF1()):
+        model, x, y = make(task, metrics=metric, weighted_metrics="mse" if task == "texts" else [])
+        model.save(tmp_path / "task.keras")
+        twin = keras.saving.load_model(tmp_path / "task.keras")
+        found = twin.evaluate(x, y, verbose=0, return_dict=True)
+        name = getattr(metric, "name", metric)
+        assert found.keys() == {"loss", name, *(["mse"] if task == "texts" else [])}
+
+
 def test_metrics_of_each_output():
     model, (x, y, weights) = make_task("pretraining", "none")
     for arguments in ({}, {"metrics": {"mlm": ["accuracy"], "nsp": ["acc", MacroF1()]}}):
