@@ -116,6 +116,8 @@ class FittedMetric(keras.metrics.Metric):
         self.form = form
         self.fit = fit
         self.only_counts = only_counts
+        if hasattr(metric, "_direction"):  # By which callbacks know whether more is better.
+            self._direction = metric._direction
 
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
@@ -162,7 +164,9 @@ def _make_accuracy(name: str, form: OutputForm) -> keras.metrics.Metric:
     if form.kind == "numbers":
         _refuse(name, form)
     if form.kind == "label sets":
-        return keras.metrics.MeanMetricWrapper(_are_equal_sets, name=name, form=form)
+        metric = keras.metrics.MeanMetricWrapper(_are_equal_sets, name=name, form=form)
+        metric._direction = "up"
+        return metric
     return TokenAccuracy(name=name) if form.are_tokens else ClassAccuracy(name=name)
 
 

@@ -69,10 +69,8 @@ def test_metrics_are_what_score_says(task, tmp_path):
             epochs=3,
             validation_data=(x, y),
             callbacks=[
-                keras.callbacks.EarlyStopping(monitor, patience=1, mode="max"),
-                keras.callbacks.ModelCheckpoint(
-                    tmp_path / "best.keras", monitor, 0, True, mode="max"
-                ),
+                keras.callbacks.EarlyStopping(monitor, patience=1),  # Each has a direction.
+                keras.callbacks.ModelCheckpoint(tmp_path / "best.keras", monitor, 0, True),
             ],
             verbose=0,
         )
