@@ -143,7 +143,10 @@ class FittedMetric(keras.metrics.Metric):
 
 
 class _TokenMean(keras.metrics.Mean):
-    """The mean of a user's function over the predictions that count, each with the same part."""
+    """The mean of a user's function over the predictions that count, each with the same part.
+
+    The function returns a value for each prediction, each row, or the batch.
+    """
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         name = getattr(function, "name", None) or getattr(function, "__name__", None)
@@ -154,8 +157,14 @@ class _TokenMean(keras.metrics.Mean):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
         values = ops.convert_to_tensor(self.function(y_true, y_pred))
-        if sample_weight is not None and len(values.shape) == len(sample_weight.shape):
-            values, sample_weight = ops.reshape(values, (-1,)), ops.reshape(sample_weight, (-1,))
+        if sample_weight is not None:
+            # A value of a row, or of a batch, counts if one of its predictions counts.
+            num_axes = len(values.shape)
+            inner = tuple(range(num_axes, len(sample_weight.shape)))
+            sample_weight = ops.max(sample_weight, axis=inner) if inner else sample_weight
+            if num_axes == len(sample_weight.shape) > 1:
+                values = ops.reshape(values, (-1,))
+                sample_weight = ops.reshape(sample_weight, (-1,))
         super().update_state(values, sample_weight)
 
 

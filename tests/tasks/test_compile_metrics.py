@@ -146,6 +146,22 @@ def test_losses_of_a_tagger_do_not_depend_on_padding(loss, tmp_path):
     assert twin.evaluate(x, y, 5, verbose=0) == pytest.approx(whole, rel=1e-4)
 
 
+def whole_mean(y_true, y_pred):
+    return keras.ops.mean(squares(y_true, y_pred))
+
+
+def row_means(y_true, y_pred):
+    return keras.ops.mean(squares(y_true, y_pred), axis=-1)
+
+
+def test_metrics_of_the_user_for_rows_and_batches():
+    model, x, y = make("words", metrics=[whole_mean, row_means])
+    found = model.evaluate(x, y, 12, verbose=0, return_dict=True)
+    assert found["whole_mean"] == pytest.approx(found["row_means"], rel=1e-4)
+    history = model.fit(x, y, 4, class_weight={1: 3.0}, verbose=0).history
+    assert history["whole_mean"] == pytest.approx(history["row_means"], rel=1e-4)
+
+
 @pytest.mark.every_backend
 @pytest.mark.parametrize("loss", ["mse", "hinge", "poisson"])
 def test_class_ids_are_no_numbers(loss):
