@@ -97,6 +97,10 @@ def test_scores_of_no_rows():
         embedder.score(([], []), [])
     with pytest.raises(ValueError, match="no rows to score"):
         embedder.score_retrieval({}, {"a": "good"}, {})
+    classifier, (x, y) = make_task("attributes", "SegmentPacker")
+    for rows in (0, len(x)):
+        with pytest.raises(ValueError, match="no rows to score"):
+            classifier.score(x[:rows], {attribute: [None] * rows for attribute in y})
     answerer, _ = make_task("questions", "SegmentPacker")
     with pytest.raises(ValueError, match="no rows to score"):
         answerer.score(([], []), [])
