@@ -8,7 +8,7 @@ from keras_bert_suite.annotations import PathLike
 
 
 class WithoutAdapters:
-    """A model that is saved only if no layer has LoRA.
+    """A model that is saved, copied and pickled only if no layer has LoRA.
 
     Keras adds the product of an adapter to the kernel in the file. The layer that is loaded has no
     adapter, so another training would train its whole kernel.
@@ -24,6 +24,16 @@ class WithoutAdapters:
         check_no_adapters(self)
         super().save_weights(filepath, *args, **kwargs)  # type: ignore[misc]
 
+    def save_own_variables(self, store: Any) -> None:
+        """Saves the weights of the model itself, for `keras.saving.save_model`, too."""
+        if getattr(store, "archive", None) is not None:  # A `.keras` file, not weights alone.
+            check_no_adapters(self)
+        super().save_own_variables(store)  # type: ignore[misc]
+
+    def __reduce__(self) -> Any:
+        check_no_adapters(self)  # Keras copies and pickles a model as a file.
+        return super().__reduce__()
+
     def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the model as a preset; see `save_to_preset` in KerasHub."""
         check_no_adapters(self)
@@ -38,8 +48,8 @@ def check_no_adapters(model: Any) -> None:
         name = type(model).__name__
         raise ValueError(
             f"{len(adapted)} layers of this {name}, such as {adapted[0]}, have LoRA, which no file "
-            "keeps: Keras would add the adapters to the kernels, and a loaded model would train "
-            "whole kernels. If the sums are wanted, write keras.saving.save_weights(model, "
+            "or copy keeps: Keras would add the adapters to the kernels, and a loaded model would "
+            "train whole kernels. If the sums are wanted, write keras.saving.save_weights(model, "
             f"'sums.weights.h5'), and read them into a {name} without LoRA by "
             "new.load_weights('sums.weights.h5')."
         )

@@ -116,6 +116,8 @@ class FittedMetric(keras.metrics.Metric):
         self.form = form
         self.fit = fit
         self.only_counts = only_counts
+        if hasattr(metric, "_direction"):  # By which callbacks know whether more is better.
+            self._direction = metric._direction
 
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
@@ -141,7 +143,10 @@ class FittedMetric(keras.metrics.Metric):
 
 
 class _TokenMean(keras.metrics.Mean):
-    """The mean of a user's function over the predictions that count, each with the same part."""
+    """The mean of a user's function over the predictions that count, each with the same part.
+
+    The function returns a value for each prediction, each row, or the batch.
+    """
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         name = getattr(function, "name", None) or getattr(function, "__name__", None)
@@ -152,8 +157,14 @@ class _TokenMean(keras.metrics.Mean):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
         values = ops.convert_to_tensor(self.function(y_true, y_pred))
-        if sample_weight is not None and len(values.shape) == len(sample_weight.shape):
-            values, sample_weight = ops.reshape(values, (-1,)), ops.reshape(sample_weight, (-1,))
+        if sample_weight is not None:
+            # A value of a row, or of a batch, counts if one of its predictions counts.
+            num_axes = len(values.shape)
+            inner = tuple(range(num_axes, len(sample_weight.shape)))
+            sample_weight = ops.max(sample_weight, axis=inner) if inner else sample_weight
+            if num_axes == len(sample_weight.shape) > 1:
+                values = ops.reshape(values, (-1,))
+                sample_weight = ops.reshape(sample_weight, (-1,))
         super().update_state(values, sample_weight)
 
 
@@ -162,7 +173,9 @@ def _make_accuracy(name: str, form: OutputForm) -> keras.metrics.Metric:
     if form.kind == "numbers":
         _refuse(name, form)
     if form.kind == "label sets":
-        return keras.metrics.MeanMetricWrapper(_are_equal_sets, name=name, form=form)
+        metric = keras.metrics.MeanMetricWrapper(_are_equal_sets, name=name, form=form)
+        metric._direction = "up"
+        return metric
     return TokenAccuracy(name=name) if form.are_tokens else ClassAccuracy(name=name)
 
 

@@ -27,6 +27,8 @@ class TokenAccuracy(keras.metrics.MeanMetricWrapper):
     float (B, L), the weights of the mean.
     """
 
+    _direction = "up"  # By which callbacks know that more is better.
+
     def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
         super().__init__(fn=is_top_scorer, name=name, dtype=dtype)
 
@@ -76,6 +78,8 @@ class AttributeAccuracy(keras.metrics.Mean):
         sizes: list of ints, the classes of each attribute.
     """
 
+    _direction = "up"  # By which callbacks know that more is better.
+
     def __init__(
         self, sizes: Sequence[int], name: str = "accuracy", dtype: Dtype | None = None
     ) -> None:
@@ -115,6 +119,8 @@ class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
     `y_true` (B, L), 1 for a token that was replaced; `y_pred` float (B, L), logits;
     `sample_weight` float (B, L), 0 for padding.
     """
+
+    _direction = "up"  # By which callbacks know that more is better.
 
     def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
         super().__init__(fn=is_judged_right, name=name, dtype=dtype)

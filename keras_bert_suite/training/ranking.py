@@ -111,6 +111,8 @@ class NDCG(keras.metrics.Mean):
         name, dtype: as in Keras.
     """
 
+    _direction = "up"  # By which callbacks know that more is better.
+
     def __init__(self, top_k: int = 10, name: str = "ndcg", dtype: Dtype | None = None) -> None:
         check_integer("top_k", top_k, at_least=1)
         super().__init__(name=name, dtype=dtype)

@@ -69,10 +69,8 @@ def test_metrics_are_what_score_says(task, tmp_path):
             epochs=3,
             validation_data=(x, y),
             callbacks=[
-                keras.callbacks.EarlyStopping(monitor, patience=1, mode="max"),
-                keras.callbacks.ModelCheckpoint(
-                    tmp_path / "best.keras", monitor, 0, True, mode="max"
-                ),
+                keras.callbacks.EarlyStopping(monitor, patience=1),  # Each has a direction.
+                keras.callbacks.ModelCheckpoint(tmp_path / "best.keras", monitor, 0, True),
             ],
             verbose=0,
         )
@@ -148,6 +146,22 @@ def test_losses_of_a_tagger_do_not_depend_on_padding(loss, tmp_path):
     assert twin.evaluate(x, y, 5, verbose=0) == pytest.approx(whole, rel=1e-4)
 
 
+def whole_mean(y_true, y_pred):
+    return keras.ops.mean(squares(y_true, y_pred))
+
+
+def row_means(y_true, y_pred):
+    return keras.ops.mean(squares(y_true, y_pred), axis=-1)
+
+
+def test_metrics_of_the_user_for_rows_and_batches():
+    model, x, y = make("words", metrics=[whole_mean, row_means])
+    found = model.evaluate(x, y, 12, verbose=0, return_dict=True)
+    assert found["whole_mean"] == pytest.approx(found["row_means"], rel=1e-4)
+    history = model.fit(x, y, 4, class_weight={1: 3.0}, verbose=0).history
+    assert history["whole_mean"] == pytest.approx(history["row_means"], rel=1e-4)
+
+
 @pytest.mark.every_backend
 @pytest.mark.parametrize("loss", ["mse", "hinge", "poisson"])
 def test_class_ids_are_no_numbers(loss):
@@ -183,6 +197,17 @@ def test_the_accuracy_of_places():
         found = model.evaluate(x, y, 5, verbose=0, return_dict=True)
         assert found["accuracy"] == pytest.approx(wanted[name], abs=1e-6)
         assert "weighted_accuracy" not in found
+
+
+@pytest.mark.parametrize("task", ["texts", "words"])
+def test_one_metric_is_a_list_of_one(task, tmp_path):
+    for metric in ("accuracy", MacroF1()):
+        model, x, y = make(task, metrics=metric, weighted_metrics="mse" if task == "texts" else [])
+        model.save(tmp_path / "task.keras")
+        twin = keras.saving.load_model(tmp_path / "task.keras")
+        found = twin.evaluate(x, y, verbose=0, return_dict=True)
+        name = getattr(metric, "name", metric)
+        assert found.keys() == {"loss", name, *(["mse"] if task == "texts" else [])}
 
 
 def test_metrics_of_each_output():

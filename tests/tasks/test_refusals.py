@@ -1,5 +1,8 @@
 """What would be lost, or would teach nothing, is refused by name."""
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -37,10 +40,15 @@ def test_lora_is_not_saved(tmp_path):
         lambda: task.save_to_preset(tmp_path / "preset"),
         lambda: task.backbone.save(tmp_path / "backbone.keras"),
         lambda: task.backbone.save_to_preset(tmp_path / "backbone"),
+        lambda: copy.deepcopy(task),
+        lambda: copy.deepcopy(task.backbone),
+        lambda: pickle.dumps(task),
     ):
         with pytest.raises(ValueError, match="1 layers of this .*feedforward_output, have LoRA"):
             save()
     assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="have LoRA"):
+        keras.saving.save_model(task, tmp_path / "task.keras")
     # The remedy of the message.
     keras.saving.save_weights(task, tmp_path / "sums.weights.h5")
     new, _ = make_task("texts", "SegmentPacker")
@@ -89,6 +97,10 @@ def test_scores_of_no_rows():
         embedder.score(([], []), [])
     with pytest.raises(ValueError, match="no rows to score"):
         embedder.score_retrieval({}, {"a": "good"}, {})
+    classifier, (x, y) = make_task("attributes", "SegmentPacker")
+    for rows in (0, len(x)):
+        with pytest.raises(ValueError, match="no rows to score"):
+            classifier.score(x[:rows], {attribute: [None] * rows for attribute in y})
     answerer, _ = make_task("questions", "SegmentPacker")
     with pytest.raises(ValueError, match="no rows to score"):
         answerer.score(([], []), [])

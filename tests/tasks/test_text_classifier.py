@@ -462,3 +462,10 @@ def test_labels_are_renamed_and_none_is_added():
     assert set(classifier.predict_labels(["good"], verbose=0)) <= {"no", "yes"}
     with pytest.raises(ValueError, match="label_names must be 2 names, one for each output"):
         classifier.label_names = ["yes"]
+    for names, error in (
+        (["a", "a"], "different labels"),
+        ({"a", "b"}, "a list"),
+        ("ab", "a list"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            classifier.label_names = names

@@ -150,6 +150,16 @@ def _find_column(path, header, column, form):
             )
         elif f'"{column}"' in header:
             advice = f"Its names are in quotes: pass {QUOTES_REMEDY}."
+        elif column in (name.strip(' "') for name in header):
+            advice = (
+                "Spaces are beside its delimiters. Pass read_rows what pandas.read_csv(path, "
+                f"sep={form.delimiter!r}, skipinitialspace=True) reads."
+            )
+        elif line.startswith("sep=") and len(line) == 5:
+            advice = (
+                "The first line tells Excel the delimiter. Remove it, and pass "
+                f"delimiter={line[-1]!r}."
+            )
         else:
             advice = (
                 "If the first line is a row and not a line of names, use header=False or "

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 from keras_bert_suite.data.readers import conll_guesses
 from keras_bert_suite.data.readers.conll_brackets import read_brackets
@@ -74,6 +75,7 @@ def read_conll(
     """
     text = read_text(path, encoding)
     _check_is_no_json(path, text)
+    _check_is_no_table(path, text)
     lines = read_conll_lines(path, text)
     word, tag = choose_columns(lines, word_column, tag_column)
     if tag_column is None:
@@ -116,6 +118,20 @@ def _check_is_no_json(path, text):
             f"{path} is JSON. Wanted a word and its tag in each line. If it has the places of "
             "entities, read it with read_annotations. If it has lists of words and "
             "lists of tags, pass these to `TokenClassifier.fit`."
+        )
+
+
+def _check_is_no_table(path, text):
+    """Raises a ValueError for a CSV table, as Kaggle has them, with a word in each row."""
+    first = split_lines(text)[0]
+    if Path(path).suffix.lower() == ".csv" and "," in first and "\t" not in first:
+        raise ValueError(
+            f"{path} is a CSV table. Wanted a word and its tag in each line, with tabs or spaces "
+            f"between. It begins with {first[:80]!r}. If its first column says which sentence a "
+            "word is in: frame = pandas.read_csv(path, keep_default_na=False); column = "
+            "frame.iloc[:, 0]; rows = frame.groupby(column.mask(column == '').ffill(), sort=False)."
+            " Then rows['Word'].apply(list).tolist() are the words, with the name of your column, "
+            "and rows['Tag'].apply(list).tolist() the tags, as `fit` takes them."
         )
 
 

@@ -158,7 +158,20 @@ def _read_field(table, place, column):
     try:
         return make_field(table.x[0][place].get(column))
     except (TypeError, OverflowError) as error:  # Also an infinite number.
-        raise ValueError(f"{table.locate(place)}: the value of {column!r}: {error}.") from None
+        raise ValueError(
+            f"{table.locate(place)}: the value of {column!r}: {error}."
+            f"{_explain_value(table, table.x[0][place][column])}"
+        ) from None
+
+
+def _explain_value(table, value):
+    """What may be the cause, if a value of a row is a dict."""
+    if len(table) != 1 or not isinstance(value, dict):
+        return ""
+    return (
+        " If the file has one dict of columns, as `DataFrame.to_json` of pandas writes it, write "
+        "it with orient='records', or pass pandas.read_json(path) to read_rows."
+    )
 
 
 def _read_parquet(path):

@@ -1,6 +1,6 @@
 """Reads rows in memory that name their texts and labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_bert_suite.data.readers.examples import Examples
@@ -45,6 +45,11 @@ def read_rows(
     names = _find_names(rows, label_column)
     if hasattr(rows, "iloc"):
         rows = rows.to_dict("records")
+    if isinstance(rows, Mapping):
+        raise ValueError(
+            f"Wanted rows, got a dict of {', '.join(map(str, rows))}. If these are the splits of a "
+            "data set, pass one of them. If they are columns, pass pandas.DataFrame(rows)."
+        )
     rows = [rows[place] for place in range(len(rows))] if _is_indexed(rows) else list(rows)
     wrong = next((row for row in rows if not isinstance(row, dict)), None)
     if wrong is not None:

@@ -4,8 +4,11 @@ import warnings
 
 from keras_bert_suite.data.readers.list_prints import parse_list, seems_list_print
 
-#: What a 0/1 column may hold.
-BITS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
+#: What a 0/1 column may hold. pandas writes the bools of `get_dummies` as True and False.
+BITS = {
+    **{"0": False, "0.0": False, "false": False, "False": False, "FALSE": False},
+    **{"1": True, "1.0": True, "true": True, "True": True, "TRUE": True},
+}
 
 
 def read_sets(table, rows, column, separator, are_named=False):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.label_scores import score_classes
+from keras_bert_suite.data.score_counts import check_scored
 from keras_bert_suite.tasks.answers.probabilities import softmax
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.answers.wrong_answers import find_wrong_classes
@@ -58,9 +59,10 @@ class AttributeAnswers(RowAnswers):
                 "rows": int(known.sum()),
             }
             right, number = right + np.sum(predicted == ids[known]), number + known.sum()
+        check_scored(each)
         return {
-            "accuracy": float(right / max(number, 1)),
-            "macro_f1": float(np.mean([part["macro_f1"] for part in each.values()] or [0.0])),
+            "accuracy": float(right / number),
+            "macro_f1": float(np.mean([part["macro_f1"] for part in each.values()])),
             "attributes": each,
         }
 

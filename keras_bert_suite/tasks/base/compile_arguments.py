@@ -15,14 +15,20 @@ def read_losses(task: Any, loss: Any) -> Any:
 def read_metrics(task: Any, metrics: Any, weighted_metrics: Any) -> tuple[Any, Any]:
     """(metrics, weighted metrics) as `task.read_metric` makes them.
 
-    Where weights say which predictions count, all metrics are weighted metrics.
+    One metric is a list of one, as in TensorFlow's Keras 2. Where weights say which predictions
+    count, all metrics are weighted metrics.
     """
+    metrics, weighted_metrics = _list_one(metrics), _list_one(weighted_metrics)
     weighted = _read_outputs(task, task.read_metric, weighted_metrics)
     if not task.are_tokens:
         return _read_outputs(task, task.read_metric, metrics), weighted
     read = functools.partial(task.read_metric, only_counts=True)
     counted = _read_outputs(task, read, metrics)
     return None, _join(counted, weighted) if counted and weighted else counted or weighted
+
+
+def _list_one(metrics):
+    return metrics if isinstance(metrics, (list, tuple, Mapping, type(None))) else [metrics]
 
 
 def _join(first, second):

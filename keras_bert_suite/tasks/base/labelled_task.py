@@ -26,7 +26,8 @@ class LabelledTask(Task):
                 f"label_names must be {self.num_classes} names, one for each output, got "
                 f"{list(names)}."
             )
-        self.data.labels.names = list(names)
+        name = type(self).__name__
+        self.data.labels.names = resolve_label_names(name, None, names, fewest=1)
 
     @property
     def num_classes(self) -> int:

@@ -93,6 +93,9 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.csv", "text;label\nx, y;z\n", "Name the delimiter, which seems to be ';'"),
         ("a.csv", '"text";"label"\nx;z\n', "to have ';' between them: pass delimiter=';'"),
         ("a.tsv", "text,label\nx,y\n", "seems to be ','"),
+        ("a.csv", "label, text\nx, y\n", "sep=',', skipinitialspace=True"),
+        ("a.csv", '"label", "text"\n"x", "y"\n', "sep=',', skipinitialspace=True"),
+        ("a.csv", "sep=;\ntext;label\nx;y\n", "Remove it, and pass delimiter=';'"),
         ("a.tsv", "I loved it\tpos\n", "header=False or --noheader, and numbers of columns"),
     ],
 )  # fmt: skip

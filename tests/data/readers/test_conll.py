@@ -61,6 +61,23 @@ def test_wrong_files(tmp_path, content, encoding, arguments, error):
         read_conll(write(tmp_path, content, encoding), **arguments)
 
 
+def test_a_table_of_words(tmp_path):
+    """As Kaggle's NER data. The remedy of the message reads it."""
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "a.csv"
+    path.write_text('Sentence #,Word,Tag\nSentence: 1,null,O\n,"a,b",O\nSentence: 2,EU,B-ORG\n')
+    with pytest.raises(ValueError, match="CSV table. .* begins with 'Sentence #,Word,Tag'") as one:
+        read_conll(path)
+    names = {"pandas": pandas, "path": path}
+    for statement in str(one.value).partition("is in: ")[2].partition(" Then")[0].split("; "):
+        exec(statement.rstrip("."), names)
+    read = names["rows"]
+    assert read["Word"].apply(list).tolist() == [["null", "a,b"], ["EU"]]
+    assert read["Tag"].apply(list).tolist() == [["O", "O"], ["B-ORG"]]
+    path.write_text("EU\tB-ORG\n")
+    assert read_conll(path).x == [["EU"]]
+
+
 @pytest.mark.parametrize(
     ("file", "sentences", "scheme"),
     [

@@ -145,6 +145,8 @@ def test_columns_of_labels(table):
     classes = read_rows(frame[:2], "text", label_columns=["love", "joy"])
     assert (classes.y, classes.label_names) == (["joy", "love"], ["love", "joy"])
     path = table.with_name("b.csv")
+    pandas.get_dummies(["joy", "love"]).assign(text="x").to_csv(path)  # True and False.
+    assert read_table(path, "text", label_columns=["love", "joy"]).y == ["joy", "love"]
     path.write_text(table.read_text().partition("\n")[2])
     numbered = read_table(path, 1, problem_type=SETS, label_columns=[2, 3], header=False)
     assert (numbered.y, numbered.label_names) == ([["2"], ["3"], []], ["2", "3"])

@@ -87,6 +87,17 @@ def test_lines_that_are_no_rows(tmp_path, line, error):
         read_table(path, "1", header=False)
 
 
+def test_the_columns_of_pandas(tmp_path):
+    path = tmp_path / "a.json"
+    TABLE.to_json(path)
+    with pytest.raises(ValueError, match="with orient='records', or pass pandas.read_json") as one:
+        read_table(path, "text", "kind")
+    assert "dict is no text" in str(one.value)
+    assert read_rows(pandas.read_json(path), "text", "kind").y == TABLE["kind"].tolist()
+    TABLE.to_json(path, orient="records")
+    assert read_table(path, "text", "kind").y == TABLE["kind"].tolist()
+
+
 def test_text_files_with_tabs(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("good film\t1\nbad, film\t0\n")
@@ -130,6 +141,11 @@ def test_names_of_classes_of_a_dataset():
     assert read.y == [["x, y", "z"]]
     with pytest.raises(ValueError, match="A row must be a dict of its columns, got .*'a'"):
         read_rows(["a"], "text")
+    for splits in ({"train": rows}, types.MappingProxyType({"train": rows, "test": rows})):
+        with pytest.raises(ValueError, match="got a dict of train.*splits .* pass one of them"):
+            read_rows(splits, "text")
+    with pytest.raises(ValueError, match="If they are columns, pass pandas.DataFrame"):
+        read_rows({"text": ["a"], "label": [1]}, "text")
     with pytest.raises(ValueError, match="rows has no rows"):
         read_rows([], "text")
     lines = json.dumps(rows[1])

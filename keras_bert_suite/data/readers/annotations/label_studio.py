@@ -13,6 +13,10 @@ from keras_bert_suite.data.readers.annotations.offsets import Ruler, is_same
 
 CANCELLED = "an annotation that was cancelled"
 PREDICTED = "a prediction of a model"
+ELSEWHERE = "a text all of whose spans are places in HTML or in a dialogue"
+
+#: The types of such spans.
+_SPANS_ELSEWHERE = ("hypertextlabels", "paragraphlabels")
 
 #: The place of a text that is not in the file.
 _ADDRESS = re.compile(r"(\w+://|/data/)\S+")
@@ -56,7 +60,11 @@ def read_tasks(records, file):
                 file.leave_out(UNLABELLED, str(id))
             annotations.sort(key=lambda part: str(part.get("updated_at", "")))
             for annotation in annotations:
-                regions = _keep_regions(annotation["result"], str(id), file)
+                results = annotation["result"]
+                regions = _keep_regions(results, str(id), file)
+                if not regions and any(r.get("type") in _SPANS_ELSEWHERE for r in results):
+                    file.leave_out(ELSEWHERE, str(id))  # It is no text without entities.
+                    continue
                 found.append((record, id, task["data"], regions))
     _add_texts(found, file)
 

@@ -128,7 +128,8 @@ def _join_annotators(texts, findings):
     """One text of each task: one of those with the same spans, or else the last one."""
     tasks = {}
     for number, text in enumerate(texts):
-        key = (number, None) if text.task is None else (None, text.task)
+        # Files of two projects, joined, may have two tasks with one id.
+        key = (number, None) if text.task is None else (text.task, text.text)
         tasks.setdefault(key, []).append(text)
     joined = []
     for group in tasks.values():

@@ -303,6 +303,12 @@ def test_what_is_no_annotation_is_counted(tmp_path):
         "a result of the type hypertextlabels": ["1"],
         "a text without annotations": ["2"],
     }
+    html = task(3, "<p>Ada</p>")
+    html["annotations"][0]["result"] = full["annotations"][0]["result"][-1:]
+    path.write_text(json.dumps([full, html]))  # The text of HTML is not one without entities.
+    read = read_annotations(path)
+    assert len(read) == 1
+    assert read.left_out["a text all of whose spans are places in HTML or in a dialogue"] == ["3"]
     path.write_text(
         lines({"text": "a", "spans": [], "answer": "accept"}, {"text": "b", "answer": "reject"},
               {"text": "c", "spans": [], "answer": "ignore"}, {"text": "d"})
@@ -354,6 +360,8 @@ def test_several_annotators(tmp_path):
     with pytest.warns(UserWarning, match="1 with annotators who disagree, left out"):
         read = read_annotations(path, errors="skip")
     assert read.ids == ["2"] and read.left_out == {"annotators who disagree": ["1"]}
+    path.write_text(json.dumps([task(1, "Ada", SAME), task(1, "Ada came")]))  # Of two projects.
+    assert [len(spans) for spans in read_annotations(path).y] == [1, 0]
 
 
 WANTED = "Wanted JSON of doccano, Label Studio"
