@@ -202,7 +202,7 @@ def test_spans_of_characters_whatever_the_tokenizer(tokenizer):
     text = "iPhone15于2008年good"
     spans = [(0, 6, "A"), (9, 11, "A"), (8, 9, "A"), (14, 16, "A")]
     finder = make_task(kbs.EntitySpanClassifier, tokenizer)
-    with pytest.warns(UserWarning, match="begin or end inside of a word of the tokenizer"):
+    with pytest.warns(UserWarning, match="begin or end inside of a word, or at a space"):
         finder.data.window(finder.data.read([text], [spans]))
     finder.word_cutting = kbs.WordCutting(["letters", "numbers"])
     windows = finder.data.window(finder.data.read([text], [spans]))
