@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 
 from keras_bert_suite.data.word_parts import (
     ATTACHED,
@@ -219,24 +220,31 @@ def describe_cutting(cutting, rows, is_new):
     `is_new` says whether the `WordCutting` was learned from these rows.
     """
     counts = collections.Counter(part for row in rows for word in row for part in clean(word))
-    plain = type(cutting)()
-    whole = {word: cutting.split(word) == [word] for word in counts}
-    torn = [word for word, _ in counts.most_common() if not whole[word]]
-    said = []
-    if is_new:
-        kept = [word for word, _ in counts.most_common() if whole[word] and len(word) > 1]
-        kept = [word for word in kept if plain.split(word) != [word]][:3]
-        if cutting.characters:
-            said.append(f"each of the {' and '.join(cutting.characters)} is a word")
-        if kept:
-            said.append(f"words such as {', '.join(kept)} stay whole")
-        if said:
-            said = [f"Texts will be cut into words as these rows are: {'; '.join(said)}."]
-    share = sum(counts[word] for word in torn) / max(counts.total(), 1)
+    torn, share = _find_torn(cutting, counts)
+    said = _describe_new(cutting, counts, set(torn)) if is_new else []
     if share > NOTABLE:
+        anew = "."
+        if not is_new and _find_torn(type(cutting).learn(rows), counts)[1] < share:
+            anew = ", or set `task.word_cutting = None` before `fit` to learn anew."
         said.append(
             f"{share:.0%} of the words of these rows are cut otherwise in a text, such as "
-            f"{', '.join(torn[:3])}. For them, pass `predict` lists of words"
-            + ("." if is_new else ", or set `task.word_cutting = None` before `fit` to learn anew.")
+            f"{', '.join(torn[:3])}. For them, pass `predict` lists of words{anew}"
         )
     return " ".join(said) or None
+
+
+def _describe_new(cutting, counts, torn):
+    plain, said = type(cutting)(), []
+    if cutting.characters:
+        said.append(f"each of the {' and '.join(cutting.characters)} is a word")
+    whole = (word for word, _ in counts.most_common() if word not in torn)
+    kept = [*itertools.islice((word for word in whole if plain.split(word) != [word]), 3)]
+    if kept:
+        said.append(f"words such as {', '.join(kept)} stay whole")
+    return [f"Texts will be cut into words as these rows are: {'; '.join(said)}."] if said else []
+
+
+def _find_torn(cutting, counts):
+    """(words that are not found in a text, the frequent ones first; their share of all words)."""
+    torn = [word for word, _ in counts.most_common() if cutting.split(word) != [word]]
+    return torn, sum(counts[word] for word in torn) / max(counts.total(), 1)

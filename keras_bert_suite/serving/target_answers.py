@@ -99,10 +99,12 @@ def correct_spaces(texts):
     for pattern, replacement in joining.RULES:
         for _ in range(2):
             texts = tf.strings.regex_replace(texts, pattern, replacement)
-    script, mark = re2_class(joining.WITHOUT_SPACES), "\x1f"
+    script = re2_class(joining.WITHOUT_SPACES)
     characters = tf.strings.regex_replace(texts, f"[^{script}]", "")
-    words = tf.strings.regex_replace(texts, joining.OTHER_WORDS.format(script), mark)
-    words = tf.strings.regex_replace(words, f"[^{mark}]", "")
+    # A word becomes a space, and what is no word anything else.
+    words = tf.strings.regex_replace(texts, " ", ".")
+    words = tf.strings.regex_replace(words, joining.OTHER_WORDS.format(script), " ")
+    words = tf.strings.regex_replace(words, "[^ ]", "")
     corrected = texts
     for pattern, replacement in joining.RULES_WITHOUT_SPACES:
         corrected = tf.strings.regex_replace(corrected, pattern, replacement)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.tokenizers.plain_marks import find_plain_marks
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -19,8 +20,8 @@ def trim_vocabulary(
     writer = kbs.Seq2Seq.from_preset("bert-base-chinese", keep_tokens=tokens)
     ```
 
-    With these tokens alone, the texts have the tokens that they had before. Words of other texts
-    may become the unknown token.
+    With these tokens alone, the texts have the tokens that they had before, unless `min_count`
+    leaves some out. Words of other texts may become the unknown token.
 
     Args:
         tokenizer: a tokenizer of this package.
@@ -28,7 +29,8 @@ def trim_vocabulary(
         min_count: int, how often a token must be in the texts.
 
     Returns:
-        list of str, in the order of their ids, with the special tokens.
+        list of str, in the order of their ids, with the special tokens, and with the plain marks by
+        which `Seq2Seq(plain_marks=True)` replaces marks that the vocabulary lacks.
 
     Raises:
         ValueError: if `min_count` is below 1.
@@ -37,4 +39,6 @@ def trim_vocabulary(
     ids, _ = tokenizer.tokenize_flat(texts)
     counts = np.bincount(ids, minlength=tokenizer.vocabulary_size())
     kept = {*np.flatnonzero(counts >= min_count).tolist(), *tokenizer.special_token_ids}
+    for plain in find_plain_marks(tokenizer).values():
+        kept.update(tokenizer.tokenize(plain))
     return [tokenizer.id_to_token(id) for id in sorted(kept)]

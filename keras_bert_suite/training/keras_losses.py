@@ -131,6 +131,8 @@ def _fit_labels(loss: Any, name: str, form: OutputForm) -> Any:
         )
     activation = _choose_activation(loss, form)
     if name == "SparseCategoricalCrossentropy":
+        if only_ids:
+            return loss
         return ClassCrossentropy.from_config(loss.get_config())
     if compared == "ids":
         return ClassIdLoss(loss, activation=activation)

@@ -143,6 +143,20 @@ def test_a_line_says_how_texts_are_cut(rows, said):
     assert line is None if said is None else said in line
 
 
+@pytest.mark.parametrize(
+    ("learned", "rows", "is_better"),
+    [
+        (CHINESE, [["one/two", "a"]], True),
+        # What a text cannot say is not learned anew either.
+        (CHINESE, [["北京", "大学"], ["我"]], False),
+    ],
+)
+def test_a_later_line_names_a_remedy_that_helps(learned, rows, is_better):
+    line = describe_cutting(WordCutting.learn(learned), rows, False)
+    assert "pass `predict` lists of words" in line
+    assert ("word_cutting = None" in line) == is_better
+
+
 DATA = Path(os.environ.get("KBS_SHARED_DATA", "")) / "ner"
 
 

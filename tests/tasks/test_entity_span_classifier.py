@@ -273,7 +273,7 @@ def test_other_wrong_arguments(finder, tmp_path):
     with pytest.raises(ValueError, match=r"first token, last token .*: \[\[2, 1, 0\]\]"):
         finder.evaluate(packed, np.array([[[2, 1, 0]]]), verbose=0)
     with pytest.warns(
-        UserWarning, match="1 spans begin or end inside of a word .* learned .* 0 to 4 as 0 to 5"
+        UserWarning, match="1 spans begin or end inside of a word.* learned .* 0 to 4 as 0 to 5"
     ):
         cut(finder, ["films"], [[(0, 4, 0)]])
 

@@ -10,7 +10,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite.tasks.answers.probabilities import softmax
 
 TEXTS = ["the film was not very good .", "good acting , very good"]
-#: Special tokens, and what `TEXTS` need, in the order of the ids.
+#: Special tokens, and what `TEXTS` need, in the order of the ids. "." also stands for "…".
 KEPT = [
     piece
     for piece in VOCABULARY
@@ -104,13 +104,23 @@ def test_a_server_with_fewer_tokens(tmp_path):
 def test_added_tokens_and_counts():
     tokenizer = kbs.WordPieceTokenizer(VOCABULARY, added_tokens=["[E1]", "film"])
     tokens = kbs.trim_vocabulary(tokenizer, ["good good film", "bad"], min_count=2)
-    assert tokens == [*VOCABULARY[:5], "good"]
+    assert tokens == [piece for piece in VOCABULARY if piece in (*VOCABULARY[:5], "good", ".")]
     kept = tokenizer.keep_tokens(tokens)
     # An added token of the vocabulary has its place there, and the other ones stand behind.
     assert set(kept.get_vocabulary()) == {*tokens, "film", "[E1]"}
     assert kept.get_vocabulary()[-1] == "[E1]"
     text = "good[E1]film"
     assert [kept.id_to_token(i) for i in kept.tokenize(text)] == ["good", "[E1]", "film"]
+
+
+def test_the_plain_marks_of_unknown_ones_are_kept():
+    """So that `plain_marks=True` goes on replacing marks of the texts."""
+    whole = make(kbs.Seq2Seq, max_target_length=4, plain_marks=True)
+    marks = whole.data.marks
+    assert marks
+    text = "good" + "".join(marks)
+    part = whole.keep_tokens(kbs.trim_vocabulary(whole.preprocessor.tokenizer, [text]))
+    assert part.data.marks == marks
 
 
 def test_errors(tmp_path):

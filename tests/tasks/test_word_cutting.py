@@ -153,6 +153,21 @@ def test_the_cutting_of_a_user_holds():
         task.word_cutting = "numbers"
 
 
+def test_held_out_texts_are_cut_as_the_rows_are(monkeypatch):
+    """Also by the `fit` that learns it."""
+    finder = make_task(kbs.EntitySpanClassifier)
+    data, cut = finder.data, type(finder.data).cut
+    cuttings = []
+
+    def note(data, rows):
+        cuttings.append(data.word_cutting)
+        return cut(data, rows)
+
+    monkeypatch.setattr(type(data), "cut", note)
+    fit(finder, validation_data=(["Coca-Cola fell"], [[(0, 9, "A")]]))
+    assert cuttings and set(map(id, cuttings)) == {id(finder.word_cutting)}
+
+
 def test_on_features():
     task = make_task()
     task.fit_on_features(ENGLISH, [["O"] * len(row) for row in ENGLISH], verbose=0)
@@ -187,7 +202,7 @@ def test_spans_of_characters_whatever_the_tokenizer(tokenizer):
     text = "iPhone15于2008年good"
     spans = [(0, 6, "A"), (9, 11, "A"), (8, 9, "A"), (14, 16, "A")]
     finder = make_task(kbs.EntitySpanClassifier, tokenizer)
-    with pytest.warns(UserWarning, match="begin or end inside of a word of the tokenizer"):
+    with pytest.warns(UserWarning, match="begin or end inside of a word, or at a space"):
         finder.data.window(finder.data.read([text], [spans]))
     finder.word_cutting = kbs.WordCutting(["letters", "numbers"])
     windows = finder.data.window(finder.data.read([text], [spans]))

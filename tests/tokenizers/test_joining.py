@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_suite.tasks.answers.entities import make_entity
 from keras_bert_suite.tokenizers import WordPieceTokenizer
-from keras_bert_suite.tokenizers.joining import join_words
+from keras_bert_suite.tokenizers.joining import correct_spaces, join_words
 
 #: As they stand in newspapers and in datasets of their languages.
 TEXTS = [
@@ -103,6 +103,18 @@ def test_a_graph_joins_as_python_does(tokens):
         tokenizer.detokenize(row[:count].tolist()) for row, count in zip(ids, counts, strict=True)
     ]
     assert [text.decode() for text in got] == wanted
+
+
+def test_a_graph_corrects_spaces_as_python_does():
+    """Also of texts with control characters, which an added token may hold."""
+    tf = pytest.importorskip("tensorflow")
+    from keras_bert_suite.serving.target_answers import correct_spaces as correct_in_graph
+
+    rng = np.random.default_rng(0)
+    characters = [*"ab13 京か .,:-+=/&'\"#“ßé½\x00\x1f\t\u3000\u200b😀", "  "]
+    texts = ["".join(rng.choice(characters, 10)) for _ in range(3000)]
+    wanted = [correct_spaces(text) for text in texts]
+    assert [text.decode() for text in correct_in_graph(tf.constant(texts)).numpy()] == wanted
 
 
 def test_only_spaces_are_corrected():

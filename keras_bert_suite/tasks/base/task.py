@@ -342,10 +342,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
+            trainer.learn_rows(self, given, verbose)
             if held_out is not None:
                 size = validation_batch_size or batch_size
                 held_out = evaluation_batches(self.data, held_out, size)
-            trainer.learn_rows(self, given, verbose)
             make_batches = functools.partial(
                 training_batches,
                 self.data,

@@ -93,7 +93,7 @@ def _warn_of_moved(moved, verb):
         return
     row, span, edge = moved[0]
     warnings.warn(
-        f"{len(moved)} spans begin or end inside of a word of the tokenizer, or at a space, and "
+        f"{len(moved)} spans begin or end inside of a word, or at a space, and "
         f"are {verb} as the whole words: in row {row} characters {span[0]} to {span[1]} as "
         f"{edge[0]} to {edge[1]}.",
         stacklevel=2,

@@ -9,9 +9,9 @@ import numpy as np
 from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.files.messages import list_names, shorten
 from keras_bert_suite.tasks.data.labels import ClassIds
-from keras_bert_suite.tasks.data.plain_marks import PLAIN_MARKS, find_plain_marks, replace_marks
 from keras_bert_suite.tasks.data.target_rows import JoinedRows, SeparateRows
 from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.tokenizers.plain_marks import PLAIN_MARKS, find_plain_marks, replace_marks
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
 
