@@ -18,6 +18,8 @@ class Progress:
         epoch_is_open: bool, whether the last of the batches ends an epoch that is neither validated
             nor logged.
         callbacks: dict, the states of callbacks, see `CallbackStates`.
+        trained_layers: pair of lists, which layers were trained at the beginning of the run, and
+            which are trained now, see `list_trained_layers`; None as for `training`.
     """
 
     first_step: int
@@ -27,6 +29,7 @@ class Progress:
     training: dict[str, Any] | None = None
     epoch_is_open: bool = False
     callbacks: dict[str, Any] = dataclasses.field(default_factory=dict)
+    trained_layers: list[list[bool]] | None = None
 
     @property
     def epoch(self) -> int:

@@ -1,5 +1,6 @@
 """Follows layers that are frozen or thawed: before a training, between two, and in a callback."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -23,6 +24,21 @@ def follow_weights(model: keras.Model) -> bool:
         return False
     model.train_function = None  # It has read which weights are trained.
     return True
+
+
+def list_trained_layers(model: keras.Model) -> list[bool]:
+    """Which layers with weights are trained: list of bool, outer layers before inner layers."""
+    return [layer.trainable for layer in _layers_with_weights(model)]
+
+
+def train_layers(model: keras.Model, are_trained: Sequence[bool]) -> None:
+    """Freezes and thaws layers as `list_trained_layers` has found them."""
+    for layer, is_trained in zip(_layers_with_weights(model), are_trained, strict=True):
+        layer.trainable = is_trained
+
+
+def _layers_with_weights(model):
+    return [layer for layer in model._flatten_layers() if layer.weights]
 
 
 class TrainedWeights(keras.callbacks.Callback):

@@ -89,6 +89,8 @@ def fit(
     note = set_schedule_length(model, progress.first_step, run.total, run.batches_before)
     if note and verbose and not progress.batches and find_process().leads:
         print(note)
+    if checkpoint is not None:
+        checkpoint.thaw(model)
     follow_weights(model)
     start_jointly(model, run)
     callbacks = TrainedWeights.after(callbacks, model)

@@ -26,6 +26,7 @@ from keras_bert_suite.runs.run_checkpoints import find_checkpoint
 from keras_bert_suite.runs.sigterm import SigtermFlag
 from keras_bert_suite.runs.step_watchdog import StepWatchdog
 from keras_bert_suite.runs.torch_generators import copy_generators, restore_generators
+from keras_bert_suite.runs.trained_weights import list_trained_layers, train_layers
 from keras_bert_suite.runs.training_facts import check_same_training
 from keras_bert_suite.training.gradient_sums import summed_accumulators
 
@@ -143,6 +144,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         """Raises a ValueError if the checkpoint is of another training, see `describe_training`."""
         check_same_training(self.directory, self.progress.training, facts)
         self.progress = dataclasses.replace(self.progress, training=facts)
+
+    def thaw(self, model: keras.Model) -> None:
+        """Freezes and thaws layers as callbacks have done since the run began.
+
+        A model with other frozen layers than at the beginning stays as it is: it was changed since.
+        """
+        now = list_trained_layers(model)
+        first, last = self.progress.trained_layers or (now, now)
+        if now == first != last:
+            train_layers(model, last)
+        self.progress = dataclasses.replace(self.progress, trained_layers=[first, last])
 
     @contextlib.contextmanager
     def resume(
@@ -292,7 +304,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
         states, arrays_of_states = self.states.copy()
-        self.progress = dataclasses.replace(self.progress, callbacks=states)
+        first, _ = self.progress.trained_layers
+        layers = [first, list_trained_layers(self.model)]
+        self.progress = dataclasses.replace(self.progress, callbacks=states, trained_layers=layers)
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
         with (

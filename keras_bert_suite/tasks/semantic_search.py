@@ -1,11 +1,12 @@
 """Compares, searches and scores texts by their vectors."""
 
-import hashlib
-import json
+import math
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from keras import ops
 
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
@@ -22,8 +23,12 @@ from keras_bert_suite.tasks.vector_search import (
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 #: Texts whose vectors say by which weights and settings a corpus was encoded. A digest of the
-#: weights would take longer than a search, and would differ with the precision.
+#: weights would differ with the precision.
 PROBES = ("The film was good, and it rained in 2024.", "a b c 1 2 3", "今天北京下雨。")
+
+#: How many weights say whether an embedder has changed: biases and norms, which are small. A
+#: training that changes other weights alone is known by the steps of its optimizer.
+_NUM_SAMPLED = 50
 
 #: The ids of the relevant documents of a query, or a dict of id -> relevance.
 Relevant = Collection[Any] | Mapping[Any, float]
@@ -83,7 +88,7 @@ class SemanticSearch:
         """
         vectors = self._read_vectors(corpus, batch_size, prompt)
         index = VectorIndex(vectors, faiss_factory, precision)
-        index.probes, index.tokenizer_digest = self._encode_probes(), self._digest_tokenizer()
+        index.probes, index.tokenizer_digest = self._encode_probes(), self._find_digest()
         return index
 
     def search(
@@ -121,7 +126,7 @@ class SemanticSearch:
         queries = self._read_vectors(queries, batch_size, prompt)
         if isinstance(corpus, VectorIndex):
             if are_texts and corpus.probes is not None:
-                corpus.check_embedder(self._encode_probes(), self._digest_tokenizer())
+                self._check_index(corpus)
             return corpus.search(queries, top_k)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
@@ -246,15 +251,31 @@ class SemanticSearch:
             return None
         return to_unit_length(np.asarray(self.predict(list(PROBES), verbose=0), "float32"))
 
-    def _digest_tokenizer(self):
-        """str, a digest of the vocabulary and the settings of a tokenizer of this package."""
+    def _find_digest(self):
+        """str, the digest of a tokenizer of this package, or None."""
         tokenizer = getattr(self.preprocessor, "tokenizer", None)
-        if not isinstance(tokenizer, TextTokenizer):
-            return None
-        digest = hashlib.sha256(json.dumps(tokenizer.settings, sort_keys=True).encode())
-        for name, content in sorted(tokenizer.asset_contents().items()):
-            digest.update(name.encode() + content)
-        return digest.hexdigest()
+        return tokenizer.digest if isinstance(tokenizer, TextTokenizer) else None
+
+    def _check_index(self, index):
+        """Checks that this embedder has made an index.
+
+        To encode the probes takes longer than to encode a query. So they are encoded again only if
+        the embedder has changed since.
+        """
+        # Keras would take the attribute for a part of the model.
+        checked = vars(self).setdefault("checked_indexes", weakref.WeakKeyDictionary())
+        state = (self.preprocessor, self._find_digest(), self._sample_weights())
+        if checked.get(index) != state:
+            index.check_embedder(self._encode_probes(), self._find_digest())
+            checked[index] = state
+
+    def _sample_weights(self):
+        """bytes, which differ after a training, and after other weights were loaded."""
+        smallest = sorted(self.weights, key=lambda weight: math.prod(weight.shape))[:_NUM_SAMPLED]
+        if self.optimizer is not None:
+            smallest.append(self.optimizer.iterations)
+        # One array, since each has to be fetched from the accelerator.
+        return ops.convert_to_numpy(ops.concatenate([ops.ravel(w) for w in smallest])).tobytes()
 
 
 def _are_vectors(x):

@@ -6,7 +6,7 @@ import pytest
 from peer_weights import to_numpy
 from small_tasks import make_task
 
-from keras_bert_suite import FGM, AdamW
+from keras_bert_suite import FGM, AdamW, TrainingCheckpoint
 
 #: Which layers are trained in each epoch, by the first part of their path.
 HEAD = ("classifier",)
@@ -81,6 +81,40 @@ def test_gradual_unfreezing(moment, tmp_path):
     assert len(loaded.optimizer.variables) == len(task.optimizer.variables)
     for variable, other in zip(loaded.optimizer.variables, task.optimizer.variables, strict=True):
         np.testing.assert_array_equal(to_numpy(variable), to_numpy(other))
+
+
+@pytest.mark.parametrize(
+    ("moment", "batches"), [("epoch begin", 5), ("batch end", 4), ("epoch end", 7)]
+)
+def test_gradual_unfreezing_resumes(moment, batches, tmp_path):
+    """A checkpoint has the state of the weights that are trained at its place."""
+
+    def stop(batch, logs):
+        stop.left -= 1
+        if stop.left == 0:
+            raise KeyboardInterrupt
+
+    class Kept(Unfreezing):
+        def get_state(self):
+            return [sorted(names) for names in self.changed]
+
+        def set_state(self, state):
+            self.changed = state
+
+    def start(folder, *others):
+        task, arguments = build()
+        callbacks = [Kept(moment), *others, TrainingCheckpoint(tmp_path / folder, every=1)]
+        task.fit(**arguments, epochs=4, callbacks=callbacks)
+        return task
+
+    wanted = start("alone")
+    stop.left = batches + 1
+    with pytest.raises(KeyboardInterrupt):
+        start("killed", keras.callbacks.LambdaCallback(on_train_batch_end=stop))
+    found = start("killed")
+    for weight, other in zip(found.weights, wanted.weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(weight), to_numpy(other), err_msg=weight.path)
+    assert [w.trainable for w in found.weights] == [w.trainable for w in wanted.weights]
 
 
 @pytest.mark.every_backend

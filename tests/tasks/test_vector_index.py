@@ -175,3 +175,42 @@ def test_the_index_knows_its_embedder(change, tmp_path):
         else:
             with pytest.raises(ValueError, match="another (embedder|tokenizer).*index anew"):
                 other.search(texts, opened)
+
+
+def train(embedder):
+    embedder.backbone.trainable = False
+    dense = embedder.backbone.transformer_layers[0].feedforward_output
+    dense.trainable = True
+    dense.bias.trainable = False  # So no small weight changes.
+    embedder.compile(
+        keras.optimizers.SGD(50.0),
+        lambda y_true, y_pred: keras.ops.sum(
+            y_pred * keras.ops.arange(y_pred.shape[-1], dtype="float32"), axis=(1, 2)
+        ),
+    )
+    embedder.fit((["the film", "not bad"],), verbose=0)
+
+
+def set_vocabulary(embedder):
+    tokenizer = embedder.preprocessor.tokenizer
+    tokenizer.set_vocabulary(tokenizer.get_vocabulary()[::-1])
+
+
+@pytest.mark.parametrize("change", [change_weights, change_vocabulary, set_vocabulary, train])
+def test_an_index_is_checked_anew_only_after_a_change(change, monkeypatch):
+    """What the check encodes takes longer than a query."""
+    embedder, encoded = make_embedder(), []
+    predict = embedder.predict
+    monkeypatch.setattr(
+        embedder, "predict", lambda x, *args, **kwargs: encoded.append(x) or predict(x, **kwargs)
+    )
+    indexes = [embedder.index(texts) for texts in (["the film was good"], ["not bad", "film"])]
+    embedder.search(["film"], indexes[0]), embedder.search(["film"], indexes[1])
+    encoded.clear()
+    for index in indexes:
+        embedder.search(["film"], index)
+    assert encoded == [["film"], ["film"]]
+    change(embedder)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="another (embedder|tokenizer).*index anew"):
+            embedder.search(["film"], indexes[0])
