@@ -1,6 +1,7 @@
 """Reads the labels of a table: classes, sets of labels, numbers, texts, or tags of words."""
 
 import dataclasses
+import itertools
 import math
 import warnings
 
@@ -111,7 +112,8 @@ class TableLabels:
         """The labels of some rows of a table, and their names or None: (list, list or None)."""
         if self.problem_type is None:
             check_filled(table, -1, "text", self.label_column, rows)
-            return [table.columns[-1][row] for row in rows], None
+            fields = table.columns[-1]
+            return [fields[row] for row in rows], None
         if self.problem_type == NUMBERS:
             return self._read_numbers(table, rows)
         if self.label_columns is not None:
@@ -124,7 +126,8 @@ class TableLabels:
             return self._read_classes(table, rows)
         if self.problem_type == TAGS:
             check_lists(table, -1, "tag", self.label_column, rows)
-            labels, names = [parse_list(table.columns[-1][row]) for row in rows], None
+            fields = table.columns[-1]
+            labels, names = [parse_list(fields[row]) for row in rows], None
         else:
             separator, are_named = self.label_separator, self.names is not None
             labels, names = read_sets(table, rows, self.label_column, separator, are_named)
@@ -138,12 +141,12 @@ class TableLabels:
         else:
             check_no_lists(table, -1, "label", self.label_column, rows)
         labels = [fields[row].strip() for row in rows]
-        return labels, self._list_names(table, rows, [[label] for label in labels])
+        return labels, self._list_names(table, rows, list(zip(labels, strict=True)))
 
     def _list_names(self, table, rows, labels):
         """The names of the labels. A label that is none is an error or a warning."""
         if self.names is None:
-            names = list_label_names(name for row in labels for name in row)
+            names = list_label_names(itertools.chain.from_iterable(labels))
             if self.left_out_labels is None and self.problem_type != TAGS:
                 _warn_of_no_labels(table, rows, labels, names)
             return names
@@ -163,16 +166,14 @@ class TableLabels:
         return list(self.names)
 
     def _read_numbers(self, table, rows):
-        numbers = [
-            [
-                _read_number(table, row, number - len(self.columns), name)
-                for number, name in enumerate(self.columns)
-            ]
-            for row in rows
+        names = self.columns
+        columns = [
+            [_read_number(table, row, fields[row], name) for row in rows]
+            for fields, name in zip(table.columns[-len(names) :], names, strict=True)
         ]
         if self.label_columns is None:
-            return [number for (number,) in numbers], self.columns
-        return numbers, self.columns
+            return columns[0], names
+        return list(map(list, zip(*columns, strict=True))), names
 
 
 def list_label_names(labels):
@@ -207,8 +208,7 @@ def _warn_of_no_labels(table, rows, labels, names):
         )
 
 
-def _read_number(table, row, number, column):
-    label = table.columns[number][row]
+def _read_number(table, row, label, column):
     try:
         value = float(label)
     except (TypeError, ValueError):
