@@ -1,5 +1,6 @@
 """Reads the labels of a table: classes, sets of labels, numbers, texts, or tags of words."""
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -16,7 +17,7 @@ from keras_bert_suite.data.readers.field_checks import (
 )
 from keras_bert_suite.data.readers.list_prints import parse_list
 from keras_bert_suite.data.readers.records import make_field
-from keras_bert_suite.data.readers.set_fields import read_bit_columns, read_sets
+from keras_bert_suite.data.readers.set_fields import read_bit_columns, read_sets, split_labels
 
 #: Labels that data sets give to rows without a label: SNLI, Hugging Face, pandas.
 _NO_LABELS = ("-", "-1", "nan")
@@ -64,9 +65,10 @@ class TableLabels:
             )
 
     def _check_label_columns(self):
-        if isinstance(self.label_columns, str) or self.label_column is not None:
+        is_list = self.label_columns and not isinstance(self.label_columns, str)
+        if not is_list or self.label_column is not None:
             raise ValueError(
-                "label_columns must be a list of columns, and label_column None, got "
+                "label_columns must be a list of columns, at least one, and label_column None, got "
                 f"{self.label_columns!r} and {self.label_column!r}."
             )
         if self.problem_type not in (CLASSES, SETS, NUMBERS):
@@ -90,13 +92,12 @@ class TableLabels:
         """
         if not self.left_out_labels:
             return range(len(table)), {}
-        left_out_labels = [make_field(label) for label in self.left_out_labels]
+        left_out_labels = {self._normalize(make_field(label)) for label in self.left_out_labels}
         fields = table.columns[len(table.columns) - len(self.columns) :]
         kept, left_out = [], {}
         for row in range(len(table)):
-            own = (field[row] for field in fields)
-            labels = [part for each in own for part in ([each] if isinstance(each, str) else each)]
-            if found := [label for label in map(str.strip, labels) if label in left_out_labels]:
+            labels = (label for field in fields for label in self._split(field[row]))
+            if found := [label for label in labels if label in left_out_labels]:
                 left_out.setdefault(f"the label {found[0]!r}", []).append(row)
             else:
                 kept.append(row)
@@ -107,6 +108,20 @@ class TableLabels:
                 "column of labels."
             )
         return kept, left_out
+
+    def _split(self, field):
+        """The labels in a field, list of str."""
+        field = field if self.problem_type is None else parse_list(field)
+        if self.problem_type == SETS and self.label_columns is None:
+            return split_labels(field, self.label_separator) or [""]
+        return [*map(self._normalize, [field] if isinstance(field, str) else field)]
+
+    def _normalize(self, label):
+        """A label in the one form in which labels are compared: for numbers -1 for -1.0."""
+        with contextlib.suppress(ValueError):
+            if self.problem_type == NUMBERS and math.isfinite(float(label)):
+                return make_field(float(label))
+        return label.strip()
 
     def read(self, table, rows):
         """The labels of some rows of a table, and their names or None: (list, list or None)."""
