@@ -44,5 +44,5 @@ def check_lists(table, number, noun, column, rows):
         if isinstance(parse_list(field), str):
             raise ValueError(
                 f"{table.locate(row)}: the {noun}s in the column {column!r} are {field[:40]!r}. "
-                f"Wanted a list, with a {noun} for each word."
+                f"Wanted a list of {noun}s, as JSON or Python writes it."
             )

@@ -7,7 +7,10 @@ import warnings
 
 from keras_bert_suite.data.readers.records import make_field
 
-_BRACKETS = {"[": "]", "(": ")", "{": "}"}
+_CLOSING = {"[": "]", "(": ")", "{": "}"}
+
+#: What a print of a list begins with.
+BRACKETS = tuple(_CLOSING)
 
 #: An item in a print of NumPy: a string, a bool or a number.
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|True|False|[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"""
@@ -25,7 +28,7 @@ def read_list_print(text):
     (['joy', 'love'], ['1', '0', '1'], None)
     """
     text = text.strip()
-    if len(text) < 2 or _BRACKETS.get(text[0]) != text[-1]:
+    if len(text) < 2 or _CLOSING.get(text[0]) != text[-1]:
         return None
     # Python joins two strings that have only a space between them, so NumPy's form comes first.
     for read in (_read_numpy, json.loads, _read_python):
@@ -42,7 +45,7 @@ def read_list_print(text):
 def parse_list(field):
     """A field as it is, or the list that it is a print of."""
     # Most fields have no bracket, and need not be parsed.
-    if isinstance(field, str) and field.lstrip()[:1] in _BRACKETS:
+    if isinstance(field, str) and field.lstrip().startswith(BRACKETS):
         fields = read_list_print(field)
         return field if fields is None else fields
     return field
@@ -55,7 +58,7 @@ def seems_list_print(text):
     (True, False)
     """
     text = text.strip()
-    end = _BRACKETS.get(text[:1])
+    end = _CLOSING.get(text[:1])
     return len(text) > 1 and text[-1] == end and (end == "]" or end not in text[:-1])
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 
-from keras_bert_suite.data.readers.list_prints import parse_list, seems_list_print
+from keras_bert_suite.data.readers.list_prints import BRACKETS, parse_list, seems_list_print
 
 #: What a 0/1 column may hold. pandas writes the bools of `get_dummies` as True and False.
 BITS = {
@@ -25,7 +25,8 @@ def read_sets(table, rows, column, separator, are_named=False):
         list of lists of str; and list of names, "0", "1" and so on, if all sets are lists of as
         many numbers, 0 and 1, or else None.
     """
-    fields = [parse_list(table.columns[-1][row]) for row in rows]
+    fields = table.columns[-1]
+    fields = [parse_list(fields[row]) for row in rows]
     _check_prints(table, rows, fields, column, separator)
     if not are_named and (bits := _read_bit_lists(table, rows, fields)):
         return bits
@@ -46,9 +47,9 @@ def read_bit_columns(table, rows, columns, exactly_one):
     Returns:
         list of lists of str.
     """
-    labels = []
+    labels, values = [], table.columns[-len(columns) :]
     for row in rows:
-        fields = [column[row] for column in table.columns[-len(columns) :]]
+        fields = [column[row] for column in values]
         for name, field in zip(columns, fields, strict=True):
             if _is_list(field) or field.strip() not in BITS:
                 raise ValueError(
@@ -78,8 +79,9 @@ def split_labels(labels, separator):
 
 def _check_prints(table, rows, fields, column, separator):
     for row, field in zip(rows, fields, strict=True):
-        is_text = isinstance(field, str) and seems_list_print(field)
-        if is_text and (separator in field or "'" in field or '"' in field):
+        if _is_list(field) or not field.lstrip().startswith(BRACKETS):
+            continue
+        if seems_list_print(field) and (separator in field or "'" in field or '"' in field):
             raise ValueError(
                 f"{table.locate(row)}: the labels in the column {column!r} seem to "
                 f"be a list, and cannot be read: {field[:60]!r}. Wanted labels with "

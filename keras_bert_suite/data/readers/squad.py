@@ -22,6 +22,7 @@ from keras_bert_suite.data.readers.squad_answers import (
     place_answer,
     read_answers,
 )
+from keras_bert_suite.data.readers.text_files import split_lines
 
 #: The names of the first form of CMRC 2018 -> those of SQuAD.
 _NAMES = {"context_text": "context", "query_text": "question", "query_id": "id"}
@@ -119,7 +120,7 @@ def _read_json(text):
     try:
         content = json.loads(text)
     except json.JSONDecodeError:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        lines = [(number, line) for number, line in enumerate(split_lines(text), 1) if line.strip()]
         if len(lines) < 2 or not _is_json(lines[0][1]):
             raise
         return [_read_line(number, line) for number, line in lines]

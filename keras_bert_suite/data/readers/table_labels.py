@@ -1,6 +1,8 @@
 """Reads the labels of a table: classes, sets of labels, numbers, texts, or tags of words."""
 
+import contextlib
 import dataclasses
+import itertools
 import math
 import warnings
 
@@ -15,7 +17,7 @@ from keras_bert_suite.data.readers.field_checks import (
 )
 from keras_bert_suite.data.readers.list_prints import parse_list
 from keras_bert_suite.data.readers.records import make_field
-from keras_bert_suite.data.readers.set_fields import read_bit_columns, read_sets
+from keras_bert_suite.data.readers.set_fields import read_bit_columns, read_sets, split_labels
 
 #: Labels that data sets give to rows without a label: SNLI, Hugging Face, pandas.
 _NO_LABELS = ("-", "-1", "nan")
@@ -63,9 +65,10 @@ class TableLabels:
             )
 
     def _check_label_columns(self):
-        if isinstance(self.label_columns, str) or self.label_column is not None:
+        is_list = self.label_columns and not isinstance(self.label_columns, str)
+        if not is_list or self.label_column is not None:
             raise ValueError(
-                "label_columns must be a list of columns, and label_column None, got "
+                "label_columns must be a list of columns, at least one, and label_column None, got "
                 f"{self.label_columns!r} and {self.label_column!r}."
             )
         if self.problem_type not in (CLASSES, SETS, NUMBERS):
@@ -89,13 +92,12 @@ class TableLabels:
         """
         if not self.left_out_labels:
             return range(len(table)), {}
-        left_out_labels = [make_field(label) for label in self.left_out_labels]
+        left_out_labels = {self._normalize(make_field(label)) for label in self.left_out_labels}
         fields = table.columns[len(table.columns) - len(self.columns) :]
         kept, left_out = [], {}
         for row in range(len(table)):
-            own = (field[row] for field in fields)
-            labels = [part for each in own for part in ([each] if isinstance(each, str) else each)]
-            if found := [label for label in map(str.strip, labels) if label in left_out_labels]:
+            labels = (label for field in fields for label in self._split(field[row]))
+            if found := [label for label in labels if label in left_out_labels]:
                 left_out.setdefault(f"the label {found[0]!r}", []).append(row)
             else:
                 kept.append(row)
@@ -107,11 +109,26 @@ class TableLabels:
             )
         return kept, left_out
 
+    def _split(self, field):
+        """The labels in a field, list of str."""
+        field = field if self.problem_type is None else parse_list(field)
+        if self.problem_type == SETS and self.label_columns is None:
+            return split_labels(field, self.label_separator) or [""]
+        return [*map(self._normalize, [field] if isinstance(field, str) else field)]
+
+    def _normalize(self, label):
+        """A label in the one form in which labels are compared: for numbers -1 for -1.0."""
+        with contextlib.suppress(ValueError):
+            if self.problem_type == NUMBERS and math.isfinite(float(label)):
+                return make_field(float(label))
+        return label.strip()
+
     def read(self, table, rows):
         """The labels of some rows of a table, and their names or None: (list, list or None)."""
         if self.problem_type is None:
             check_filled(table, -1, "text", self.label_column, rows)
-            return [table.columns[-1][row] for row in rows], None
+            fields = table.columns[-1]
+            return [fields[row] for row in rows], None
         if self.problem_type == NUMBERS:
             return self._read_numbers(table, rows)
         if self.label_columns is not None:
@@ -124,7 +141,8 @@ class TableLabels:
             return self._read_classes(table, rows)
         if self.problem_type == TAGS:
             check_lists(table, -1, "tag", self.label_column, rows)
-            labels, names = [parse_list(table.columns[-1][row]) for row in rows], None
+            fields = table.columns[-1]
+            labels, names = [parse_list(fields[row]) for row in rows], None
         else:
             separator, are_named = self.label_separator, self.names is not None
             labels, names = read_sets(table, rows, self.label_column, separator, are_named)
@@ -138,12 +156,12 @@ class TableLabels:
         else:
             check_no_lists(table, -1, "label", self.label_column, rows)
         labels = [fields[row].strip() for row in rows]
-        return labels, self._list_names(table, rows, [[label] for label in labels])
+        return labels, self._list_names(table, rows, list(zip(labels, strict=True)))
 
     def _list_names(self, table, rows, labels):
         """The names of the labels. A label that is none is an error or a warning."""
         if self.names is None:
-            names = list_label_names(name for row in labels for name in row)
+            names = list_label_names(itertools.chain.from_iterable(labels))
             if self.left_out_labels is None and self.problem_type != TAGS:
                 _warn_of_no_labels(table, rows, labels, names)
             return names
@@ -163,16 +181,14 @@ class TableLabels:
         return list(self.names)
 
     def _read_numbers(self, table, rows):
-        numbers = [
-            [
-                _read_number(table, row, number - len(self.columns), name)
-                for number, name in enumerate(self.columns)
-            ]
-            for row in rows
+        names = self.columns
+        columns = [
+            [_read_number(table, row, fields[row], name) for row in rows]
+            for fields, name in zip(table.columns[-len(names) :], names, strict=True)
         ]
         if self.label_columns is None:
-            return [number for (number,) in numbers], self.columns
-        return numbers, self.columns
+            return columns[0], names
+        return list(map(list, zip(*columns, strict=True))), names
 
 
 def list_label_names(labels):
@@ -207,8 +223,7 @@ def _warn_of_no_labels(table, rows, labels, names):
         )
 
 
-def _read_number(table, row, number, column):
-    label = table.columns[number][row]
+def _read_number(table, row, label, column):
     try:
         value = float(label)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from keras_bert_suite.data.readers.field_checks import (
     check_filled,
     check_lists,
 )
-from keras_bert_suite.data.readers.list_prints import parse_list
+from keras_bert_suite.data.readers.list_prints import BRACKETS, parse_list
 from keras_bert_suite.data.readers.table_labels import TableLabels
 
 
@@ -135,25 +135,27 @@ def label_table(read, texts, labels):
         x if len(x) > 1 else x[0],
         y,
         names,
-        lines=table.lines and [lines[row] for row in rows],
+        lines=table.lines and list(map(lines.__getitem__, rows)),
         left_out={reason: [lines[row] for row in found] for reason, found in left_out.items()},
     )
 
 
 def _read_texts(table, number, column, rows):
     check_filled(table, number, "text", column, rows)
-    texts = [table.columns[number][row] for row in rows]
-    prints = [row for row, text in zip(rows, texts, strict=True) if _is_print_of_texts(text)]
-    if 2 * len(prints) > len(texts):
-        text = table.columns[number][prints[0]]
+    fields = table.columns[number]
+    # Texts are many, so that only those are parsed that begin as a list.
+    prints = [row for row in rows if fields[row].lstrip().startswith(BRACKETS)]
+    if 2 * len(prints) > len(rows):
+        prints = [row for row in prints if _is_print_of_texts(fields[row])]
+    if 2 * len(prints) > len(rows):
         warnings.warn(
             f"{table.locate(prints[0])}: the text in the column {column!r} is a list written as "
-            f"text, {text[:40]!r}, as in {len(prints)} of {len(texts)} rows, and its brackets and "
-            "quotes are read as a part of it. Read it by ast.literal_eval or json.loads, and join "
-            f"its texts; or pass problem_type={TAGS!r} for words with tags.",
+            f"text, {fields[prints[0]][:40]!r}, as in {len(prints)} of {len(rows)} rows, and its "
+            "brackets and quotes are read as a part of it. Read it by ast.literal_eval or "
+            f"json.loads, and join its texts; or pass problem_type={TAGS!r} for words with tags.",
             stacklevel=5,
         )
-    return texts
+    return list(map(fields.__getitem__, rows))
 
 
 def _is_print_of_texts(text):

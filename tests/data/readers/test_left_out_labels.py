@@ -74,6 +74,32 @@ def test_unscored_rows_of_0_and_1(tmp_path):
     assert (read.x, read.y, read.lines) == (["b", "c"], [["toxic"], []], [3, 4])
 
 
+@pytest.mark.parametrize(
+    ("fields", "problem_type", "left_out", "kept"),
+    [
+        (["joy,-", "-", "joy,love"], SETS, ["-"], [["joy", "love"]]),
+        (["['-']", "[]", "['joy', '-']"], SETS, ["-"], [[]]),
+        (["a,b", "a"], SETS, ["a,b"], [["a", "b"], ["a"]]),
+        (["-1.0", "1.0", "-1"], "regression", [-1], [1.0]),
+        (["-1", "1.0", "-1.0"], "regression", ["-1.0"], [1.0]),
+        (["nan", "1.0"], "regression", ["nan"], [1.0]),
+        (["['-1']", "['O']"], "token_classification", [-1], [["O"]]),
+        (["[-]", "-"], None, ["-"], ["[-]"]),
+    ],
+)
+def test_labels_are_compared_as_they_are_read(tmp_path, fields, problem_type, left_out, kept):
+    path = tmp_path / "a.tsv"
+    text = "['x']" if problem_type == "token_classification" else "x"
+    path.write_text("text\tlabel\n" + "".join(f"{text}\t{field}\n" for field in fields))
+    assert read_table(path, "text", "label", problem_type, left_out_labels=left_out).y == kept
+
+
+@pytest.mark.parametrize("problem_type", [CLASSES, SETS, "regression"])
+def test_no_label_columns_are_no_unlabelled_file(problem_type):
+    with pytest.raises(ValueError, match=r"a list of columns, at least one, .*got \[\] and None"):
+        read_rows([{"text": "a"}], "text", problem_type=problem_type, label_columns=[])
+
+
 def test_an_error_names_the_row_of_the_user():
     rows = [{"q": "a", "t": "b", "l": -1}, {"q": "a", "t": "", "l": 1}]
     with pytest.raises(ValueError, match="rows, row 1: the text in the column 't' is missing"):

@@ -7,7 +7,7 @@ import pytest
 from keras_bert_suite.corpus.documents import read_documents
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions, find_files, plan_slices
-from keras_bert_suite.data.readers import read_semeval, read_table
+from keras_bert_suite.data.readers import read_semeval, read_squad, read_table
 from keras_bert_suite.data.readers.text_files import read_lines, split_lines
 
 
@@ -51,6 +51,10 @@ def read_sentences(path, encoding="utf-8"):
     return [sentence for document in read for sentence in document]
 
 
+QUESTIONS = [
+    f'{{"id": {i}, "question": "{q}", "context": "a"}}' for i, q in enumerate(["good", "bad"])
+]
+
 #: The name of a file, its lines, and a function from its path to the texts in it.
 READERS = [
     ("a.txt", ["good", "bad"], read_lines),
@@ -61,6 +65,7 @@ READERS = [
     ("a.jsonl", ['{"text": "good"}', '{"text": "bad"}'], lambda path: read_table(path, "text").x),
     ("a.txt", ["text\tlabel", "good\t1", "bad\t2"], lambda path: read_table(path, "text").x),
     ("a.txt", ['1 "good"', "X", "", '2 "bad"', "Y"], lambda path: read_semeval(path).x),
+    ("a.json", QUESTIONS, lambda path: read_squad(path, labelled=False).x[0]),
 ]  # fmt: skip
 
 

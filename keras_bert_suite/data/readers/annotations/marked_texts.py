@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from typing import Any
 
+from keras_bert_suite.data.readers.json_values import read_integer
 from keras_bert_suite.data.readers.text_files import split_lines
 
 
@@ -129,7 +130,8 @@ def read_spans(start, end, labels, text=None, gaps=()):
         raise TypeError(f"the text of a span is {str(text)[:40]!r}")
     names = [_read_label(label) for label in labels] if isinstance(labels, list) else None
     names = [_read_label(labels)] if names is None else names or [None]
-    return [MarkedSpan(_read_place(start), _read_place(end), name, text, gaps) for name in names]
+    start, end = (read_integer("a place", place) for place in (start, end))
+    return [MarkedSpan(start, end, name, text, gaps) for name in names]
 
 
 def _read_label(label):
@@ -137,12 +139,3 @@ def _read_label(label):
         raise TypeError(f"a label is {str(label)[:40]!r}")
     name = "" if label is None else str(label).strip()
     return name or None
-
-
-def _read_place(place):
-    is_text = isinstance(place, str) and place.strip().isdecimal()
-    if isinstance(place, bool) or not (is_text or isinstance(place, int | float)):
-        raise TypeError(f"a place is {str(place)[:40]!r} and no whole number")
-    if isinstance(place, float) and place != int(place):
-        raise ValueError(f"a place is {place!r} and no whole number")
-    return int(place)
