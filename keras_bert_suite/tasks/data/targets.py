@@ -90,7 +90,7 @@ class TargetData(TextData):
         use = self.plain_marks and self.packer is not None
         return find_plain_marks(self.packer.tokenizer) if use else {}
 
-    def check_training(self, rows):
+    def check_training(self, rows, batch_size):
         """Warns of words of the targets that the vocabulary lacks, which cannot be written."""
         if rows.is_packed:
             return
