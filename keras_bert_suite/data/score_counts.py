@@ -1,10 +1,20 @@
 """Computes precision, recall and F1 from counts. This module needs only the standard library."""
 
 
-def check_scored(rows):
-    """Raises a ValueError if there are no rows, of which no score is known."""
+def check_scored(rows, predictions=None):
+    """Raises a ValueError if there are no rows, of which no score is known.
+
+    With `predictions`, also if these are not one for each row, or a text stands for a list.
+    """
+    if any(isinstance(given, str) for given in (rows, predictions)):
+        raise ValueError("Wanted lists of rows to score, got a str. Put a text alone into a list.")
     if not len(rows):
         raise ValueError("There are no rows to score. Pass at least one row with its label.")
+    if predictions is not None and len(predictions) != len(rows):
+        raise ValueError(
+            f"Wanted a prediction for each row, got {len(predictions)} predictions for {len(rows)} "
+            "rows."
+        )
 
 
 def score_counts(found, predicted, true):

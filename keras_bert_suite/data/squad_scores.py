@@ -49,7 +49,7 @@ def score_answers(references, predictions, characters=False):
         ValueError: if the numbers of rows differ, or `characters` has another value.
     """
     rule = _find_rule(characters)
-    check_scored(references)
+    check_scored(references, predictions)
     scores = np.array(
         [
             _score(answers, prediction, rule)

@@ -27,3 +27,11 @@ SETS = np.zeros((0, 2), bool)
 def test_no_rows(score, arguments):
     with pytest.raises(ValueError, match="There are no rows to score"):
         score(*arguments)
+
+
+@pytest.mark.parametrize("score", [score_answers, score_targets])
+def test_other_numbers_of_predictions(score):
+    with pytest.raises(ValueError, match="got 2 predictions for 1 rows"):
+        score([["a"]], ["a", "b"])
+    with pytest.raises(ValueError, match="got a str. Put a text alone into a list"):
+        score(["abc"], "abc")

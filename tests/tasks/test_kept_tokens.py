@@ -127,6 +127,8 @@ def test_errors(tmp_path):
     task = make(kbs.MaskedLM)
     with pytest.raises(ValueError, match="1 of the tokens to keep .* 'grand'.*trim_vocabulary"):
         task.keep_tokens(["grand", "good"])
+    with pytest.raises(ValueError, match=r"a list of tokens, got 'good'.*WordPieceTokenizer\(path"):
+        task.keep_tokens("good")
     task.preprocessor = None
     with pytest.raises(ValueError, match="keep_tokens needs a SegmentPacker"):
         task.keep_tokens(["good"])

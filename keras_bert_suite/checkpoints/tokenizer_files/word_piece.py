@@ -187,7 +187,8 @@ def check_case(tokenizer, path):
         warnings.warn(
             f"The tokenizer in {path} keeps upper case, but no piece of its vocabulary has upper "
             f"case: each word with a capital becomes {tokenizer.unknown_token}. If the model was "
-            "trained on lowercased text, pass `lowercase=True`.",
+            'trained on lowercased text, pass `lowercase=True`, or set "do_lower_case" to true in '
+            f"{CONFIG_FILE}.",
             stacklevel=3,
         )
 

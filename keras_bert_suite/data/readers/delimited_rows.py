@@ -150,7 +150,7 @@ def _find_delimiter(path, text, delimiter):
         first = text.partition("\n")[0]
         if mark := next((mark for mark in PLAIN_MARKS if mark in first), None):
             return mark
-    remedy = "Name its delimiter."
+    remedy = r"Name its delimiter, such as delimiter='\t', --delimiter '\t'."
     if suffix in (".xlsx", ".xls"):
         remedy = "Save it as CSV, or pass the rows of pandas.read_excel to read_rows."
     raise ValueError(

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import unicodedata
 import warnings
 
 from keras_bert_suite.data.readers.field_checks import (
@@ -162,6 +163,7 @@ class TableLabels:
         """The names of the labels. A label that is none is an error or a warning."""
         if self.names is None:
             names = list_label_names(itertools.chain.from_iterable(labels))
+            _warn_of_alike_labels(table, rows, labels, names)
             if self.left_out_labels is None and self.problem_type != TAGS:
                 _warn_of_no_labels(table, rows, labels, names)
             return names
@@ -202,6 +204,24 @@ def list_label_names(labels):
         return sorted(names, key=lambda name: (int(name), name))
     except ValueError:
         return sorted(names)
+
+
+def _warn_of_alike_labels(table, rows, labels, names):
+    """Warns of labels that differ in width or in capitals only, such as a 1 of full width."""
+    seen = {}
+    for name in names:
+        seen.setdefault(unicodedata.normalize("NFKC", name).casefold(), []).append(name)
+    alike = [group for group in seen.values() if len(group) > 1]
+    if not alike:
+        return
+    first, second = alike[0][:2]
+    found = next(row for row, own in zip(rows, labels, strict=True) if second in own)
+    warnings.warn(
+        f"{table.locate(found)}: the labels {first!r} and {second!r} are read as two classes, as "
+        f"are {len(alike)} of {len(seen)} labels, which differ in the width or case of letters "
+        "only. If they are one class, write them alike.",
+        stacklevel=7,
+    )
 
 
 def _warn_of_no_labels(table, rows, labels, names):

@@ -1,5 +1,6 @@
 """Reads text files and their lines."""
 
+import codecs
 import sys
 from pathlib import Path
 
@@ -53,9 +54,10 @@ def read_text(path, encoding):
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line_number = len(split_lines(data[: error.start].decode(encoding, "replace") + "-"))
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         raise ValueError(
             f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
-            "encoding it is in, such as gb18030 or cp1252."
+            f"encoding it is in, {'utf-16' if is_utf16 else 'such as gb18030 or cp1252'}."
         ) from None
     except LookupError as error:
         raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None

@@ -102,8 +102,13 @@ class WordPieceTokenizer(TextTokenizer):
             tokens: list of str.
 
         Raises:
-            ValueError: if the vocabulary lacks one of the tokens.
+            ValueError: if the vocabulary lacks one of the tokens, or `tokens` is a str.
         """
+        if isinstance(tokens, str | os.PathLike):
+            raise ValueError(
+                f"keep_tokens needs a list of tokens, got {os.fspath(tokens)!r}. The tokens of a "
+                "file are those of WordPieceTokenizer(path)."
+            )
         vocabulary = self._checked_vocabulary()
         added = {token.content for token in self.added_tokens}
         wanted = {*tokens, *self.special_tokens, *added}

@@ -89,6 +89,7 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", b"text\tlabel\nna\xefve\ty\n", "line 2: .* byte 0xef in position 13"),
         ("a.tsv", "text\n".encode("utf-16"), "byte 0xff in position 0"),
         ("a.txt", "text\n", "neither a .tsv nor a .csv file"),
+        ("train.data", "text\tlabel\nx\ty\n", r"Name its delimiter, such as delimiter='\\t'"),
         ("a.xlsx", "PK", "Save it as CSV, or pass the rows of pandas.read_excel"),
         ("a.csv", "text;label\nx, y;z\n", "Name the delimiter, which seems to be ';'"),
         ("a.csv", '"text";"label"\nx;z\n', "to have ';' between them: pass delimiter=';'"),

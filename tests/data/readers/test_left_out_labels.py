@@ -133,3 +133,19 @@ def test_a_label_that_may_be_none(tmp_path, labels, warned, problem_type):
         read_table(path, "text", "label", problem_type)
     assert not warned or len(found) == 1
     read_table(path, "text", "label", problem_type, left_out_labels=[])
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        (["1", "0", "１"], "line 4: the labels '1' and '１' are read as two .* 1 of 2 labels"),
+        (["ＩＴ", "IT", "it"], "line 4: the labels 'IT' and 'it' are read as two classes"),
+        (["好", "坏", "好评"], None),
+    ],
+)
+def test_labels_that_differ_in_width_or_case_only(tmp_path, labels, warned):
+    path = tmp_path / "table.tsv"
+    path.write_text("text\tlabel\n" + "".join(f"x\t{label}\n" for label in labels), "utf-8")
+    warns = pytest.warns(UserWarning, match=warned) if warned else contextlib.nullcontext()
+    with warns:
+        assert read_table(path, "text", "label").y == labels

@@ -84,3 +84,14 @@ def test_the_line_that_cannot_be_decoded(read, end, tmp_path):
     path.write_bytes(end.join(["one", "", "n\xefve", "last"]).encode("latin-1"))
     with pytest.raises(ValueError, match="line 3"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"), [("utf-16", "utf-16"), ("gb18030", "such as gb18030")]
+)
+def test_the_encoding_that_an_error_names(encoding, named, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("房间干净\n".encode(encoding))
+    with pytest.raises(ValueError, match=f"name the encoding it is in, {named}"):
+        read_lines(path)
+    assert read_lines(path, encoding) == ["房间干净"]
