@@ -45,7 +45,7 @@ def test_kinds_of_questions():
     assert scores["f1"] == pytest.approx(100 * (2 / 3 + 1) / 3)
     assert scores["has_answer"]["exact_match"] == 50 and scores["has_answer"]["questions"] == 2
     assert scores["no_answer"] == {"exact_match": 0, "f1": 0, "questions": 1}
-    with pytest.raises(ValueError, match="argument 2 is longer"):
+    with pytest.raises(ValueError, match="got 2 predictions for 1 rows"):
         score_answers([[]], ["a", "b"])
 
 
