@@ -94,6 +94,9 @@ ATTRIBUTES = {
     "_user_metrics": "The same.",
     "_compile_config": "Files have the metrics as `compile` has read them, not as they were given.",
     "_user_weighted_metrics": "The same for weighted metrics.",
+    "_batches_seen_since_last_saving": "A resumed `ModelCheckpoint(save_freq=100)` saves after other "
+    "batches.",
+    "_last_batch_seen": "The same.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
     "_nodes_by_depth": "Under PyTorch a model with no packed rows cannot run.",
@@ -201,8 +204,8 @@ INTERNAL = {
     ),
 }
 
-#: Public in spite of their names: `os._exit`, and `_replace` of named tuples.
-DOCUMENTED = {"_exit", "_replace"}
+#: Public in spite of their names: `os._exit`, `_replace` of named tuples, and a field of Prodigy.
+DOCUMENTED = {"_exit", "_replace", "_input_hash"}
 
 #: Without Keras. Some of the names of weights there begin as private names do.
 WITHOUT_KERAS = {"model_types", "released_models.py"}
@@ -382,6 +385,13 @@ def test_hooks_of_a_layer():
         assert getattr(layer, place), ATTRIBUTES[place]
     layer.register_full_backward_pre_hook(lambda *arguments: None)
     assert layer._backward_pre_hooks, ATTRIBUTES["_backward_pre_hooks"]
+
+
+def test_attributes_of_a_callback():
+    saves = keras.callbacks.ModelCheckpoint("model.keras", save_freq=4)
+    saves._should_save_on_batch(2)
+    for name in ("_batches_seen_since_last_saving", "_last_batch_seen"):
+        assert getattr(saves, name) in (2, 3), ATTRIBUTES[name]
 
 
 def test_attributes_of_a_model():

@@ -123,7 +123,7 @@ class TrainingRun:
             task.reset_metrics()
             callbacks.on_epoch_begin(epoch)
             logs = dict(task.get_metrics_result())
-            if self.validation is not None and task._should_eval(epoch, validation_freq):
+            if self.validation is not None and is_validated(epoch, validation_freq):
                 held_out = validate(
                     task,
                     callbacks,
@@ -139,6 +139,13 @@ class TrainingRun:
             return None
         # Keras looks at the first batches of a validation before it takes them.
         return self.validation.packed(self.validation_steps and self.validation_steps * self.epochs)
+
+
+def is_validated(epoch, validation_freq):
+    """Whether Keras validates an epoch, by the argument `validation_freq` of `fit`."""
+    if isinstance(validation_freq, int):
+        return (epoch + 1) % validation_freq == 0
+    return epoch + 1 in validation_freq
 
 
 def validate(task, callbacks, **arguments):

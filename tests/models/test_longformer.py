@@ -252,6 +252,7 @@ def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*are in no window as a whole:UserWarning")
 def test_every_kind_of_head_trains_with_remat(task):
     """In packed rows, as without either; and predicts."""
     losses = []
