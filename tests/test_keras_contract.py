@@ -94,7 +94,7 @@ ATTRIBUTES = {
     "_user_metrics": "The same.",
     "_compile_config": "Files have the metrics as `compile` has read them, not as they were given.",
     "_user_weighted_metrics": "The same for weighted metrics.",
-    "_batches_seen_since_last_saving": "A resumed `ModelCheckpoint(save_freq=100)` saves after other "
+    "_batches_seen_since_last_saving": "A resumed `ModelCheckpoint(save_freq=9)` saves after other "
     "batches.",
     "_last_batch_seen": "The same.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
