@@ -24,7 +24,8 @@ OPTIMIZERS = {
 
 
 def make_weights():
-    return {n: keras.Variable(np.full((2, 3), i + 1.0), name=n) for i, n in enumerate("abc")}
+    values = {n: np.full((2, 3), i + 1.0, "float32") for i, n in enumerate("abc")}
+    return {n: keras.Variable(value, name=n) for n, value in values.items()}
 
 
 def step(optimizer, weights, number):
