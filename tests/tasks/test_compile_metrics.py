@@ -122,7 +122,6 @@ def squares(y_true, y_pred):
     return keras.ops.square(keras.ops.cast(y_true, "float32") - y_pred[..., 1])
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "loss",
     [
@@ -171,7 +170,6 @@ def test_class_ids_are_no_numbers(loss):
             model.fit(x, y, batch_size, verbose=0)
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     ("task", "loss"),
     [("texts", "kl_divergence"), ("label sets", "poisson"), ("label sets", "mse")],
