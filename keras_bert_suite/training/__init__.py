@@ -17,12 +17,7 @@ from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
     AttributeLoss,
     ClassCrossentropy,
-    ClassIdLoss,
-    ElementwiseLoss,
-    LabelwiseLoss,
     MaskedLMLoss,
-    OneHotLoss,
-    PredictionMean,
     ReplacedTokenLoss,
     SpanLoss,
 )
@@ -46,6 +41,13 @@ from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_sc
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.technique import Technique
+from keras_bert_suite.training.wrapped_losses import (
+    ClassIdLoss,
+    ElementwiseLoss,
+    LabelwiseLoss,
+    OneHotLoss,
+    PredictionMean,
+)
 
 __all__ = [
     "AdamW",

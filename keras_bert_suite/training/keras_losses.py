@@ -12,8 +12,9 @@ from keras_bert_suite.training.keras_forms import (
     find_compared,
     name_kind,
 )
-from keras_bert_suite.training.losses import (
-    ClassCrossentropy,
+from keras_bert_suite.training.losses import ClassCrossentropy
+from keras_bert_suite.training.output_forms import OutputForm
+from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
     ElementwiseLoss,
     LabelwiseLoss,
@@ -21,7 +22,6 @@ from keras_bert_suite.training.losses import (
     PredictionMean,
     WrappedLoss,
 )
-from keras_bert_suite.training.output_forms import OutputForm
 
 #: The losses of each kind of outputs, see `COMPARED`.
 _LOSSES = {
