@@ -132,6 +132,11 @@ def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
     assert not (tmp_path / "no").exists()
 
 
-def test_json_is_no_file_of_texts_for_the_calibration():
-    with pytest.raises(ValueError, match="rename it to .jsonl"):
-        read_calibration("rows.json", ["text"])
+def test_texts_of_json_for_the_calibration(tmp_path):
+    """A list of objects is read as lines of objects are. Other JSON has no column of texts."""
+    path = tmp_path / "rows.json"
+    path.write_text('[{"text": "good"}, {"text": "bad"}]', "utf-8")
+    assert read_calibration(str(path), ["text"]) == ["good", "bad"]
+    path.write_text('{"data": {"text": "good"}}', "utf-8")
+    with pytest.raises(ValueError, match="no column 'text'. Its columns are data"):
+        read_calibration(str(path), ["text"])

@@ -133,7 +133,7 @@ class NumberedRows:
     def __init__(self, lengths=None):
         self._lengths = lengths
 
-    def check_training(self, rows):
+    def check_training(self, rows, batch_size):
         """All rows may be trained on."""
 
     def window(self, rows):

@@ -35,6 +35,7 @@ def threads(monkeypatch):
     return Threads(2, monkeypatch)
 
 
+@pytest.mark.filterwarnings("ignore:.*the last batch of each epoch has one row:UserWarning")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_two_processes_train_as_one(name, threads):
     """They begin with the weights of the first process."""
