@@ -24,8 +24,8 @@ from harness.result_tables import describe_seeds, format_table
 from peer_recipes import find_minilm
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.entity_scores import score_spans
-from keras_bert_suite.data.span_labels import tags_to_spans
+from keras_bert_suite.heads.spans.labels import tags_to_spans
+from keras_bert_suite.heads.tags.scores import score_spans
 
 BATCH_SIZE, SEQUENCE_LENGTH, FROZEN_RATE = 16, 128, 1e-3
 LSTM_UNITS, FILTERS = 128, 256

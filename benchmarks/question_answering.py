@@ -147,7 +147,7 @@ SIDES = {"ours": run_ours, "transformers": run_transformers}
 def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.squad_scores import score_answers
+    from keras_bert_suite.heads.questions.scores import score_answers
 
     folder = Path(options.data)
     train = kbs.read_squad(folder / "train_partial_combined.json").take(options.num_rows)

@@ -102,7 +102,7 @@ def train_peer(peer, batches, options):
 
 
 def score_search(dev):
-    from keras_bert_suite.data.retrieval_scores import score_rankings
+    from keras_bert_suite.heads.vectors.scores import score_rankings
 
     embedder = kbs.TextEmbedder.from_preset(find_minilm())
     queries, lists = dev[0]

@@ -69,8 +69,8 @@ def read_task(name, data):
     if name == "chnsenticorp":
         return read_reviews(data / "zh" / "ChnSentiCorp")
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.glue_scores import score_glue
     from keras_bert_suite.data.readers.glue import GLUE_TASKS
+    from keras_bert_suite.heads.texts.glue_scores import score_glue
 
     task = GLUE_TASKS[name]
     return Task(
@@ -83,8 +83,8 @@ def read_task(name, data):
 
 
 def read_emotions(folder):
-    from keras_bert_suite.data.label_scores import score_label_sets
-    from keras_bert_suite.data.label_sets import choose_thresholds
+    from keras_bert_suite.heads.base.label_scores import score_label_sets
+    from keras_bert_suite.heads.base.label_sets import choose_thresholds
 
     names = (folder / "labels.txt").read_text(encoding="utf-8").split()
 

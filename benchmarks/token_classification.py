@@ -42,7 +42,7 @@ def run_ours(head, train, rows, label_names, options):
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.span_labels import tags_to_spans
+    from keras_bert_suite.heads.spans.labels import tags_to_spans
 
     keras.utils.set_random_seed(options.seed)
     task_cls, labels, multipliers = kbs.TokenClassifier, train.y, []
@@ -71,7 +71,7 @@ def run_transformers(train, rows, label_names, options):
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     from keras_bert_suite.data.row_orders import shuffled_by_length
-    from keras_bert_suite.data.span_labels import tags_to_spans
+    from keras_bert_suite.heads.spans.labels import tags_to_spans
 
     checkpoint, epochs = options.checkpoint or find_minilm(), options.epochs
 
@@ -138,8 +138,8 @@ def run_transformers(train, rows, label_names, options):
 def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.entity_scores import score_spans
-    from keras_bert_suite.data.span_labels import tags_to_spans
+    from keras_bert_suite.heads.spans.labels import tags_to_spans
+    from keras_bert_suite.heads.tags.scores import score_spans
 
     train, *parts = (
         kbs.read_conll(Path(options.data) / file, scheme=options.scheme).take(

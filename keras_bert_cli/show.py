@@ -35,6 +35,6 @@ def describe_model(path):
         raise FileNotFoundError(
             f"{path} has no model card: an older version wrote it. Export the model again."
         )
-    from keras_bert_suite.tasks.base.card_facts import list_facts
+    from keras_bert_suite.heads.base.card_facts import list_facts
 
     return format_table(list_facts(open_task(path)))

@@ -1,19 +1,36 @@
 """Pretrain, fine-tune and serve BERT and its family with Keras 3."""
 
 from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
-from keras_bert_suite.data.readers import (
-    Examples,
-    read_annotations,
-    read_conll,
-    read_glue,
-    read_rankings,
-    read_rows,
-    read_semeval,
-    read_squad,
-    read_swag,
-    read_table,
+from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_table
+from keras_bert_suite.heads import (
+    AnswerF1,
+    AttributeClassifier,
+    CrfTokenClassifier,
+    DocumentClassifier,
+    ElectraPretrainer,
+    EntityF1,
+    EntitySpanClassifier,
+    MaskedLM,
+    MultipleChoice,
+    Pretrainer,
+    QuestionAnswerer,
+    RelationClassifier,
+    Seq2Seq,
+    TextClassifier,
+    TextEmbedder,
+    TextRanker,
+    TokenClassifier,
+    VectorIndex,
+    encode_with_attention,
+    inspect_by_folds,
 )
-from keras_bert_suite.data.word_cutting import WordCutting
+from keras_bert_suite.heads.choices.reader import read_swag
+from keras_bert_suite.heads.questions.reader import read_squad
+from keras_bert_suite.heads.rankings.reader import read_rankings
+from keras_bert_suite.heads.relations.reader import read_semeval
+from keras_bert_suite.heads.tags.annotations import read_annotations
+from keras_bert_suite.heads.tags.conll.reader import read_conll
+from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.jax_cache import keep_compiled_steps
 from keras_bert_suite.layers import (
     AttentionPooling,
@@ -65,28 +82,6 @@ from keras_bert_suite.serving import (
     export_openvino,
     export_saved_model,
     open_runtime,
-)
-from keras_bert_suite.tasks import (
-    AnswerF1,
-    AttributeClassifier,
-    CrfTokenClassifier,
-    DocumentClassifier,
-    ElectraPretrainer,
-    EntityF1,
-    EntitySpanClassifier,
-    MaskedLM,
-    MultipleChoice,
-    Pretrainer,
-    QuestionAnswerer,
-    RelationClassifier,
-    Seq2Seq,
-    TextClassifier,
-    TextEmbedder,
-    TextRanker,
-    TokenClassifier,
-    VectorIndex,
-    encode_with_attention,
-    inspect_by_folds,
 )
 from keras_bert_suite.tokenizers import (
     AlbertTokenizer,

@@ -36,7 +36,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     XLMRobertaTokenizer,
 )
-from keras_bert_suite.tasks.relation_classifier import MARKERS
+from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
 STEPS = NUM_ROWS // BATCH_SIZE

@@ -58,7 +58,7 @@ ALLOWED = {
 TENSORFLOW = {
     "serving/": "exports TensorFlow's format",
     "data/tensorflow_input.py": "feeds `fit` under that backend",
-    "data/label_tensors.py": "encodes labels in a dataset of TensorFlow",
+    "heads/base/label_tensors.py": "encodes labels in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
     "masking/": "works on TensorFlow's tensors when it is handed some",
@@ -183,7 +183,7 @@ def test_the_reader_of_imports_sees_them_all(tmp_path, monkeypatch):
         ("keras_bert_suite.layers.other", True),
         ("keras_bert_suite.models.BertBackbone", True),
         ("keras_bert_suite.TextClassifier", True),
-        ("keras_bert_suite.tasks", True),
+        ("keras_bert_suite.heads", True),
         ("tensorflow_text", False),
         ("keras_bert_suite.serving", False),
     ]

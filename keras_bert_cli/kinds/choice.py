@@ -1,6 +1,6 @@
 """The right ending of a text among several: a `MultipleChoice`, and files of SWAG's form."""
 
-from keras_bert_suite.data.readers import read_swag
+from keras_bert_suite.heads.choices.reader import read_swag
 
 from ..table_flags import table_arguments
 from .kind import Kind, format_json

@@ -3,9 +3,10 @@
 import dataclasses
 
 from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_of_command
-from keras_bert_suite.data import tag_forms, tag_schemes
-from keras_bert_suite.data.readers import read_annotations, read_conll
-from keras_bert_suite.data.readers.squad_answers import ERRORS
+from keras_bert_suite.data.readers.text_places import ERRORS
+from keras_bert_suite.heads.tags import tag_forms, tag_schemes
+from keras_bert_suite.heads.tags.annotations import read_annotations
+from keras_bert_suite.heads.tags.conll.reader import read_conll
 
 from .. import head_layers
 from ..ask_saved_model import SavedModel

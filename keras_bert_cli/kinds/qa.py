@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from keras_bert_suite.data.readers import read_squad
-from keras_bert_suite.data.readers.squad_answers import ERRORS
 from keras_bert_suite.data.readers.text_files import read_lines
+from keras_bert_suite.data.readers.text_places import ERRORS
+from keras_bert_suite.heads.questions.reader import read_squad
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError

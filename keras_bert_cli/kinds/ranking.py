@@ -1,6 +1,6 @@
 """The relevance of texts for a query: a `TextRanker`, and tables with a candidate in each row."""
 
-from keras_bert_suite.data.readers import read_rankings
+from keras_bert_suite.heads.rankings.reader import read_rankings
 
 from ..command_flags import UsageError
 from ..table_flags import report_left_out, table_arguments

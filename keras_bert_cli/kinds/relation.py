@@ -1,8 +1,7 @@
 """The relation of two marked entities: a `RelationClassifier`, and files of SemEval 2010 task 8."""
 
-from keras_bert_suite.data.readers import read_semeval
-from keras_bert_suite.data.readers.semeval import SENTENCE
 from keras_bert_suite.data.readers.text_files import read_lines
+from keras_bert_suite.heads.relations.reader import SENTENCE, read_semeval
 
 from ..command_flags import UsageError
 from ..table_flags import TABLES, is_table

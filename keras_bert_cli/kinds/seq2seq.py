@@ -53,7 +53,7 @@ class Seq2SeqKind(Kind):
         return {"sampler": keras_hub.samplers.BeamSampler(num_beams=self.values.num_beams)}
 
     def score(self, task, examples):
-        from keras_bert_suite.data.target_scores import score_targets
+        from keras_bert_suite.heads.targets.scores import score_targets
 
         return score_targets(examples.y, task.predict(examples.x, self.values.batch_size))
 

@@ -18,7 +18,7 @@ class TextPairKind(ClassifyKind):
         return RELATIONS[self.model.sentence_relations]
 
     def answer(self, columns, *outputs):
-        from keras_bert_suite.tasks.answers.probabilities import softmax
+        from keras_bert_suite.heads.base.probabilities import softmax
 
         probabilities = softmax(self.predict_rows(columns))
         return {"label_ids": probabilities.argmax(axis=-1), "probabilities": probabilities}

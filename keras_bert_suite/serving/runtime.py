@@ -11,10 +11,10 @@ from keras_bert_suite.annotations import Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.checkpoints import check_vocabulary
 from keras_bert_suite.files.messages import list_names, reading
+from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.runtime_parts import KINDS, RuntimeParts, make_parts
 from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
-from keras_bert_suite.tasks.data.embedded_texts import add_prompt
 from keras_bert_suite.tokenizers import open_tokenizer
 
 #: What task.json must have.

@@ -7,30 +7,31 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
-from keras_bert_suite.tasks.answers.entity_spans import EntitySpanAnswers
-from keras_bert_suite.tasks.answers.guesses import GuessAnswers, rank_tokens
-from keras_bert_suite.tasks.answers.questions import QuestionAnswers
-from keras_bert_suite.tasks.answers.rows import (
-    ChoiceAnswers,
-    RelationAnswers,
-    RelevanceAnswers,
-    VectorAnswers,
-)
-from keras_bert_suite.tasks.answers.words import ChainAnswers, WordAnswers
-from keras_bert_suite.tasks.data.attributes import AttributeData, AttributeLabels
-from keras_bert_suite.tasks.data.choices import ChoiceData
-from keras_bert_suite.tasks.data.documents import DocumentData
-from keras_bert_suite.tasks.data.embedded_texts import EmbeddingData
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.data.labels import Classes, EntitySpans, Tags
-from keras_bert_suite.tasks.data.masked_texts import MaskedTextData
-from keras_bert_suite.tasks.data.questions import QuestionData
-from keras_bert_suite.tasks.data.rankings import RankingData
-from keras_bert_suite.tasks.data.relations import RelationData
-from keras_bert_suite.tasks.data.texts import TextData
-from keras_bert_suite.tasks.data.words import EntitySpanData, WordData
-from keras_bert_suite.tasks.problem_types import find_problem_type
+from keras_bert_suite.heads.attributes.answers import AttributeAnswers
+from keras_bert_suite.heads.attributes.data import AttributeData, AttributeLabels
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
+from keras_bert_suite.heads.base.labels import Classes
+from keras_bert_suite.heads.base.text_data import TextData
+from keras_bert_suite.heads.choices.answers import ChoiceAnswers
+from keras_bert_suite.heads.choices.data import ChoiceData
+from keras_bert_suite.heads.documents.data import DocumentData
+from keras_bert_suite.heads.masks.answers import GuessAnswers, rank_tokens
+from keras_bert_suite.heads.masks.data import MaskedTextData
+from keras_bert_suite.heads.questions.answers import QuestionAnswers
+from keras_bert_suite.heads.questions.data import QuestionData
+from keras_bert_suite.heads.rankings.answers import RelevanceAnswers
+from keras_bert_suite.heads.rankings.data import RankingData
+from keras_bert_suite.heads.relations.answers import RelationAnswers
+from keras_bert_suite.heads.relations.data import RelationData
+from keras_bert_suite.heads.spans.answers import EntitySpanAnswers
+from keras_bert_suite.heads.spans.data import EntitySpanData
+from keras_bert_suite.heads.spans.labels import EntitySpans
+from keras_bert_suite.heads.tags.answers import ChainAnswers, WordAnswers
+from keras_bert_suite.heads.tags.data import WordData
+from keras_bert_suite.heads.tags.labels import Tags
+from keras_bert_suite.heads.texts.problem_types import find_problem_type
+from keras_bert_suite.heads.vectors.answers import VectorAnswers
+from keras_bert_suite.heads.vectors.data import EmbeddingData
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import importlib
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_task
-from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.heads.base.served import ServedTask
 
 
 def serve(task):
@@ -34,4 +34,4 @@ def find_served(cls):
     if served is None:
         return ServedTask
     module, _, name = served.partition(".")
-    return getattr(importlib.import_module(f"keras_bert_suite.serving.{module}"), name)
+    return getattr(importlib.import_module(f"keras_bert_suite.heads.{module}.served"), name)

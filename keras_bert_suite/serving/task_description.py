@@ -8,7 +8,7 @@ from typing import Any
 import keras_hub
 
 from keras_bert_suite.files.model_card import name_package, write_card
-from keras_bert_suite.tasks.base.card_facts import list_facts
+from keras_bert_suite.heads.base.card_facts import list_facts
 
 #: The file in each exported folder.
 DESCRIPTION_FILE = "task.json"

@@ -12,8 +12,8 @@ from checkpoints.wild_files import TOLERANCE, build_classifier, check_encoder
 from peer_weights import randomize, run_transformers, to_numpy, transformers_peer
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_google_tf1
+from keras_bert_suite.heads import Pretrainer, TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
 #: Names of an ELECTRA of transformers -> those of bert4keras in a TensorFlow 1 checkpoint.
 #: ELECTRA's generator is the one BERT in transformers with embeddings of another width.

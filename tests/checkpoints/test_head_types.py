@@ -9,9 +9,9 @@ from small_texts import ONE_LAYER
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS, HEAD_TYPES, heads_of_task
-from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.heads.base.preset_task import PresetTask
+from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.serving.served_tasks import find_served
-from keras_bert_suite.tasks.base.preset_task import PresetTask
 
 
 def make_tasks():

@@ -7,8 +7,8 @@ from checkpoints.wild_files import TOLERANCE, build_classifier, check_encoder, e
 from peer_weights import run_transformers, to_numpy
 
 from keras_bert_suite.checkpoints import head_arguments, open_checkpoint, save_hugging_face
+from keras_bert_suite.heads import TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import TextClassifier
 
 
 def test_bert(save_peer, inputs):

@@ -8,8 +8,8 @@ from checkpoints.wild_files import TOLERANCE
 from peer_weights import random_array, randomize, to_numpy
 
 from keras_bert_suite.checkpoints import head_arguments, open_checkpoint
+from keras_bert_suite.heads import TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import TextClassifier
 
 
 @pytest.fixture

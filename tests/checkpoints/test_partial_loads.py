@@ -17,8 +17,8 @@ from keras_bert_suite.checkpoints import (
     load_weights,
     open_checkpoint,
 )
+from keras_bert_suite.heads import Pretrainer, TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
 
 def test_strangers_are_named_in_one_warning(save_peer, inputs):

@@ -10,8 +10,8 @@ from checkpoints.small_model import PIECES, SIZES
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_google_tf1
+from keras_bert_suite.heads import Pretrainer, TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import Pretrainer, TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 FILES = ["bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]

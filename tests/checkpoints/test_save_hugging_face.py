@@ -15,8 +15,8 @@ from peer_weights import randomize, run_transformers, to_numpy
 from small_tasks import FIRST, LENGTH, assert_close, make_task, predict
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
+from keras_bert_suite.heads import TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 SIZES = {**small_model.SIZES, "layer_norm_epsilon": 1e-3}

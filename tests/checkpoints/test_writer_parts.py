@@ -7,6 +7,7 @@ import keras_hub
 import pytest
 
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
+from keras_bert_suite.heads import TextClassifier
 from keras_bert_suite.models import (
     AlbertBackbone,
     BertBackbone,
@@ -14,7 +15,6 @@ from keras_bert_suite.models import (
     RobertaBackbone,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 SIZES = {

@@ -8,8 +8,8 @@ from peer_weights import run_transformers, to_numpy
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_suite.checkpoints import head_arguments, load_weights
+from keras_bert_suite.heads import TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tasks import TextClassifier
 
 TOLERANCE = 1e-5
 

@@ -17,12 +17,12 @@ from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation, s
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
-from keras_bert_suite.data import tag_schemes
 from keras_bert_suite.files import atomic_directory
-from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
-from keras_bert_suite.tasks.answers.questions import Answer
-from keras_bert_suite.tasks.base import card_facts
-from keras_bert_suite.tasks.data.attributes import AttributeLabels
+from keras_bert_suite.heads.attributes.answers import AttributeAnswers
+from keras_bert_suite.heads.attributes.data import AttributeLabels
+from keras_bert_suite.heads.base import card_facts
+from keras_bert_suite.heads.questions.answers import Answer
+from keras_bert_suite.heads.tags import tag_schemes
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
 ABSENT = "absent"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.answer_spans import (
+from keras_bert_suite.heads.questions.answer_spans import (
     check_token_spans,
     read_accepted_answers,
     read_answer_spans,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.choice_rows import check_collated_lists, read_choice_rows
+from keras_bert_suite.heads.choices.rows import check_collated_lists, read_choice_rows
 
 PROMPTS = ["It rains.", "It snows."]
 ENDINGS = [["wet", "dry", "hot"], ["cold", "warm", "hot"]]

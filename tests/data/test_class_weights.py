@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
+from keras_bert_suite.heads.base.class_weights import read_class_weights, weight_rows
 
 NAMES = ["no", "yes", "maybe"]
 

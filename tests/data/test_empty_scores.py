@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
-from keras_bert_suite.data.relation_scores import score_relations
-from keras_bert_suite.data.retrieval_scores import score_rankings
-from keras_bert_suite.data.squad_scores import score_answers
-from keras_bert_suite.data.target_scores import score_targets
+from keras_bert_suite.heads.base.label_scores import score_classes, score_label_sets, score_numbers
+from keras_bert_suite.heads.questions.scores import score_answers
+from keras_bert_suite.heads.relations.scores import score_relations
+from keras_bert_suite.heads.targets.scores import score_targets
+from keras_bert_suite.heads.vectors.scores import score_rankings
 
 SETS = np.zeros((0, 2), bool)
 

@@ -20,10 +20,10 @@ from keras_bert_suite.data.input_dataset import (
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
+from keras_bert_suite.heads.base.labels import Classes, Labels
+from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.runs.batches import batch_rows, training_batches
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.data.labels import Classes, Labels
-from keras_bert_suite.tasks.data.texts import TextData
 
 #: Seven rows: x is their number, y twice the number.
 COLUMNS = ({"x": np.arange(7)}, 2 * np.arange(7))

@@ -2,15 +2,15 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.class_weights import read_class_weights
-from keras_bert_suite.data.label_encoding import (
+from keras_bert_suite.heads.base.class_weights import read_class_weights
+from keras_bert_suite.heads.base.label_encoding import (
     check_token_labels,
     encode_labels,
     encode_tags,
     order_label_columns,
     weigh_token_labels,
 )
-from keras_bert_suite.data.label_sets import encode_label_sets
+from keras_bert_suite.heads.base.label_sets import encode_label_sets
 
 NAMES = ["no", "yes", "maybe"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.label_issues import find_label_issues
+from keras_bert_suite.heads.base.label_issues import find_label_issues
 
 
 def find_by_the_rule(labels, probabilities):

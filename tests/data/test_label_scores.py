@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.label_scores import (
+from keras_bert_suite.heads.base.label_scores import (
     correlate,
     rank,
     score_classes,

@@ -2,7 +2,7 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.label_sets import (
+from keras_bert_suite.heads.base.label_sets import (
     choose_thresholds,
     encode_label_sets,
     read_batch_of_label_sets,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.relation_scores import score_relations
+from keras_bert_suite.heads.relations.scores import score_relations
 
 RELATIONS = (
     "Cause-Effect Component-Whole Content-Container Entity-Destination Entity-Origin "

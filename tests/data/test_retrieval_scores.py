@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.heads.vectors.scores import score_rankings
 
 
 def test_a_literal_example():

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.entity_scores import score_spans
-from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
+from keras_bert_suite.heads.spans.labels import check_span_arrays, encode_spans
+from keras_bert_suite.heads.tags.scores import score_spans
 
 NAMES = ["LOC", "PER"]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.data.squad_scores import find_threshold, normalize_answer, score_answers
+from keras_bert_suite.heads.questions.scores import find_threshold, normalize_answer, score_answers
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert_suite.data.entity_scores import score_entities
-from keras_bert_suite.data.tag_schemes import (
+from keras_bert_suite.heads.tags.scores import score_entities
+from keras_bert_suite.heads.tags.tag_schemes import (
     SCHEMES,
     allowed_neighbours,
     convert_tags,

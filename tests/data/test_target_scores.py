@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert_suite.data.target_scores import score_targets, split_words
+from keras_bert_suite.heads.targets.scores import score_targets, split_words
 
 REFERENCE = "police killed the gunman"
 

@@ -8,8 +8,8 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import WordCutting, WordPieceTokenizer, read_conll
-from keras_bert_suite.data.word_cutting_rules import describe_cutting
-from keras_bert_suite.tasks.data.word_windows import tokenize_rows
+from keras_bert_suite.heads.tags.windows import tokenize_rows
+from keras_bert_suite.heads.tags.word_cutting_rules import describe_cutting
 from keras_bert_suite.tokenizers.joining import join_words
 
 #: Rows of English words, as CoNLL-2003 and OntoNotes have them.

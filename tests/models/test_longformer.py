@@ -39,9 +39,9 @@ from keras_bert_suite import (
     export_onnx,
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
+from keras_bert_suite.heads.base.part_checks import check_separator
 from keras_bert_suite.layers import LongformerAttention
 from keras_bert_suite.layers.attention.global_tokens import GLOBAL_TOKENS, GlobalTokens
-from keras_bert_suite.tasks.base.part_checks import check_separator
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 

@@ -3,7 +3,7 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
-from keras_bert_suite.preprocessing.document_windows import keep_windows, pack_documents
+from keras_bert_suite.heads.documents.windows import keep_windows, pack_documents
 from keras_bert_suite.preprocessing.packing import NUMPY
 
 DOCUMENTS = ["good bad good plot film", "", "film " * 11, "good"]

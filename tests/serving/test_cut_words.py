@@ -13,8 +13,8 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     XLMRobertaTokenizer,
 )
-from keras_bert_suite.serving.text_words import find_words
-from keras_bert_suite.tasks.data.word_windows import tokenize_rows
+from keras_bert_suite.heads.tags.served_words import find_words
+from keras_bert_suite.heads.tags.windows import tokenize_rows
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

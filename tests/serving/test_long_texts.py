@@ -15,9 +15,9 @@ from keras_bert_suite import (
     TokenClassifier,
     WordPieceTokenizer,
 )
-from keras_bert_suite.serving import window_batches
+from keras_bert_suite.heads.base import window_batches
+from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts
 from keras_bert_suite.serving.served_tasks import serve
-from keras_bert_suite.serving.text_words import count_characters, cut_texts
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

@@ -22,9 +22,9 @@ from keras_bert_suite import (
     XLMRobertaTokenizer,
     export_saved_model,
 )
-from keras_bert_suite.serving.mask_answers import ServedMasks
-from keras_bert_suite.tasks.data.input_checks import EncoderInputs
-from keras_bert_suite.tasks.data.masked_texts import pack_masked_texts
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
+from keras_bert_suite.heads.masks.data import pack_masked_texts
+from keras_bert_suite.heads.masks.served import ServedMasks
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

@@ -39,8 +39,8 @@ from keras_bert_suite import (
     WordCutting,
     WordPieceTokenizer,
 )
+from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.runs.batches import read
-from keras_bert_suite.tasks.base.task import Task
 
 LENGTH = 12
 SIZES = {**ONE_LAYER, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}

@@ -13,7 +13,7 @@ from keras_bert_suite import (
     TextClassifier,
     WordPieceTokenizer,
 )
-from keras_bert_suite.data.label_scores import score_classes
+from keras_bert_suite.heads.base.label_scores import score_classes
 from keras_bert_suite.training import AttributeAccuracy, AttributeLoss
 
 ATTRIBUTES = {"tone": ["good", "bad"], "what": ["plot", "film", "acting"]}

@@ -17,7 +17,7 @@ from keras_bert_suite import (
     read_conll,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
-from keras_bert_suite.data.tag_schemes import convert_tags, find_entities
+from keras_bert_suite.heads.tags.tag_schemes import convert_tags, find_entities
 
 LABELS = ["O", "B-POS", "I-POS"]
 

@@ -16,7 +16,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     read_conll,
 )
-from keras_bert_suite.tasks.answers.entities import Entity
+from keras_bert_suite.heads.tags.entities import Entity
 
 LABELS = ["POS", "PLOT"]
 

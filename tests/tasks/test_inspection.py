@@ -11,11 +11,11 @@ from small_tasks import make_task
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_suite.tasks.answers.attributes import AttributeAnswers
-from keras_bert_suite.tasks.answers.rows import ClassAnswers, LabelSetAnswers, NumberAnswers
-from keras_bert_suite.tasks.base.inspection import deal_into_folds
-from keras_bert_suite.tasks.data.attributes import AttributeLabels
-from keras_bert_suite.tasks.data.labels import Classes, LabelSets, Numbers
+from keras_bert_suite.heads.attributes.answers import AttributeAnswers
+from keras_bert_suite.heads.attributes.data import AttributeLabels
+from keras_bert_suite.heads.base.answers import ClassAnswers, LabelSetAnswers, NumberAnswers
+from keras_bert_suite.heads.base.inspection import deal_into_folds
+from keras_bert_suite.heads.base.labels import Classes, LabelSets, Numbers
 
 TEXTS, LABELS = make_reviews(20)
 

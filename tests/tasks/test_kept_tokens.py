@@ -7,7 +7,7 @@ from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
-from keras_bert_suite.tasks.answers.probabilities import softmax
+from keras_bert_suite.heads.base.probabilities import softmax
 
 TEXTS = ["the film was not very good .", "good acting , very good"]
 #: Special tokens, and what `TEXTS` need, in the order of the ids. "." also stands for "…".

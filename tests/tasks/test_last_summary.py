@@ -22,7 +22,7 @@ from keras_bert_suite import (
     TextEmbedder,
     WordPieceTokenizer,
 )
-from keras_bert_suite.tasks.relation_classifier import MARKERS
+from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 
 
 class PaddedLeft(WordPieceTokenizer):

@@ -11,7 +11,7 @@ from small_texts import make_reviews
 
 from keras_bert_suite import TextClassifier
 from keras_bert_suite.files.model_card import read_card
-from keras_bert_suite.tasks.base.card_facts import find_card, list_facts
+from keras_bert_suite.heads.base.card_facts import find_card, list_facts
 
 TEXTS, LABELS = make_reviews(8)
 

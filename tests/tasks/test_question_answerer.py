@@ -22,7 +22,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
-from keras_bert_suite.data.squad_scores import score_answers
+from keras_bert_suite.heads.questions.scores import score_answers
 
 QUESTIONS, CONTEXTS, SPANS = make_questions(64)
 #: A context of many windows, and one without a token.

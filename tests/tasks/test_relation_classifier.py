@@ -21,8 +21,8 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
+from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 from keras_bert_suite.layers.heads.entity_states import EntityAverages
-from keras_bert_suite.tasks.relation_classifier import MARKERS
 
 NAMES = ["Other", "Same(e1,e2)", "Same(e2,e1)"]
 

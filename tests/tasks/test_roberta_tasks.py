@@ -20,8 +20,8 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.corpus import open_corpus, prepare_corpus, read_tokenizer
 from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.heads.tags.windows import tokenize_rows
 from keras_bert_suite.pretraining import PretrainingBatches
-from keras_bert_suite.tasks.data.word_windows import tokenize_rows
 
 TEXTS, LABELS = make_reviews(8)
 SIZES = {**TINY, "num_layers": 1, "vocabulary_size": len(make_vocabulary())}

@@ -27,8 +27,8 @@ from keras_bert_suite import (
     change_pattern,
     export_saved_model,
 )
-from keras_bert_suite.data.target_scores import score_targets
-from keras_bert_suite.tasks.data.target_rows import find_predictions
+from keras_bert_suite.heads.targets.rows import find_predictions
+from keras_bert_suite.heads.targets.scores import score_targets
 
 SOURCES = ["good film", "the plot was not very good .", "bad acting , dull"]
 

@@ -4,8 +4,8 @@ from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.tasks.data import texts as texts_module
-from keras_bert_suite.tasks.data.texts import TextData
+from keras_bert_suite.heads.base import text_data as texts_module
+from keras_bert_suite.heads.base.text_data import TextData
 
 #: Texts of 8, 4 and 2 tokens, the longer the fewer.
 TEXTS = ["!!!!!!!!", "film was bad ,", "acting awful" + " " * 30]

@@ -16,7 +16,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
-from keras_bert_suite.tasks.vector_search import SearchHit
+from keras_bert_suite.heads.vectors.vector_search import SearchHit
 
 LENGTH = 20
 

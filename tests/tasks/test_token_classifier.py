@@ -14,7 +14,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
-from keras_bert_suite.tasks.answers.entities import Entity
+from keras_bert_suite.heads.tags.entities import Entity
 
 LABELS = ["O", "B-POS", "I-POS"]
 

@@ -6,7 +6,7 @@ import pytest
 from small_embedder import make_embedder
 
 from keras_bert_suite import VectorIndex
-from keras_bert_suite.tasks.vector_search import search_vectors
+from keras_bert_suite.heads.vectors.vector_search import search_vectors
 
 
 def make_vectors(number, seed):

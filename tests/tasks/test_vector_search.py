@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.tasks import vector_search
-from keras_bert_suite.tasks.vector_search import search_vectors
+from keras_bert_suite.heads.vectors import vector_search
+from keras_bert_suite.heads.vectors.vector_search import search_vectors
 
 
 @pytest.mark.parametrize("top_k", [1, 7, 50])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.tasks.answers.entities import make_entity
+from keras_bert_suite.heads.tags.entities import make_entity
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 from keras_bert_suite.tokenizers.joining import correct_spaces, join_words
 
@@ -94,7 +94,7 @@ def make_rows(tokens, number):
 )
 def test_a_graph_joins_as_python_does(tokens):
     tf = pytest.importorskip("tensorflow")
-    from keras_bert_suite.serving.target_answers import join_tokens
+    from keras_bert_suite.heads.targets.served import join_tokens
 
     tokenizer, ids, counts = make_rows(tokens, 1000)
     is_kept = np.arange(ids.shape[1]) < counts[:, None]
@@ -108,7 +108,7 @@ def test_a_graph_joins_as_python_does(tokens):
 def test_a_graph_corrects_spaces_as_python_does():
     """Also of texts with control characters, which an added token may hold."""
     tf = pytest.importorskip("tensorflow")
-    from keras_bert_suite.serving.target_answers import correct_spaces as correct_in_graph
+    from keras_bert_suite.heads.targets.served import correct_spaces as correct_in_graph
 
     rng = np.random.default_rng(0)
     characters = [*"ab13 京か .,:-+=/&'\"#“ßé½\x00\x1f\t\u3000\u200b😀", "  "]

@@ -5,7 +5,7 @@ import pytest
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
-from keras_bert_suite.preprocessing.document_windows import pack_documents
+from keras_bert_suite.heads.documents.windows import pack_documents
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 
 CLS, SEP, PAD = 2, 3, 0

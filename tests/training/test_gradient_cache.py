@@ -8,7 +8,7 @@ from peer_weights import to_numpy
 from small_embedder import make_embedder, make_pairs
 from tables import everywhere_for
 
-from keras_bert_suite.tasks import text_embedder
+from keras_bert_suite.heads.vectors import text_embedder
 
 PAIRS, _ = make_pairs(11)
 

@@ -40,7 +40,7 @@ class HeadType:
             of the arguments of the task. None instead of the dict if the layer is not this head.
         write: function from (task, number of outputs) to the fields of config.json that `read`
             reads, beside the dropout rate.
-        served: str, the module and the class in `serving`, as "row_answers.ServedChoices". None is
+        served: str, the module and the class in `serving`, as "choices.ServedChoices". None is
             `ServedTask`, which returns what the task's `answers` serve.
         commands: tuple of str, the values of `--task` of the command line.
         flag: str, the value of its `--head`, if a value of `--task` has several heads.
@@ -78,16 +78,14 @@ TEXTS = HeadType(
     write=write_text_labels,
     commands=("classify", "multilabel", "regress"),
 )
-DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="row_answers.ServedDocuments")
-RANKINGS = replace(
-    TEXTS, task="TextRanker", served="row_answers.ServedRanker", commands=("ranking",)
-)
+DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="documents.ServedDocuments")
+RANKINGS = replace(TEXTS, task="TextRanker", served="rankings.ServedRanker", commands=("ranking",))
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
     layer="attribute_classifier",
     labels="attributes",
-    served="row_answers.ServedAttributes",
+    served="attributes.ServedAttributes",
     commands=("attributes",),
 )
 
@@ -100,7 +98,7 @@ TOKENS = HeadType(
     drops_pooler=True,
     read=read_word_labels,
     write=write_word_labels,
-    served="entity_answers.ServedEntities",
+    served="tags.ServedEntities",
     commands=("ner",),
     flag="softmax",
 )
@@ -108,14 +106,14 @@ CHAINS = replace(
     TOKENS,
     task="CrfTokenClassifier",
     more_layers=("crf",),
-    served="entity_answers.ServedChains",
+    served="tags.ServedChains",
     flag="crf",
 )
 ENTITY_SPANS = HeadType(
     task="EntitySpanClassifier",
     layer="entity_spans",
     labels="spans",
-    served="entity_span_answers.ServedEntitySpans",
+    served="spans.ServedEntitySpans",
     commands=("ner",),
     flag="global_pointer",
 )
@@ -125,7 +123,7 @@ RELATIONS = HeadType(
     layer="relation_classifier",
     more_layers=("entity_averages",),
     labels="entities",
-    served="relation_answers.ServedRelations",
+    served="relations.ServedRelations",
     commands=("relation",),
 )
 
@@ -136,7 +134,7 @@ QUESTIONS = HeadType(
     ending="ForQuestionAnswering",
     drops_pooler=True,
     google_tf1="cls/squad/",
-    served="span_answers.ServedSpans",
+    served="questions.ServedSpans",
     commands=("qa",),
 )
 CHOICES = HeadType(
@@ -145,12 +143,10 @@ CHOICES = HeadType(
     hugging_face="classifier",
     ending="ForMultipleChoice",
     read=read_choices,
-    served="row_answers.ServedChoices",
+    served="choices.ServedChoices",
     commands=("choice",),
 )
-VECTORS = HeadType(
-    task="TextEmbedder", served="embedding_answers.ServedVectors", commands=("embed",)
-)
+VECTORS = HeadType(task="TextEmbedder", served="vectors.ServedVectors", commands=("embed",))
 
 PAIRS = HeadType(
     task="Pretrainer",
@@ -167,11 +163,11 @@ REPLACED_TOKENS = HeadType(
 )
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
-MASKS = replace(MASKED_TOKENS, task="MaskedLM", served="mask_answers.ServedMasks")
+MASKS = replace(MASKED_TOKENS, task="MaskedLM", served="masks.ServedMasks")
 TARGETS = replace(
     MASKED_TOKENS,
     task="Seq2Seq",
-    served="target_answers.ServedTargets",
+    served="targets.ServedTargets",
     commands=("seq2seq",),
 )
 SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")

@@ -1,7 +1,7 @@
 import pytest
 
 from keras_bert_suite import read_conll
-from keras_bert_suite.data.tag_schemes import detect_scheme
+from keras_bert_suite.heads.tags.tag_schemes import detect_scheme
 
 
 def write(folder, content, encoding="utf-8"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert_suite import read_conll
-from keras_bert_suite.data.tag_schemes import write_tags
+from keras_bert_suite.heads.tags.tag_schemes import write_tags
 
 
 @pytest.fixture(scope="module")

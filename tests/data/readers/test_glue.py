@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert_suite import read_glue
-from keras_bert_suite.data.glue_scores import format_predictions, score_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
+from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 MNLI = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
 MNLI += "sentence2_parse sentence1 sentence2"

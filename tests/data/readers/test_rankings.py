@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert_suite.data.readers import read_rankings
+from keras_bert_suite.heads.rankings.reader import read_rankings
 
 TABLE = "query\ttitle\tclicked\na\tb\t0\nc\td\t1\na\te\t2.5\n"
 

@@ -7,8 +7,10 @@ import pytest
 from keras_bert_suite.corpus.documents import read_documents
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions, find_files, plan_slices
-from keras_bert_suite.data.readers import read_semeval, read_squad, read_table
+from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.text_files import read_lines, split_lines
+from keras_bert_suite.heads.questions.reader import read_squad
+from keras_bert_suite.heads.relations.reader import read_semeval
 
 
 def test_lines(tmp_path, monkeypatch):

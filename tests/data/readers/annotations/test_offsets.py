@@ -7,7 +7,7 @@ import random
 import pytest
 
 from keras_bert_suite import read_annotations
-from keras_bert_suite.data.readers.annotations.offsets import Ruler
+from keras_bert_suite.heads.tags.annotations.offsets import Ruler
 
 ALPHABET = [
     "a",

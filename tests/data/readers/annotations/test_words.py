@@ -8,7 +8,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOB2, IOBES, Entities
 
 from keras_bert_suite import WordPieceTokenizer, read_annotations
-from keras_bert_suite.data.readers.annotations.words import _CHINESE, cut_words
+from keras_bert_suite.heads.tags.annotations.words import _CHINESE, cut_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
 
 ALPHABET = [

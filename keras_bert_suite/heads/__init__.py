@@ -1,0 +1,22 @@
+"""The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
+
+from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
+from keras_bert_suite.heads.base.attention_maps import encode_with_attention
+from keras_bert_suite.heads.base.inspection import inspect_by_folds
+from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
+from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
+from keras_bert_suite.heads.masks.masked_lm import MaskedLM
+from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
+from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
+from keras_bert_suite.heads.questions.callbacks import AnswerF1
+from keras_bert_suite.heads.questions.question_answerer import QuestionAnswerer
+from keras_bert_suite.heads.rankings.text_ranker import TextRanker
+from keras_bert_suite.heads.relations.relation_classifier import RelationClassifier
+from keras_bert_suite.heads.spans.entity_span_classifier import EntitySpanClassifier
+from keras_bert_suite.heads.tags.callbacks import EntityF1
+from keras_bert_suite.heads.tags.crf_token_classifier import CrfLoss, CrfTokenClassifier
+from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
+from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
+from keras_bert_suite.heads.texts.text_classifier import TextClassifier
+from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
+from keras_bert_suite.heads.vectors.vector_index import VectorIndex

@@ -1,0 +1,1 @@
+"""A class of each of several attributes for each text."""

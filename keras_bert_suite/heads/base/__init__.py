@@ -1,0 +1,1 @@
+"""What all heads share: the task, its files, and rows of texts, classes, sets and numbers."""

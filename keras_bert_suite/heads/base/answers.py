@@ -1,0 +1,160 @@
+"""An answer for each row: a class, a set of labels, a number, a choice, a vector, a text."""
+
+import numpy as np
+
+from keras_bert_suite.heads.base.label_scores import score_classes, score_label_sets, score_numbers
+from keras_bert_suite.heads.base.label_sets import choose_thresholds
+from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.heads.base.wrong_answers import (
+    WrongAnswer,
+    find_wrong_classes,
+    find_wrong_sets,
+)
+
+
+class RowAnswers:
+    """The outputs of the model themselves. The base of the other kinds of answers."""
+
+    def decode(self, outputs, rows):
+        """Turns outputs into what `predict` returns.
+
+        Args:
+            outputs: array, or structure of arrays, or list of arrays whose lengths differ. Element
+                i, of each array in a structure, is the output for entry i of `rows`.
+            rows: `Rows`, the windows that the model has seen; see `Task.predict_with`.
+
+        Returns:
+            an answer for each row, in the order of the rows.
+        """
+        return np.stack(outputs) if isinstance(outputs, list) else outputs
+
+    #: function(outputs, rows) -> what `decode` needs of the outputs for a batch, where all outputs
+    #: would be too large to be kept; None keeps them.
+    condense = None
+
+    #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
+    #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
+    #: graph or symbolic. `packed` is the dict of its inputs.
+    serve = None
+
+
+class ClassAnswers(RowAnswers):
+    """Classes, from logits or probabilities (N, C).
+
+    Args:
+        labels: `NamedLabels`.
+        are_logits: bool, whether outputs are logits, and not probabilities.
+    """
+
+    def __init__(self, labels, are_logits=True):
+        self.labels = labels
+        self.are_logits = are_logits
+
+    def choose(self, outputs):
+        """int (N,), the class that is the answer for each row: the most probable."""
+        return outputs.argmax(axis=-1)
+
+    def find_probabilities(self, outputs):
+        """float (N, C), the probability of each class."""
+        return softmax(outputs.astype("float64")) if self.are_logits else outputs
+
+    def name(self, outputs, rows):
+        """list of N str, the answer for each row."""
+        return [self.labels.names[i] for i in self.choose(outputs)]
+
+    def score(self, outputs, rows, labels):
+        """dict of scores of outputs against encoded labels; see `score_classes`."""
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        return score_classes(labels, self.choose(outputs), self.labels.names)
+
+    def inspect(self, outputs, rows, labels):
+        """list of `WrongAnswer` without texts, of outputs against encoded labels."""
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        return find_wrong_classes(
+            self.find_probabilities(outputs), labels, self.labels.names, self.choose(outputs)
+        )
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
+        return {
+            "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
+            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+        }
+
+
+class LabelSetAnswers(ClassAnswers):
+    """Sets of labels: those whose probability is above their threshold.
+
+    Args:
+        labels, are_logits: as for `ClassAnswers`.
+        thresholds: list of C floats.
+    """
+
+    def __init__(self, labels, are_logits=True, thresholds=None):
+        super().__init__(labels, are_logits)
+        self.thresholds = thresholds or [0.5] * len(labels.names)
+
+    def name(self, outputs, rows):
+        """list of N lists of str."""
+        return [[self.labels.names[i] for i in np.flatnonzero(row)] for row in self.choose(outputs)]
+
+    def score(self, outputs, rows, labels):
+        """dict of scores; see `score_label_sets`."""
+        return score_label_sets(labels > 0.5, self.choose(outputs), self.labels.names)
+
+    def inspect(self, outputs, rows, labels):
+        probabilities = self.find_probabilities(outputs)
+        return find_wrong_sets(probabilities, labels > 0.5, self.choose(outputs), self.labels.names)
+
+    def tune_thresholds(self, outputs, rows, labels):
+        """Sets the threshold of each label to that with the highest F1 on these rows."""
+        self.thresholds = choose_thresholds(labels, self.find_probabilities(outputs)).tolist()
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (B, C) and `is_label` bool (B, C)."""
+        probabilities = ops.sigmoid(outputs) if self.are_logits else outputs
+        thresholds = np.array(self.thresholds, "float32")
+        return {
+            "probabilities": probabilities,
+            "is_label": ops.greater(probabilities, thresholds),
+        }
+
+    def choose(self, outputs):
+        """bool (N, C), whether a row has a label."""
+        return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
+
+    def find_probabilities(self, outputs):
+        """float32 (N, C), the probability of each label.
+
+        The sigmoid of a served model may differ in the last bit.
+        """
+        if not self.are_logits:
+            return outputs
+        # Neither form of the sigmoid overflows where it is used.
+        small = np.exp(-np.abs(outputs))
+        return np.where(outputs < 0, small, np.float32(1)) / (1 + small)
+
+
+class NumberAnswers(ClassAnswers):
+    """Numbers: float32 (N, T)."""
+
+    def name(self, outputs, rows):
+        """float32 (N,), or (N, T) for several numbers in a row."""
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def score(self, outputs, rows, labels):
+        """dict of scores; see `score_numbers`."""
+        return score_numbers(labels, outputs)
+
+    def inspect(self, outputs, rows, labels):
+        """As for classes, but of all rows."""
+        losses = ((labels - outputs) ** 2).mean(axis=1)
+        pairs = (self.name(column, rows).tolist() for column in (labels, outputs))
+        return [
+            WrongAnswer(row, (), *pair, None, None, float(loss))
+            for row, (*pair, loss) in enumerate(zip(*pairs, losses, strict=True))
+        ]
+
+    def serve(self, ops, outputs, packed):
+        """`scores` float32 (B, T)."""
+        return {"scores": outputs}

@@ -1,0 +1,106 @@
+"""Computes the hidden states and the attention probabilities of an encoder for texts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.heads.base.hidden_states import list_layer_calls, make_layer_model
+from keras_bert_suite.layers import (
+    GLOBAL_ARGUMENT,
+    ModernBertBlock,
+    TransformerBlock,
+    VisibleTokens,
+)
+from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
+from keras_bert_suite.models import LongformerBackbone
+
+
+def encode_with_attention(
+    backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]
+) -> dict[str, list[np.ndarray]]:
+    """Computes the hidden states and the attention probabilities of all layers, without dropout.
+
+    Args:
+        backbone: a backbone of this package, or a KerasHub text encoder whose layers are
+            KerasHub's `TransformerEncoder`, such as its BERT, RoBERTa, DistilBERT, ALBERT and
+            ELECTRA.
+        inputs: packed arrays int32 (B, L), such as a task's `preprocessor(texts)`. For a Longformer
+            `global_attention_mask` may be among them.
+
+    Returns:
+        dict of two lists of float32 NumPy arrays:
+
+        - `hidden_states`: the embeddings and the output of each layer, (B, L, H);
+        - `attentions`: for each layer (B, heads, L, L), how much a position (third axis) attends to
+          each position (last axis). The last axis sums to 1, and is 0 on padding.
+
+    Raises:
+        ValueError: if the layers are of another kind, such as DeBERTa's, or `inputs` are not the
+            packed arrays of the backbone.
+
+    Example:
+    ```python
+    packed = classifier.preprocessor(["a gripping, funny film"])
+    maps = encode_with_attention(classifier.backbone, packed)["attentions"]
+    ```
+    """
+    calls = list_layer_calls(backbone)
+    measure = [_find_measure(layer, backbone) for layer, _ in calls]
+    names = list(backbone.input)
+    if not isinstance(inputs, Mapping) or not set(names) <= set(inputs):
+        raise ValueError(
+            f"inputs must be a dict of the packed arrays {', '.join(names)}, got {inputs!r:.40}. "
+            "Pack texts with the preprocessor of a task, task.preprocessor(texts)."
+        )
+    if isinstance(backbone, LongformerBackbone) and GLOBAL_ARGUMENT in inputs:
+        names.append(GLOBAL_ARGUMENT)
+    tensors = {name: ops.convert_to_tensor(inputs[name]) for name in names}
+    states = make_layer_model(backbone)(
+        {name: tensors[name] for name in backbone.input},
+        training=False,
+        **{name: tensors[name] for name in names if name == GLOBAL_ARGUMENT},
+    )
+    mask = _find_mask(backbone, tensors)
+    attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
+    return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
+
+
+def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Any:
+    """The padding mask (B, L), or (B, L, L) if the backbone hides tokens from each other.
+
+    For a Longformer it is the rows with their global tokens.
+    """
+    if isinstance(backbone, LongformerBackbone):
+        return backbone.global_token_marker(
+            inputs["token_ids"],
+            inputs["padding_mask"],
+            global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
+        )
+    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    return VisibleTokens(pattern)(inputs["padding_mask"], inputs.get(ARRAYS_READ.get(pattern, "")))
+
+
+def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone) -> Any:
+    """The function from hidden states and their mask to the probabilities of a layer."""
+    if isinstance(layer, TransformerBlock):
+        return layer.self_attention.compute_probabilities
+    if isinstance(layer, ModernBertBlock):
+        return layer.compute_probabilities
+    if isinstance(layer, keras_hub.layers.TransformerEncoder):
+        return lambda states, mask: layer(
+            states, padding_mask=mask, training=False, return_attention_scores=True
+        )[1]
+    raise ValueError(
+        f"The {type(layer).__name__} of a {type(backbone).__name__} does not give its attention "
+        "probabilities. Wanted a backbone of this package, or an encoder of KerasHub's "
+        "TransformerEncoder layers."
+    )
+
+
+def _to_arrays(tensors):
+    return [ops.convert_to_numpy(ops.cast(tensor, "float32")) for tensor in tensors]

@@ -1,0 +1,331 @@
+"""Saves and loads tasks."""
+
+import os
+import warnings
+from typing import Any, Self
+
+import keras
+
+from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.checkpoints import SealedPreset
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.files.model_card import write_card
+from keras_bert_suite.fixed_arguments import FixedArguments, show_value
+from keras_bert_suite.heads.base.card_facts import find_card, list_facts
+from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models import TextEncoder
+from keras_bert_suite.models.layer_policies import separate_policies
+from keras_bert_suite.models.resized_encoder import check_unconverted
+from keras_bert_suite.models.saved_adapters import WithoutAdapters
+from keras_bert_suite.models.trainability import (
+    read_trainability,
+    restore_around,
+    restore_trainability,
+)
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.runs.trained_weights import follow_weights
+from keras_bert_suite.runs.training_facts import describe_rows
+from keras_bert_suite.training import sum_before_clipping
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
+
+#: The names in `task.card` that belong to the weights, and not to where they come from.
+SCORES = ("last epoch", "dev", "test")
+
+#: Arguments of constructors that KerasHub saves, or that another argument says.
+_SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
+
+
+class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
+    """A task whose files also say which layers are frozen, and what its model card says.
+
+    Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
+    attribute of the same name, from which it is saved.
+    """
+
+    #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
+    optimizer: Any = None
+
+    def _is_fixed(self, name, value):
+        if name == "backbone":  # A property of KerasHub, whose setter keeps any value.
+            return self.backbone is not None and self.backbone is not value
+        return super()._is_fixed(name, value)
+
+    def _say_how_to_change(self, name: str, value: Any) -> str:
+        if name == "backbone" or name not in list_arguments(type(self)):
+            return f"Build another {type(self).__name__}: its constructor makes the layers."
+        value = show_value(value)
+        return (
+            f"Pass {name}={value} to `from_preset`; or build another on the same encoder: `new = "
+            "type(old).from_config({**old.get_config(), 'backbone': old.backbone, 'preprocessor': "
+            f"old.preprocessor, {name!r}: {value}}})`, then `new.compile()`, and if all weights "
+            "keep their shapes `new.set_weights(old.get_weights())`."
+        )
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the model card says that the model itself does not, by name: values of JSON.
+
+        `from_preset` sets "base" and "licence of the base", `fit` and `fit_on_features` "data of
+        the last fit" (of rows in memory their number and a digest), `keras-bert finetune` "data",
+        "dev" and "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`,
+        or a dict. Training drops "last epoch", "dev" and "test", which belong to the weights
+        before.
+        """
+        return self.__dict__.setdefault(
+            "card_facts", {}
+        )  # Keras would wrap a dict that is assigned.
+
+    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the task as a preset, with a model card; see `save_to_preset` in KerasHub."""
+        super().save_to_preset(preset_dir, *args, **kwargs)
+        write_card(preset_dir, list_facts(self))
+
+    def drop_scores(self) -> None:
+        """Takes what belongs to other weights out of the card."""
+        self.history = None
+        for name in SCORES:
+            self.card.pop(name, None)
+
+    def note_data(self, given: Any) -> None:
+        """Adds to the card what a `fit` has trained on: `Rows` with a digest, or a dataset."""
+        data = describe_rows(given) if isinstance(given, Rows) else "a dataset"
+        self.card["data of the last fit"] = data
+
+    def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the task as a `.keras` file; see `keras.Model.save`."""
+        if os.fspath(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                f"A task that is saved to {filepath} could not be loaded again: Keras' HDF5 format "
+                "cannot hold a tokenizer. Save to a name that ends in .keras, or with "
+                "`save_to_preset`."
+            )
+        if self.optimizer is not None and self.optimizer.built:
+            follow_weights(self)  # Layers may have been frozen since the last step.
+        super().save(filepath, *args, **kwargs)
+
+    def quantize(self, mode: str | None = None, config: Any = None) -> None:
+        """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.
+
+        The encoder then also rounds the inputs of these matrices to 8 bits. The heads stay as they
+        are, because files cannot store their quantization. Quantize after training. The
+        optimizer begins anew: its state belongs to matrices that are not trained any more.
+
+        Files of a quantized encoder of KerasHub's do not keep its dtype policy. It opens in that of
+        `keras.config`.
+
+        Args:
+            mode: "int8".
+            config: `keras.quantizers.Int8QuantizationConfig` with its defaults, which Keras makes.
+
+        Raises:
+            ValueError: for another mode or configuration, which files would not keep; from Keras,
+                for an encoder that was quantized before, or computes in float16.
+
+        Source: https://keras.io/guides/int8_quantization_in_keras/.
+        """
+        kept = keras.quantizers.Int8QuantizationConfig()
+        if mode != "int8" or config.get_config() != kept.get_config():
+            raise ValueError(
+                f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
+                f"{config.get_config()}. Call `quantize('int8')`."
+            )
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        is_built = optimizer is not None and optimizer.built
+        trained = optimizer._trainable_variables if is_built else self.trainable_variables
+        with warnings.catch_warnings():
+            # Keras names each layer that has no matrix.
+            warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
+            self.backbone.quantize(mode)
+        self.drop_scores()
+        if isinstance(optimizer, BertOptimizer):
+            # Files hold the optimizer that `compile` got, so it changes too.
+            optimizer.drop_idle_patterns(trained, self.trainable_variables)
+        if is_built:
+            # The state of the optimizer belongs to matrices that are not trained any more.
+            self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
+            sum_before_clipping(self.optimizer)
+            self.optimizer.build(self.trainable_variables)
+        # TensorFlow would still call functions that read the old weights, which stay in memory.
+        self.train_function = self.test_function = self.predict_function = None
+
+    def _run_through_graph(self, inputs, **functions):
+        """Refuses `keras.models.clone_model`, which alone brings a function of its own module.
+
+        Its copy would take no texts, and a head that shares the token embedding would get another.
+        """
+        cloner = getattr(functions.get("operation_fn"), "__module__", None)
+        if cloner != keras.models.clone_model.__module__:
+            return super()._run_through_graph(inputs, **functions)
+        name = type(self).__name__
+        raise ValueError(
+            f"keras.models.clone_model would copy the layers of a {name}, but not what reads its "
+            "texts. For a copy with the weights, call `copy.deepcopy(task)`. For new weights: "
+            f"`new = {name}.from_config(task.get_config())`, `new.preprocessor = "
+            "task.preprocessor` and `new.compile()`."
+        )
+
+    def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
+        """Makes a copy of this task for a tokenizer to which tokens were added.
+
+        ```python
+        model = MaskedLM.from_preset("path/to/checkpoint")
+        model.preprocessor.tokenizer.add_tokens(["covid-19"])
+        model = model.resize_vocabulary(model.preprocessor.tokenizer.vocabulary_size(), seed=0)
+        model.compile()
+        ```
+
+        All weights are copied, those of the heads too. The rows of new tokens are drawn, see
+        `TextEncoder.resize_vocabulary`. Their output biases are 0, as transformers makes them.
+
+        Args:
+            vocabulary_size, seed: as for `TextEncoder.resize_vocabulary`.
+
+        Returns:
+            the new task, which is not compiled. It has the preprocessor of this task.
+
+        Raises:
+            ValueError: as for `TextEncoder.resize_vocabulary`; if the encoder is not of this
+                package; if a head has LoRA.
+        """
+        return self._resize("resize_vocabulary", vocabulary_size=vocabulary_size, seed=seed)
+
+    def keep_tokens(self, tokens: Any) -> Self:
+        """Makes a copy of this task for some tokens of its vocabulary alone.
+
+        ```python
+        tokens = kbs.trim_vocabulary(writer.preprocessor.tokenizer, [*articles, *titles])
+        writer = writer.keep_tokens(tokens)
+        ```
+
+        All weights of these tokens are copied, those of the heads too. A text whose tokens are all
+        kept has the outputs that it had before. Other words become the unknown token.
+
+        Args:
+            tokens: list of str, or a tokenizer that has them. The special tokens and the added
+                tokens always stay.
+
+        Returns:
+            the new task, which is not compiled. It has a preprocessor with the fewer tokens.
+
+        Raises:
+            ValueError: if a token is not in the vocabulary; for a tokenizer other than WordPiece;
+                if there is no `SegmentPacker`; or as for `resize_vocabulary`.
+        """
+        packer = self.preprocessor
+        if not isinstance(packer, SegmentPacker):
+            raise ValueError(
+                "keep_tokens needs a SegmentPacker with the tokenizer of the backbone, got the "
+                f"preprocessor {packer!r}. Set `preprocessor`."
+            )
+        old = packer.tokenizer
+        kept = old.keep_tokens(getattr(tokens, "get_vocabulary", lambda: tokens)())
+        token_ids = [old.token_to_id(token) for token in kept.get_vocabulary()]
+        packer = type(packer).from_config({**packer.get_config(), "tokenizer": kept})
+        return self._resize("take_tokens", packer, token_ids=token_ids)
+
+    def _resize(self, method: str, preprocessor: Any = None, **sizes: Any) -> Self:
+        """A copy of this task on the backbone that a method of its backbone makes.
+
+        Without `preprocessor` it has that of this task.
+        """
+        if not isinstance(self.backbone, TextEncoder):
+            raise ValueError(
+                f"{', '.join(sizes)} are for encoders of this package, got a "
+                f"{type(self.backbone).__name__}. Leave them out, or build the task on a backbone "
+                "of this package."
+            )
+        check_unconverted(self)
+        backbone = getattr(self.backbone, method)(**sizes)
+        parts = {"backbone": backbone, "preprocessor": preprocessor or self.preprocessor}
+        config = {name: _drop_shapes(value) for name, value in self.get_config().items()}
+        resized = type(self).from_config({**config, **parts})
+        token_ids = sizes.get("token_ids")
+        for old, new in zip(_head_weights(self), _head_weights(resized), strict=True):
+            if token_ids is not None and old.shape != new.shape:
+                differs = [held != kept for held, kept in zip(old.shape, new.shape, strict=True)]
+                new.assign(keras.ops.take(old, token_ids, axis=differs.index(True)))
+                continue
+            room = [(0, more - held) for more, held in zip(new.shape, old.shape, strict=True)]
+            if any(added < 0 for _, added in room):
+                raise ValueError(
+                    f"{old.path} has a value for each layer, shape {tuple(old.shape)}, of which a "
+                    f"task with fewer layers needs {tuple(new.shape)}. Build the task anew: "
+                    f"{type(self).__name__}({type(backbone).__name__}.from_preset(preset, "
+                    f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
+                )
+            new.assign(keras.ops.pad(old, room) if room else old)
+        resized.drop_scores()
+        return resized
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the few weights that belong to no layer, and checks a `.keras` file first.
+
+        Keras reads the weights in a `.keras` file whole. If their checksum is wrong, it reads them
+        again, in parts and without a checksum.
+
+        Raises:
+            ValueError: if the `.keras` file is damaged.
+        """
+        archive = getattr(store, "archive", None)
+        if archive is not None and (damaged := archive.testzip()):
+            raise ValueError(
+                f"{damaged} in {archive.filename} does not have its checksum. The file is damaged: "
+                "restore it, or write it again."
+            )
+        super().load_own_variables(store)
+
+    def save_task_weights(self, filepath: PathLike) -> None:
+        """Saves the weights of the head. KerasHub would save the optimizer's state, too."""
+        keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def load_task_weights(self, filepath: PathLike) -> None:
+        """Loads the file that `save_task_weights` has written."""
+        keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def _not_task_weights(self):
+        optimizer = [self.optimizer] if self.compiled else []
+        return [*self.backbone._flatten_layers(), *optimizer]
+
+    def get_config(self) -> Config:
+        config = {**super().get_config(), **read_arguments(self, type(self), _SAVED_ELSEWHERE)}
+        # The configuration of a `TextEncoder` says itself which layers are frozen.
+        if not isinstance(self.backbone, TextEncoder):
+            config["backbone_trainability"] = read_trainability(self.backbone)
+        config["trainable"] = self.trainable
+        config["head_trainability"] = read_trainability(self, without=self.backbone)
+        if card := find_card(self):
+            config["card"] = card
+        return config
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        # Loading compiles a task with its saved arguments, or not at all.
+        config = {"compile": False, **config}
+        trainability = config.pop("backbone_trainability", None)
+        trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
+        card = config.pop("card", {})
+        if cls.has_new_head(config):  # The new head does not take over the state of the old head.
+            trainable, heads = True, {}
+            card = {name: value for name, value in card.items() if name not in SCORES}
+        task = super().from_config(config)
+        task.card.update(card)
+        separate_policies(task.backbone)
+        if trainability is not None:
+            restore_trainability(task.backbone, trainability)
+        if heads or not trainable:
+            restore_around(task, task.backbone, trainable, heads)
+        return task
+
+
+def _drop_shapes(value):
+    """A configuration without the shapes for which its layers were built, to build them anew."""
+    if isinstance(value, dict):
+        return {key: _drop_shapes(part) for key, part in value.items() if key != "build_config"}
+    return [_drop_shapes(part) for part in value] if isinstance(value, list) else value
+
+
+def _head_weights(task):
+    """The weights of a task that its backbone does not have."""
+    encoder = {id(weight) for weight in task.backbone.weights}
+    return [weight for weight in task.weights if id(weight) not in encoder]

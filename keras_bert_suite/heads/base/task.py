@@ -1,0 +1,462 @@
+"""The common base of tasks: what they are trained with, and what users call."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.argument_checks import check_arguments, is_auto
+from keras_bert_suite.heads.base.answers import RowAnswers
+from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
+from keras_bert_suite.heads.base.input_checks import check_in_memory
+from keras_bert_suite.heads.base.part_checks import check_preprocessor
+from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.preset_task import PresetTask
+from keras_bert_suite.layers import PackedSequences
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.replicas import in_scope_of_model, whole_batches
+from keras_bert_suite.replicas.process_watch import ProcessWatch
+from keras_bert_suite.runs import trainer
+from keras_bert_suite.runs.batches import evaluation_batches, pack_elements, read, training_batches
+from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
+from keras_bert_suite.runs.prediction import PredictingModel
+from keras_bert_suite.runs.technique_step import check_technique
+from keras_bert_suite.runs.trained_model import TrainedModel
+from keras_bert_suite.runs.trained_weights import follow_weights
+from keras_bert_suite.runs.training_run import validate
+from keras_bert_suite.training import (
+    AdamW,
+    LinearWarmupDecay,
+    OutputForm,
+    Technique,
+    forget_metrics,
+    is_loss_of_keras,
+    is_metric_of_keras,
+    read_loss,
+    read_metric,
+    set_head_rate,
+    sum_before_clipping,
+    track_finite_losses,
+)
+
+#: The arguments of `compile` that are structures of metrics.
+METRICS = ("metrics", "weighted_metrics")
+#: Keras' name of a format -> the function that writes it.
+EXPORTS = {
+    "tf_saved_model": "export_saved_model",
+    "onnx": "export_onnx",
+    "openvino": "export_openvino",
+    "litert": "export_litert",
+}
+
+_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
+
+
+class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
+    """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
+
+    A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
+    model. `answers` turns outputs of the model into what a person reads.
+
+    Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
+    lays a schedule of open length over its steps, see `LinearWarmupDecay`.
+
+    List `Task` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess each
+    batch a second time.
+    """
+
+    backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
+    backbone: Any
+    answers: Any = RowAnswers()
+
+    #: The peak of the learning rate.
+    default_rate = 5e-5
+
+    #: The peak for the weights outside of the backbone; None for `default_rate`.
+    default_head_rate: float | None = None
+
+    #: The share of the steps in which the learning rate rises.
+    warmup_ratio = 0.1
+
+    @property
+    def preprocessor(self) -> Any:
+        """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
+
+        `data` packs with it, and may replace a preprocessor of KerasHub, see `TextData.packer`. So
+        a constructor makes `data` first.
+        """
+        return super().preprocessor
+
+    @preprocessor.setter
+    def preprocessor(self, value: keras.layers.Layer | None) -> None:
+        check_preprocessor(value, self.backbone)
+        self.data.packer = value
+        keras_hub.models.Task.preprocessor.fset(self, self.data.packer)
+
+    def check_parts(self) -> None:
+        """Raises a ValueError if the preprocessor has changed, and does not fit the backbone."""
+        check_preprocessor(self.preprocessor, self.backbone)
+
+    #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
+    #: sets it.
+    input_names = part_attribute("data", "input_names")
+
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        """The optimizer that `compile` takes for "auto"."""
+        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+
+    def make_loss(self) -> Any:
+        """The loss that `compile` takes for "auto"."""
+        raise NotImplementedError
+
+    def make_metrics(self) -> dict[str, Any]:
+        """Further arguments that `compile` takes for "auto"."""
+        return {}
+
+    @property
+    def returns_logits(self) -> bool:
+        """bool, whether outputs are logits, and not probabilities."""
+        return True
+
+    #: Why losses and metrics of Keras are not for the task, and which are; None if they are.
+    loss_advice: str | None = None
+    metric_advice: str | None = None
+
+    #: Whether weights say which predictions of a row count, as those of tokens do.
+    are_tokens = False
+
+    def find_output_form(self, output: str | None = None) -> OutputForm:
+        """What losses and metrics of Keras get.
+
+        Args:
+            output: str, the name of one of several outputs; None for the only one.
+        """
+        outputs = self.output
+        if isinstance(outputs, dict):
+            outputs = outputs.get(output) if len(outputs) > 1 else next(iter(outputs.values()))
+        size = None if outputs is None else outputs.shape[-1]
+        kind = self.data.labels.output_kind
+        return OutputForm(kind, self.returns_logits, size, self.are_tokens)
+
+    def read_loss(self, loss: Any, output: str | None = None) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model.
+
+        Args:
+            loss: a loss of an output.
+            output: as for `find_output_form`.
+        """
+        if self.loss_advice is None:
+            return read_loss(loss, self.find_output_form(output))
+        if is_loss_of_keras(loss):
+            raise ValueError(
+                f"A {type(self).__name__} cannot be trained with the loss {loss!r} of Keras. "
+                f"{self.loss_advice}"
+            )
+        return loss
+
+    def read_metric(self, metric: Any, output: str | None = None, only_counts: bool = False) -> Any:
+        """Makes a metric, as users write it, get labels and outputs as it expects them.
+
+        Args:
+            metric: a metric of an output.
+            output: as for `find_output_form`.
+            only_counts: as for `training.read_metric`.
+        """
+        if self.metric_advice is None:
+            return read_metric(metric, self.find_output_form(output), only_counts)
+        if is_metric_of_keras(metric):
+            raise ValueError(
+                f"The metric {metric!r} of Keras is not for a {type(self).__name__}. "
+                f"{self.metric_advice}"
+            )
+        return metric
+
+    @in_scope_of_model
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        head_learning_rate: float | None = None,
+        technique: Technique | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Configures training, by default as the source of the task trains it.
+
+        Logged losses are means over the rows, or over the predictions that count, of all batches
+        whose loss is finite. With several heads `loss` is a mean over the batches.
+
+        Losses and metrics of Keras, given as an object, or by their name, class or function, get
+        the labels and the outputs as they expect them: class ids or one-hot rows; logits if they
+        have `from_logits=True`; otherwise probabilities. Losses by their name take logits if the
+        outputs of the task are logits. Metrics such as `Precision` and `AUC` are about the second
+        of two classes; with a `class_id`, and for more classes, they get one-hot rows. The names
+        "accuracy" and "acc" are the accuracy of the task: of classes, of whole sets of labels, of
+        tokens, of all attributes. An `F1Score` by its name is the mean over the classes; of sets of
+        labels it has the threshold 0.5, unless you pass another. Where tokens are labelled, only
+        tokens with a weight above 0 count, in losses and in metrics. A loss or a metric of Keras
+        that is for other labels is an error.
+
+        A function or a class of your own gets the encoded labels and the outputs of the model as
+        they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
+
+        Args:
+            optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
+                `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is `make_loss()`.
+            head_learning_rate: float, the peak for the weights outside of the backbone, which are
+                new. None is `default_head_rate` for an optimizer "auto", and the rate of the
+                optimizer for another. The transitions of a CRF keep their own factor.
+            technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
+                forward and one backward pass.
+            **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
+                default, or for "auto".
+
+        Raises:
+            ValueError: if a loss or a metric takes logits and the outputs are probabilities, or a
+                loss the reverse; if a loss or a metric of Keras is for other labels; if the task
+                cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
+                `set_head_rate`.
+        """
+        if technique is not None:
+            check_technique(self, technique)
+        if is_auto(optimizer):
+            optimizer = self.make_optimizer()
+            if head_learning_rate is None:
+                head_learning_rate = self.default_head_rate
+        if head_learning_rate is not None:
+            encoder = {id(variable) for variable in self.backbone.variables}
+            new = [v for v in self.trainable_variables if id(v) not in encoder]
+            set_head_rate(optimizer, new, head_learning_rate)
+        if is_auto(loss):
+            loss = self.make_loss()
+        defaults = self.make_metrics()
+        if self.are_tokens and not is_auto(kwargs.get("metrics", "auto")) and kwargs["metrics"]:
+            defaults.pop("weighted_metrics", None)  # They would stand beside the user's metrics.
+        for name in {**dict.fromkeys(METRICS), **defaults}:
+            if is_auto(kwargs.get(name, "auto")):
+                kwargs[name] = defaults.get(name)
+        loss = read_losses(self, loss)
+        given = {name: kwargs[name] for name in METRICS}
+        kwargs.update(zip(METRICS, read_metrics(self, *given.values()), strict=True))
+        forget_metrics(self)
+        self._has_common_weights = False
+        self.technique = technique
+        self._given_jit_compile = kwargs.get("jit_compile", "auto")
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        self._compile_config.config.update(given)  # A file has the metrics as the user wrote them.
+        if loss is not None:
+            track_finite_losses(self)
+        if self.optimizer is not None:
+            sum_before_clipping(self.optimizer)
+
+    def get_compile_config(self) -> Config:
+        config = super().get_compile_config()
+        if not config:
+            return config
+        # Keras would save what "auto" means here, and another backend may open the file.
+        config = {**config, "jit_compile": self._given_jit_compile}
+        if self.technique is None:
+            return config
+        technique = keras.saving.serialize_keras_object(self.technique)
+        return {**config, "technique": technique}
+
+    def compile_from_config(self, config: Config) -> None:
+        """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        follow_weights(self)
+
+    @whole_batches()
+    @in_scope_of_model
+    def fit(
+        self,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        *,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        validation_batch_size: int | None = None,
+        shuffle: bool = True,
+        sequence_packing: bool = False,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        initial_epoch: int = 0,
+        callbacks: keras.callbacks.Callback | Sequence[keras.callbacks.Callback] | None = None,
+        verbose: str | int = "auto",
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
+        """Trains the task; see `keras.Model.fit`.
+
+        Args:
+            x: texts (a list, an array or a pandas Series), a tuple of such columns for pairs, a
+                DataFrame or dict of text columns, packed arrays by name, or a dataset of
+                `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
+                `DataLoader` or a generator.
+            y: the labels of all rows, as the task takes them; None for a dataset.
+            batch_size: int, 32 by default; None for a dataset.
+            class_weight: dict of label or class id -> weight of its rows.
+            validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
+            validation_split: float, the share of the rows to validate on. They are the last rows.
+            validation_batch_size: int, `batch_size` by default.
+            shuffle: bool, whether rows in memory come in a fresh order each epoch.
+            sequence_packing: bool, whether the encoder works on the tokens of a batch, one row of
+                the batch after the other, hidden from each other. It then computes little on
+                padding. The loss and the gradients of a batch stay the same, except for
+                the dropout. With packing, shuffled rows in memory are not batched with rows of
+                similar length. So a training that resumes must keep this argument. Validation is
+                not packed.
+            callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, an
+                interrupted training resumes.
+            initial_epoch: int, the epoch to begin with. If the optimizer has taken steps, a
+                schedule of open length goes on where this epoch of `epochs` begins, and `fit` says
+                so. A new optimizer begins a new schedule.
+            epochs, sample_weight, steps_per_epoch, validation_steps, verbose, **kwargs: as in
+                Keras.
+
+        Returns:
+            `keras.callbacks.History`.
+
+        Raises:
+            ValueError: before any step is taken, if the rows are in memory and a text is missing
+                or a label is unknown; if the task cannot pack its rows; or if it was not compiled.
+        """
+        check_arguments(f"{type(self).__name__}.fit", kwargs, _FIT_ARGUMENTS)
+        if not self.compiled:
+            raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
+        if sequence_packing:
+            check_can_pack_sequences(self)
+        self.drop_scores()
+        with ProcessWatch("fit").watch(callbacks) as callbacks:
+            weigh = self._weigh_classes(class_weight)
+            given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
+            given, held_out = trainer.hold_out(
+                self, given, validation_data, validation_split, validation_batch_size
+            )
+            trainer.learn_rows(self, given, verbose)
+            if held_out is not None:
+                size = validation_batch_size or batch_size
+                held_out = evaluation_batches(self.data, held_out, size)
+            make_batches = functools.partial(
+                training_batches,
+                self.data,
+                given,
+                batch_size,
+                shuffle,
+                weigh=weigh,
+                lay_out=choose_layout(self.backbone) if sequence_packing else None,
+            )
+            history = trainer.fit(
+                self,
+                make_batches,
+                held_out,
+                epochs=epochs,
+                initial_epoch=initial_epoch,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validation_steps,
+                callbacks=callbacks,
+                shuffle=shuffle,
+                verbose=verbose,
+                **kwargs,
+            )
+        if history.epoch:
+            self.note_data(given)
+        return history
+
+    @whole_batches()
+    @in_scope_of_model
+    def evaluate(
+        self,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        sample_weight: Labels = None,
+        steps: int | None = None,
+        callbacks: keras.callbacks.Callback | Sequence[keras.callbacks.Callback] | None = None,
+        verbose: str | int = "auto",
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the loss and metrics; see `keras.Model.evaluate`.
+
+        Args:
+            x, y, batch_size, sample_weight: as for `fit`.
+            steps: int, batches to evaluate. None evaluates all.
+            callbacks, verbose, **kwargs: as in Keras.
+        """
+        if kwargs.get("_use_cached_eval_dataset"):
+            return validate(
+                self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
+            )
+        with ProcessWatch("evaluate").watch(callbacks) as callbacks:
+            given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
+            batches = evaluation_batches(self.data, given, batch_size, by_length=steps is None)
+            return trainer.evaluate(self, batches, steps, callbacks, verbose, **kwargs)
+
+    def score_with(
+        self,
+        score: Callable[..., Any],
+        x: Inputs,
+        y: Labels,
+        batch_size: int | None = None,
+        *,
+        may_be_empty: bool = False,
+    ) -> Any:
+        """Scores the outputs for labelled rows in memory.
+
+        Args:
+            score: function(outputs, rows, labels) that returns the scores. `outputs` and `rows` are
+                as for `predict_with`, and `labels` are those of all rows, encoded.
+            x, y: as for `fit`, in memory.
+            batch_size: int, 32 by default.
+            may_be_empty: bool, whether there may be no rows, of which `score` then counts nothing.
+        """
+        check_in_memory(x)
+        labels = read(self, x, y, labelled=not may_be_empty).labels
+        decode = functools.partial(score, labels=labels)
+        condense = self.answers.condense
+        return self.predict_with(decode, x, batch_size, condense=condense, verbose=0)
+
+    def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> None:
+        """Not for tasks: `export_saved_model` and its like also write what reads the texts.
+
+        Raises:
+            NotImplementedError: always. It names the function to call.
+        """
+        name = EXPORTS.get(format, "export_saved_model")
+        raise NotImplementedError(
+            f"Keras' export of format={format!r} would leave out what reads the texts of a "
+            f"{type(self).__name__}. Call keras_bert_suite.{name}(task, {str(filepath)!r})."
+        )
+
+    def preprocess_samples(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        *,
+        labelled: bool = False,
+    ) -> Any:
+        """Packs a batch of a dataset, for a training loop of one's own: `dataset.map(...)`.
+
+        `fit`, `evaluate` and `predict` do so themselves. The name is KerasHub's.
+
+        Args:
+            x, y, sample_weight: a batch of rows, as for `fit`, also in a graph of TensorFlow.
+            labelled: bool, whether it is for training. Only tasks that make labels of texts
+                differ: `MaskedLM`, `TextEmbedder` and `Seq2Seq`.
+
+        Returns:
+            the inputs of the model; with labels a tuple (inputs, labels), with weights
+            (inputs, labels, weights).
+        """
+        self.check_parts()
+        return pack_elements(self.data, labelled)((x, y, sample_weight))

@@ -1,0 +1,14 @@
+"""The choice of each row."""
+
+from keras_bert_suite.heads.base.answers import RowAnswers
+
+
+class ChoiceAnswers(RowAnswers):
+    """Scores of endings, logits (N, K)."""
+
+    def serve(self, ops, outputs, packed):
+        """`probabilities` float32 (B, K), `choices` int32 (B,)."""
+        return {
+            "probabilities": ops.softmax(outputs, axis=-1),
+            "choices": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+        }

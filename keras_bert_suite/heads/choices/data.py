@@ -1,0 +1,47 @@
+"""Rows of a prompt and several endings, with the index of the right ending."""
+
+import numpy as np
+
+from keras_bert_suite.heads.base.labels import ClassIds
+from keras_bert_suite.heads.base.text_data import TextData
+from keras_bert_suite.heads.choices.rows import (
+    check_collated_lists,
+    read_choice_rows,
+    read_collated,
+)
+
+
+class ChoiceData(TextData):
+    """Rows of a prompt and K endings. The model sees each ending as a pair of texts.
+
+    Args:
+        packer, encoder, input_names: as for `TextData`.
+    """
+
+    takes_graphs = False  # Endings are listed in Python.
+    text_ranks: tuple[int, ...] | None = (1, 2)  # Prompts (B,) and endings (B, K).
+    packed_axes: tuple[tuple[str, ...], ...] = (("rows", "endings", "tokens"),)
+
+    def __init__(self, packer, encoder, input_names):
+        super().__init__(packer, encoder, ClassIds(), input_names)
+
+    def read_columns(self, x, y, sample_weight):
+        return read_choice_rows(x, y, sample_weight, self.input_names)
+
+    def read_batch_columns(self, x, y, sample_weight):
+        check_collated_lists(x, self.input_names)
+        return self.read_columns(read_collated(x), y, sample_weight)
+
+    def order(self, inputs, names):
+        """`read_choice_rows` has put the columns in order."""
+        return inputs
+
+    def pack(self, rows, labelled=False):
+        if rows.is_packed:
+            return super().pack(rows)
+        prompts, *endings = rows.inputs
+        pairs = (np.repeat(prompts, len(endings)), np.stack(endings, axis=1).reshape(-1))
+        packed = self.pack_texts(tuple(map(list, pairs)))
+        shape = (len(prompts), len(endings), -1)
+        inputs = {name: array.reshape(shape) for name, array in packed.items()}
+        return inputs, rows.labels, rows.weights

@@ -1,0 +1,1 @@
+"""Guesses for masked tokens of texts."""

@@ -1,0 +1,242 @@
+"""Guesses masked tokens. The encoder is fine-tuned on plain texts."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite.annotations import Config, Inputs, Tensor
+from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
+from keras_bert_suite.heads.base.keras_presets import holds_task
+from keras_bert_suite.heads.base.part_checks import find_direction
+from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.read_states import score_masked_tokens
+from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.heads.base.token_states import find_unused
+from keras_bert_suite.heads.masks.answers import GuessAnswers, rank_tokens
+from keras_bert_suite.heads.masks.data import MaskedTextData
+from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
+from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
+from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaskedLM(Task, keras_hub.models.Task):
+    """A text encoder that guesses masked tokens.
+
+    `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
+    adapts to a domain from the domain's texts. For a corpus that does not fit in memory, use
+    `PretrainingBatches` and a `Pretrainer`.
+
+    For texts in memory, the masks of a text depend only on the seed, the epoch and the index of the
+    text. An evaluation always has the masks of epoch 0. In a dataset of batches, the masks of a
+    text depend only on the seed and its tokens, so they are the same in every epoch.
+
+    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, instead of some
+    tokens.
+
+    `fit` and `evaluate` also take packed arrays, the inputs of the model, with labels int32 (B, P),
+    and sample weights float32 (B, P), as `TokenMasker` makes them.
+
+    Args:
+        backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
+        masking: dict of the arguments of `TokenMasker` other than the tokenizer, such as
+            `{"unit": "word", "rate": 0.15}`. Files keep "jieba" as `word_segmenter`, and
+            registered functions; others are refused.
+        input_names: the names of the texts of a row; see `TextClassifier`.
+        top_k: int, how many guesses `predict` and an export return for each mask.
+
+    Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
+    (B, P). Outputs: float (B, P, V), logits.
+
+    Example:
+    ```python
+    model = MaskedLM.from_preset("path/to/checkpoint", masking={"unit": "word"})
+    model.fit(texts, validation_data=(dev_texts,), epochs=3)
+    model.predict("Paris is the [MASK] of France.", top_k=2)   # [[("capital", 0.97), ...]]
+    ```
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 3.1.
+    """
+
+    global_tokens = "none"
+    are_tokens = True
+
+    masking = part_attribute("data", "masking")
+    changeable = frozenset({"top_k"})
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        *,
+        preprocessor: keras.layers.Layer | None = None,
+        masking: Mapping[str, Any] | None = None,
+        input_names: tuple[str, ...] | None = None,
+        top_k: int = 5,
+        **kwargs: Any,
+    ) -> None:
+        self.check_further_arguments(kwargs)
+        check_integer("top_k", top_k, at_least=1)
+        if not isinstance(masking, Mapping | None):
+            raise ValueError(
+                "masking must be a dict of arguments of TokenMasker, such as "
+                f"{{'unit': 'word'}}, got {masking!r}."
+            )
+        # === Layers ===
+        self.backbone = backbone
+        self.masked_lm = make_masked_lm_head(backbone)
+
+        # === Functional Model ===
+        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        self.unused_paths = find_unused(backbone, transformed=True)
+        inputs = {**backbone.input, "mask_positions": mask_positions}
+        outputs = score_masked_tokens(self.masked_lm, backbone, backbone.input, mask_positions)
+
+        # === Data and Answers ===
+        # Keras saves no sets.
+        masking = {
+            name: sorted(value) if isinstance(value, set | frozenset) else value
+            for name, value in (masking or {}).items()
+        }
+        if "word_segmenter" in masking:
+            masking["word_segmenter"] = name_segmenter(masking["word_segmenter"])
+        check_saved_functions(masking)
+        check_share("masking['rate']", masking.get("rate", 1.0), positive=True)
+        self.data = MaskedTextData(
+            preprocessor,
+            EncoderInputs.of(backbone),
+            input_names,
+            masking=masking,
+            direction=find_direction(backbone),
+        )
+        self.answers = GuessAnswers(self.data)
+        self.preprocessor = preprocessor
+        if preprocessor is not None:
+            self.data.find_masker()  # A wrong argument is an error now.
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.top_k = top_k
+
+    @classmethod
+    def preset_classes(cls) -> tuple[type, ...]:
+        return cls, find_pretrainer()
+
+    @classmethod
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        pretrainer_cls = find_pretrainer()
+        if not holds_task(loader.preset, pretrainer_cls):
+            return super().load_keras_preset(loader, load_weights, **arguments)
+        pretrainer = pretrainer_cls.load_keras_preset(
+            loader, load_weights, dtype=arguments.pop("dtype", None)
+        )
+        task = cls(pretrainer.backbone, **arguments)
+        task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
+        return task
+
+    def make_loss(self) -> keras.losses.Loss:
+        """The mean over the masked tokens."""
+        return MaskedLMLoss()
+
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy over the masked tokens. `perplexity` is always logged."""
+        return {"weighted_metrics": [MaskedLMAccuracy(name="mlm_accuracy")]}
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, with `perplexity`."""
+        return add_perplexity(super().get_metrics_result())
+
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        *,
+        top_k: int | None = None,
+        whole_words: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Guesses the tokens in the place of each mask.
+
+        >>> model.predict(["Paris is the [MASK] of France."], top_k=2)
+        [[[("capital", 0.97), ("heart", 0.01)]]]
+
+        Args:
+            x: texts with mask tokens: a list, an array or a pandas Series, a dataset of batches of
+                them, or a single str. Or packed arrays by name.
+            batch_size, steps: as for `Task.predict`.
+            top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
+            whole_words: bool, whether to leave out the tokens that continue a word.
+            **kwargs: `verbose` and `callbacks`, as in Keras.
+
+        Returns:
+            a list for each text. It has, for each mask of the text, a list of `top_k` pairs
+            (token, probability), the most probable first. For a single str, the list of this text.
+            For packed arrays, the logits, float (N, P, V). Masks beyond the packer's
+            `sequence_length` are left out, with a warning, as an export leaves them out.
+
+        Raises:
+            ValueError: if there is no preprocessor, or a text has no mask.
+        """
+        if isinstance(x, str):
+            return self.predict(
+                [x], batch_size, steps, top_k=top_k, whole_words=whole_words, **kwargs
+            )[0]
+        top_k = self.top_k if top_k is None else top_k
+        check_integer("top_k", top_k, at_least=1)
+
+        def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
+            if rows.is_packed:
+                return logits
+            tokenizer = self.preprocessor.tokenizer
+            continues = (
+                tokenizer.find_continuations()
+                if whole_words
+                else np.zeros(tokenizer.vocabulary_size(), bool)
+            )
+            return rank_tokens(logits, top_k, ~continues)
+
+        return self.predict_with(self.answers.decode, x, batch_size, steps, rank, **kwargs)
+
+    def pseudo_perplexity(
+        self, texts: Inputs, batch_size: int | None = None, *, whole_words: bool = False
+    ) -> np.ndarray:
+        """Measures how much each text surprises the model.
+
+        Each token is masked in turn, and the model gives the probability of this token. The
+        pseudo-perplexity is the exponential of the mean of -log(probability). Each token of a text
+        takes a row of a batch.
+
+        Args:
+            texts: list of str. A text that is longer than `sequence_length` is cut.
+            batch_size: int, 32 by default.
+            whole_words: bool. True also masks the tokens that follow the token in the same word.
+                Otherwise the end of a long word gives away its beginning (Kauf and Ivanova, 2023,
+                https://arxiv.org/abs/2305.10588).
+
+        Returns:
+            float64 (N,), at least 1; NaN for a text without tokens.
+
+        Source: Salazar et al., 2020 (https://arxiv.org/abs/1910.14659), section 2.
+        """
+        return measure_surprise(self, texts, batch_size or 32, whole_words)
+
+    def get_config(self) -> Config:
+        masking = keras.saving.serialize_keras_object(self.masking)
+        return {**super().get_config(), "masking": masking}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        masking = keras.saving.deserialize_keras_object(config.get("masking") or {})
+        return super().from_config({**config, "masking": masking})
+
+
+def find_pretrainer() -> Any:
+    """The class `Pretrainer`, whose presets hold the head of this task. It imports this room."""
+    return keras.saving.get_registered_object("keras_bert_suite>Pretrainer")

@@ -1,0 +1,1 @@
+"""Pretraining of an encoder: masked tokens, pairs of texts, replaced tokens."""

@@ -1,0 +1,1 @@
+"""The relevance of texts for a query: a cross-encoder, or reranker."""

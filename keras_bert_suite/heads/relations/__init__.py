@@ -1,0 +1,1 @@
+"""The relation of two entities that are marked in a text."""

@@ -1,0 +1,1 @@
+"""Spans of words, which may lie within each other."""

@@ -1,0 +1,1 @@
+"""Reads files with a word and its tag in each line."""

@@ -1,0 +1,1 @@
+"""A text written from a text, such as a title from an article."""

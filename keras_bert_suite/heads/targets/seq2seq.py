@@ -1,0 +1,369 @@
+"""Writes a text from a text, such as a title from an article."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
+from keras_bert_suite.heads.base.keras_presets import holds_task
+from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.preset_task import FURTHER_ARGUMENTS
+from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.heads.base.token_states import find_unused
+from keras_bert_suite.heads.masks.masked_lm import MaskedLM
+from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
+from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
+from keras_bert_suite.heads.targets.answers import TargetAnswers
+from keras_bert_suite.heads.targets.data import TargetData
+from keras_bert_suite.heads.targets.decoding import (
+    find_decoder,
+    get_sampler,
+    write_dataset,
+    write_rows,
+    write_targets,
+)
+from keras_bert_suite.heads.targets.scores import score_targets
+from keras_bert_suite.layers import MaskedLMHead
+from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
+from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
+from keras_bert_suite.runs.batches import read
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
+
+#: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
+_LANGUAGE_MODELS = (Pretrainer, MaskedLM)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class Seq2Seq(Task, keras_hub.models.CausalLM):
+    """A text encoder that writes a target from a source, such as a title from an article.
+
+    There are two kinds of backbones for it. With a `BertBackbone` a row is packed as a pair, [CLS]
+    source [SEP] target [SEP]. The tokens of the source attend to each other. A token of the target
+    attends to the source and to the target before it. From the first [SEP] on, each token predicts
+    the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source and
+    target are rows of their own, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions
+    of a whole row, and its attention to the source must be learned.
+
+    `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
+    batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
+    weights float32 (B, P). `predict` takes sources and returns targets.
+
+    Args:
+        backbone: `BertBackbone` with `attention_pattern="seq2seq"`, or another backbone with a
+            `Decoder`.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
+        max_target_length: int, the maximum number of tokens that `predict` writes, the last [SEP]
+            included.
+        sampler: how `predict` and an export choose tokens: a `keras_hub.samplers.Sampler`, or its
+            name: "greedy", "beam", "top_k", "top_p" or "random". A beam that has ended keeps its
+            score. `compile` may replace it.
+        input_names: the name of the sources; see `TextClassifier`.
+        plain_marks: bool, whether sources and targets are read with the marks of a keyboard where
+            the vocabulary lacks a mark. The vocabulary of bert-base-chinese lacks “ ” ‘ ’ — and …,
+            and has " ' - and dots. Words that a vocabulary lacks are left out of written texts.
+
+    Raises:
+        ValueError: if `max_target_length` leaves no room for a source in the packer's
+            `sequence_length` or the backbone's positions; and as the other tasks.
+
+    Inputs, a dictionary: the inputs of the backbone, and with a `BertBackbone` also
+    `mask_positions`, int32 (B, P), the tokens that predict a token. Outputs: float (B, P, V),
+    logits; with a `BertEncoderDecoder` P is the length of the decoder's rows.
+
+    Example:
+    ```python
+    writer = Seq2Seq.from_preset("path/to/checkpoint", sequence_length=256)
+    writer.fit(articles, titles, epochs=3)
+    writer.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=3))
+    writer.predict(["Scientists have found that ..."])   # ["A discovery"]
+    ```
+
+    Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197). UniLM masks tokens of the
+    target and predicts them; here, as in bert4keras, each token predicts the next one, so that all
+    tokens of a target are learned in one step.
+    """
+
+    default_rate = 2e-5
+    takes_encoder_decoders = True
+    are_tokens = True
+    #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
+    decoder_start_token_id: int | None = None
+
+    max_target_length = part_attribute("data", "max_target_length")
+    plain_marks = part_attribute("data", "plain_marks")
+    changeable = frozenset({"sampler"})
+    target_rows = part_attribute("data", "target_rows")
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        *,
+        preprocessor: keras.layers.Layer | None = None,
+        max_target_length: int = 32,
+        sampler: Any = "greedy",
+        input_names: Sequence[str] | None = None,
+        plain_marks: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.check_further_arguments(kwargs)
+        check_integer("max_target_length", max_target_length, at_least=1)
+        # Within its constructor the base class calls `compile`, which reads the sampler.
+        self.sampler = get_sampler(sampler)
+        self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
+
+        # === Layers ===
+        self.backbone = backbone
+        self.masked_lm: MaskedLMHead = make_masked_lm_head(backbone)
+        self.decoder = find_decoder(backbone, self.masked_lm)
+
+        # === Functional Model ===
+        self.unused_paths = find_unused(self.decoder.encoder)
+        inputs, logits = self.decoder.connect()
+
+        # === Data and Answers ===
+        self.data = TargetData(
+            preprocessor,
+            EncoderInputs.of(self.decoder.encoder),
+            input_names,
+            backbone=backbone,
+            joins_source=self.decoder.joins_source,
+            max_target_length=max_target_length,
+            plain_marks=bool(plain_marks),
+        )
+        self.answers = TargetAnswers()
+        self.preprocessor = preprocessor
+        super().__init__(inputs=inputs, outputs=logits, **kwargs)
+
+    @classmethod
+    def from_preset(
+        cls, preset: PathLike, *, decoder: PathLike | None = None, **kwargs: Any
+    ) -> Self:
+        """Builds the task from a checkpoint, or from two: of an encoder and of a decoder.
+
+        ```python
+        Seq2Seq.from_preset("bert")                      # UniLM: one BERT, no new weights
+        Seq2Seq.from_preset("bert", decoder="bert")      # two BERTs, and new cross-attention
+        Seq2Seq.from_preset("bert", decoder="shared")    # two BERTs with one set of weights
+        Seq2Seq.from_preset("bert2bert")                 # an EncoderDecoderModel of transformers
+        ```
+
+        The settings of transformers' `generate` are not read: choose a `sampler`.
+
+        Args:
+            preset: as for the other tasks; also an EncoderDecoderModel of two BERTs.
+            decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
+                is then the BERT that reads, with its tokenizer. "shared" for the same weights.
+                None for what `preset` holds.
+            **kwargs: as for the other tasks. `load_weights`, `dtype` and `compile` are for both
+                presets, the others for `preset`.
+
+        Raises:
+            ValueError: as for the other tasks; and if the decoder of a checkpoint begins with
+                another token than [CLS].
+        """
+        if decoder is None:
+            task = super().from_preset(preset, **kwargs)
+            _check_first_token(task, preset)
+            return task
+        if kwargs.get("keep_tokens") is not None:
+            raise ValueError(
+                "keep_tokens is for a single BERT, got a decoder. Trim both BERTs, save them as "
+                "presets, and join these: MaskedLM.from_preset(..., keep_tokens=...)."
+            )
+        # The target has a row of its own, and needs no room in that of the source.
+        length = kwargs.pop("max_target_length", 32)
+        reader = super().from_preset(preset, max_target_length=1, **kwargs)
+        writer = reader
+        if decoder != "shared":
+            given = {name: kwargs[name] for name in ("load_weights", "dtype") if name in kwargs}
+            writer = super().from_preset(decoder, preprocessor=None, compile=False, **given)
+        backbone = BertEncoderDecoder.from_backbones(
+            reader.backbone, None if decoder == "shared" else writer.backbone
+        )
+        task = cls(
+            backbone,
+            preprocessor=reader.preprocessor,
+            max_target_length=length,
+            sampler=reader.sampler,
+            input_names=reader.input_names,
+            plain_marks=reader.plain_marks,
+            **{name: kwargs[name] for name in FURTHER_ARGUMENTS if name in kwargs},
+        )
+        task.masked_lm.set_weights(writer.masked_lm.get_weights())
+        if kwargs.get("compile", True):
+            task.compile()
+        return task
+
+    @classmethod
+    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
+        is_bert = issubclass(backbone_cls, BertBackbone)
+        return {"attention_pattern": "seq2seq"} if is_bert else {}
+
+    @classmethod
+    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
+        if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
+            raise ValueError(
+                f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, which has no "
+                "decoder. Load a checkpoint of a BERT."
+            )
+        return super().arguments_of(checkpoint, arguments)
+
+    @classmethod
+    def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
+        task = super().load_checkpoint(checkpoint, load_weights, **arguments)
+        task.decoder_start_token_id = checkpoint.decoder_start_token_id
+        if not isinstance(task.backbone, BertBackbone) or not holds_mixture(task.backbone):
+            return task
+        del arguments["dtype"], arguments["skip"]
+        copy = cls(leave_mixture(task.backbone), **arguments)
+        copy.masked_lm.set_weights(task.masked_lm.get_weights())
+        return copy
+
+    @classmethod
+    def preset_classes(cls) -> tuple[type, ...]:
+        return cls, *_LANGUAGE_MODELS
+
+    @classmethod
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        if holds_task(loader.preset, cls):
+            return super().load_keras_preset(loader, load_weights, **arguments)
+        dtype = arguments.pop("dtype", None)
+        for kind in _LANGUAGE_MODELS:
+            if holds_task(loader.preset, kind):
+                model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
+                task = cls(change_pattern(model.backbone, "seq2seq"), **arguments)
+                task.masked_lm.set_weights(model.masked_lm.get_weights())
+                return task
+        backbone = loader.load_backbone(
+            BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
+        )
+        return cls(change_pattern(backbone, "seq2seq"), **arguments)
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        sampler: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Configures training, and how `predict` chooses tokens; see `Task.compile`.
+
+        Args:
+            optimizer, loss, **kwargs: as for `Task.compile`.
+            sampler: as for the constructor. None keeps the sampler that the task has.
+        """
+        sampler = self.sampler if sampler is None else get_sampler(sampler)
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+
+    def make_loss(self) -> keras.losses.Loss:
+        """The mean over the tokens of the targets."""
+        return MaskedLMLoss()
+
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy over the tokens of the targets. `perplexity` is always logged."""
+        return {"weighted_metrics": [MaskedLMAccuracy(name="accuracy")]}
+
+    def quantize(self, mode: str | None = None, config: Any = None) -> None:
+        """Converts the matrices of the encoder to 8-bit integers; see `SavedTask.quantize`."""
+        super().quantize(mode, config)
+        # TensorFlow would go on writing with the old weights.
+        self.generate_function = None
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, with `perplexity`."""
+        return add_perplexity(super().get_metrics_result())
+
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        *,
+        max_target_length: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Writes a target for each source.
+
+        Args:
+            x: sources: a list, an array or a pandas Series, a dataset of batches of them, or a
+                single str. Or packed arrays by name, with `mask_positions`.
+            batch_size, steps: as for `Task.predict`.
+            max_target_length: int, the maximum number of tokens of a target, the last [SEP]
+                included. A source has the rest of the packer's `sequence_length`, and is cut if it
+                is longer. None is the task's `max_target_length`.
+            **kwargs: `verbose` and `callbacks` of Keras, for packed arrays only.
+
+        Returns:
+            list of str, or str for a single source. For packed arrays the logits, float (N, P, V).
+
+        Raises:
+            ValueError: if there is no preprocessor, or source and target have no room in the
+                packer's `sequence_length` or the backbone's positions.
+        """
+        if isinstance(x, str):
+            return self.predict([x], max_target_length=max_target_length)[0]
+        length = self.max_target_length if max_target_length is None else max_target_length
+        check_integer("max_target_length", length, at_least=1)
+        if is_dataset(x):
+            return write_dataset(self, x, steps, length)
+        rows = read(self, x)
+        if rows.is_packed:
+            return super().predict(x, batch_size, steps, **kwargs)
+        return write_rows(self, rows, batch_size, steps, length)
+
+    def score(self, x: Inputs, y: Any, batch_size: int | None = None) -> dict[str, float]:
+        """Scores the targets that `predict` writes by ROUGE and exact match; see `score_targets`.
+
+        Args:
+            x: sources in memory, as for `predict`.
+            y: their N targets.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict: `rouge_1`, `rouge_2`, `rouge_l` and `exact_match` in percent, and `rows`.
+
+        Raises:
+            ValueError: for packed arrays, or as `fit`.
+        """
+        check_in_memory(x)
+        rows = read(self, x, y, labelled=True)
+        if rows.is_packed:
+            raise ValueError("`score` compares texts, got packed arrays. Pass sources and targets.")
+        return score_targets(rows.labels, self.predict(rows.inputs[0], batch_size))
+
+    def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
+        """Writes the targets of a batch.
+
+        Args:
+            inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
+                whose first column is the first token that the decoder reads.
+            stop_token_ids: tuple of the int that ends a target.
+
+        Returns:
+            int32 (B, 1 + T), `targets` filled in.
+        """
+        return write_targets(self, inputs["source"], inputs["targets"], *stop_token_ids)
+
+    def generate(self, inputs: Inputs, max_length: int | None = None, **kwargs: Any) -> Any:
+        """KerasHub's name of `predict`. `max_length` is `max_target_length`."""
+        return self.predict(inputs, max_target_length=max_length, **kwargs)
+
+
+def _check_first_token(task, preset):
+    """Checks that the decoder of a checkpoint begins with the token with which a row begins."""
+    if task.decoder_start_token_id is None or task.preprocessor is None:
+        return
+    first = task.target_rows.first_token_id
+    if task.decoder_start_token_id != first:
+        raise ValueError(
+            f"The decoder of {preset} was trained on rows that begin with the token "
+            f"{task.decoder_start_token_id} (decoder_start_token_id), and the tokenizer begins "
+            f"rows with {first}. Train the decoder anew: take its encoder and decoder out of it, "
+            "and pass them to Seq2Seq.from_preset(..., decoder=...)."
+        )

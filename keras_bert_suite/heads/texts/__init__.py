@@ -1,0 +1,1 @@
+"""A class, a set of labels, or numbers for each text."""

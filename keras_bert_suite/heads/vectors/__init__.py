@@ -1,0 +1,1 @@
+"""A vector for each text, and the search for similar texts."""

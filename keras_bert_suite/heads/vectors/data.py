@@ -1,0 +1,119 @@
+"""Rows of texts whose vectors are compared, with a score for each row or none."""
+
+import warnings
+
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.data.row_orders import shuffled_without_duplicates
+from keras_bert_suite.heads.base.input_checks import default_names, order_columns, read_names
+from keras_bert_suite.heads.base.text_data import TextData
+from keras_bert_suite.heads.vectors.labels import Scores
+from keras_bert_suite.preprocessing.text_rows import (
+    interleave_packed,
+    interleave_texts,
+    number_texts,
+    split_packed,
+)
+from keras_bert_suite.tokenizers.text_inputs import decode_text
+
+
+class EmbeddingData(TextData):
+    """Rows of one or several texts. Training packs the texts of a row one after the other.
+
+    `column_names` are the columns of training, and None until the first rows of several texts name
+    them. `has_dropout` says whether training gives equal texts different vectors; `compile` sets
+    it.
+    """
+
+    has_dropout = True
+    packed_axes = (("rows", "tokens"), ("rows", "texts", "tokens"))
+
+    def __init__(self, packer, encoder, input_names=None, column_names=None):
+        super().__init__(packer, encoder, Scores(), input_names)
+        self.column_names = read_names(column_names)
+
+    def order(self, inputs, names):
+        return tuple(inputs[i] for i in order_columns(len(inputs), names, self.column_names))
+
+    def keep_names(self, inputs, names):
+        if len(inputs) > 1 and self.column_names is None:
+            self.column_names = names or default_names(len(inputs))
+
+    def check_training(self, rows, batch_size):
+        """Raises a ValueError if the loss compares the rows of a batch, and a batch has one row."""
+        loss = self.labels.loss
+        columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
+        if loss is None or not loss.compares_rows(len(columns)):
+            return
+        name, num_rows = type(loss).__name__, len(rows)
+        if min(batch_size, num_rows) == 1:
+            raise ValueError(
+                f"{name} compares the rows of a batch, and a batch has one row here, so the loss "
+                f"would be 0: batch_size={batch_size}, {num_rows} rows. Pass more of both; or take "
+                "a loss of single rows: Triplet() on (anchor, positive, negative), or "
+                "CosineRegression() on pairs with scores."
+            )
+        if num_rows % batch_size == 1:
+            warnings.warn(
+                f"{name} compares the rows of a batch, and the last batch of each epoch has one "
+                f"row: 1 of {num_rows} rows teaches nothing. Choose another batch_size than "
+                f"{batch_size}.",
+                stacklevel=2,
+            )
+
+    def order_rows(self, rows, batch_size, seed):
+        if rows.is_packed or not getattr(self.labels.loss, "distinct_texts", False):
+            return None
+        return shuffled_without_duplicates(rows.inputs, batch_size, seed)
+
+    def pack(self, rows, labelled=False):
+        """Packs single texts for prediction, or the texts of rows one after the other.
+
+        The result is (packed arrays (B S, L), labels, weights). In training without scores, numbers
+        of the texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
+        """
+        if not labelled:
+            if not rows.is_packed and len(rows.inputs) > 1:
+                raise ValueError(
+                    f"predict takes single texts, got rows of {len(rows.inputs)} texts. Call it "
+                    "for each column, or compare columns with "
+                    "`similarity_pairwise(first_texts, second_texts)`."
+                )
+            return super().pack(rows)
+        columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
+        labels, loss = rows.labels, self.labels.loss
+        if loss is not None:
+            loss.check_rows(len(columns), labels is not None)
+            if len(columns) == 1:
+                columns = columns * 2  # The text and its positive.
+                self._check_views()
+        if rows.is_packed:
+            packed = interleave_packed(columns)
+        else:
+            packed = self.pack_texts((interleave_texts(columns),))
+        if labels is None:
+            labels = number_texts(packed["token_ids"], len(columns))
+        return packed, labels, rows.weights
+
+    def _check_views(self):
+        """Checks that a text and its positive, which is the same text, have different vectors."""
+        if not self.has_dropout:
+            raise ValueError(
+                "Single texts are their own positives (SimCSE), and differ only by dropout. All "
+                "dropout rates of this embedder are 0. Build it on a backbone with dropout, such "
+                "as BertBackbone.from_preset(folder, dropout=0.1); or pass pairs."
+            )
+
+
+def add_prompt(prompts, name, x):
+    """Puts a named prompt before each text, list of str. `x` must hold texts in memory."""
+    if name not in prompts:
+        raise ValueError(
+            f"prompt must be one of {', '.join(map(repr, prompts)) or 'none'}, the prompts of this "
+            f"embedder, got {name!r}. Set `embedder.prompts[{name!r}]`."
+        )
+    if isinstance(x, dict | tuple | str) or is_dataset(x):
+        raise ValueError(
+            f"prompt={name!r} is put before the texts of a list, an array or a Series, got "
+            f"{type(x).__name__}. Put {prompts[name]!r} before the texts yourself."
+        )
+    return [prompts[name] + decode_text(text) for text in x]

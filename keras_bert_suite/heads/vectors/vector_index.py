@@ -1,0 +1,222 @@
+"""The vectors of a corpus, made ready once for many searches."""
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import reading
+from keras_bert_suite.heads.vectors.vector_search import (
+    SearchHit,
+    check_search,
+    check_vectors,
+    search_unit_vectors,
+    to_unit_length,
+)
+
+_VECTORS, _SETTINGS, _FAISS, _PROBES = "vectors.npy", "index.json", "index.faiss", "probes.npy"
+
+#: The least cosine of the vectors of one text by one embedder, on any backend and in any precision.
+_SAME = 0.98
+
+#: The precisions of an index, and how its numbers are kept.
+DTYPES = {"float32": "float32", "int8": "int8", "binary": "uint8"}
+
+#: The attributes in index.json.
+_SAVED = ("faiss_factory", "precision", "width", "_step")
+
+
+class VectorIndex:
+    """A corpus that is searched often. `TextEmbedder.index` makes it, and `search` takes it.
+
+    `search` over an array checks and normalises all vectors at each call. An index does it once.
+
+    Args:
+        vectors: float (M, H), of M texts.
+        faiss_factory: str, for `faiss.index_factory`, or None. None compares a query with each
+            text. For millions of texts "HNSW32,Flat" or "IVF4096,Flat" compare it with few of
+            them, and may miss a near one; see https://github.com/facebookresearch/faiss/wiki.
+        precision: "float32"; "int8", a quarter of the memory; or "binary", the signs alone, a 32nd
+            of it. Queries stay float32, so a score is the product of a query with what is kept. Of
+            signs it has the order of a cosine, and not its size. For searches without faiss.
+
+    Attributes:
+        probes: float32 (T, H) of length 1, the vectors of `PROBES` by the embedder of the corpus;
+            None if it is not known. `TextEmbedder.index` sets it.
+        tokenizer_digest: str, of the tokenizer of this embedder, or None.
+
+    Raises:
+        ValueError: if there is no vector, or one is not finite; for an unknown precision, or one
+            beside `faiss_factory`.
+        ImportError: without faiss: `pip install faiss-cpu`.
+    """
+
+    probes: np.ndarray | None = None
+    tokenizer_digest: str | None = None
+
+    def __init__(
+        self,
+        vectors: np.ndarray,
+        faiss_factory: str | None = None,
+        precision: str = "float32",
+    ) -> None:
+        check_choice("precision", precision, tuple(DTYPES))
+        if faiss_factory is not None and precision != "float32":
+            raise ValueError(
+                f"precision={precision!r} is for an index without faiss. Say it in the "
+                "faiss_factory: 'SQ8' keeps 8 bits."
+            )
+        vectors = _read(vectors)
+        check_search(vectors, top_k=1)
+        vectors = to_unit_length(vectors)
+        self.faiss_factory, self.precision = faiss_factory, precision
+        self.width = vectors.shape[1]
+        #: The size of a step of int8.
+        self._step = float(np.abs(vectors).max()) / 127 or 1.0
+        self.vectors = self._encode(vectors)
+        self._faiss = None if faiss_factory is None else _build(vectors, faiss_factory)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def search(self, queries: np.ndarray, top_k: int = 10) -> list[list[SearchHit]]:
+        """Finds the vectors with the highest cosine similarity to each query.
+
+        Args:
+            queries: float (N, H).
+            top_k: int.
+
+        Returns:
+            list with a list of at most `top_k` `SearchHit` for each query, the best first.
+
+        Raises:
+            ValueError: if `top_k` is less than 1, or a query is not finite or has another width.
+        """
+        check_search(self.vectors, top_k)
+        queries = _read(queries)
+        if queries.shape[1] != self.width:
+            raise ValueError(
+                f"The queries have {queries.shape[1]} dimensions, the index has "
+                f"{self.width}. Encode both with the same embedder."
+            )
+        queries = to_unit_length(queries)
+        if self._faiss is None:
+            return search_unit_vectors(queries, self.vectors, top_k, prepare=self._decode)
+        scores, ids = self._faiss.search(queries, min(top_k, len(self)))
+        return [
+            # faiss fills a row up with -1 if it finds less.
+            [SearchHit(int(i), float(s)) for i, s in zip(*row, strict=True) if i >= 0]
+            for row in zip(ids, scores, strict=True)
+        ]
+
+    def check_embedder(self, probes: np.ndarray | None, tokenizer_digest: str | None) -> None:
+        """Raises a ValueError if an embedder has other probes, or another tokenizer."""
+        if None not in (self.tokenizer_digest, tokenizer_digest):
+            if self.tokenizer_digest != tokenizer_digest:
+                raise ValueError(
+                    "The index was made with another tokenizer. Search with the embedder that made "
+                    "it, or make the index anew by `embedder.index(corpus)`."
+                )
+        if self.probes is None or probes is None or probes.shape != self.probes.shape:
+            return  # `search` checks the width.
+        cosines = (self.probes * probes).sum(axis=-1)
+        if cosines.min() < _SAME:
+            raise ValueError(
+                "The index was made by another embedder, or by this one before it was trained or "
+                "set otherwise: the vectors of one text by both have a cosine of "
+                f"{cosines.min():.2f}. Search with the embedder that made the index, or make the "
+                "index anew by `embedder.index(corpus)`."
+            )
+
+    def _encode(self, vectors):
+        """float32 (N, H) of length 1 -> what is kept of them."""
+        if self.precision == "int8":
+            return np.rint(vectors / self._step).astype("int8")
+        return np.packbits(vectors > 0, axis=1) if self.precision == "binary" else vectors
+
+    def _decode(self, kept):
+        """The float32 (N, H) with which queries are compared, of what is kept."""
+        if self.precision == "int8":
+            return kept * np.float32(self._step)
+        if self.precision == "binary":
+            signs = np.unpackbits(kept, axis=1, count=self.width).astype("float32")
+            return (2 * signs - 1) / np.float32(np.sqrt(self.width))
+        return kept
+
+    def save(self, directory: PathLike) -> None:
+        """Writes the vectors, and faiss' own index if there is one, to a folder.
+
+        Raises:
+            FileExistsError: if the folder exists.
+        """
+        with atomic_directory(directory) as folder:
+            np.save(folder / _VECTORS, self.vectors)
+            if self.probes is not None:
+                np.save(folder / _PROBES, self.probes)
+            if self._faiss is not None:
+                _import_faiss().write_index(self._faiss, str(folder / _FAISS))
+            settings = {name: getattr(self, name) for name in (*_SAVED, "tokenizer_digest")}
+            write_json(folder / _SETTINGS, settings)
+
+    @classmethod
+    def load(cls, directory: PathLike) -> Self:
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: if the folder has no index.
+            ValueError: if its files are damaged, or of two indexes.
+        """
+        directory, index = Path(directory), cls.__new__(cls)
+        with reading(directory / _SETTINGS):
+            settings = json.loads((directory / _SETTINGS).read_bytes())
+            for name in _SAVED:
+                setattr(index, name, settings[name])
+            # Earlier files have none.
+            index.tokenizer_digest = settings.get("tokenizer_digest")
+        with reading(directory / _VECTORS):
+            index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
+            width = -(-index.width // 8) if index.precision == "binary" else index.width
+            kind, shape = index.vectors.dtype, index.vectors.shape
+            if kind != DTYPES[index.precision] or shape[1:] != (width,):
+                raise ValueError(f"{kind} {shape} are no vectors of {_SETTINGS}")
+        if (directory / _PROBES).exists():
+            with reading(directory / _PROBES):
+                index.probes = np.load(directory / _PROBES, allow_pickle=False)
+        index._faiss = None
+        if index.faiss_factory is not None:
+            with reading(directory / _FAISS):
+                index._faiss = _import_faiss().read_index(str(directory / _FAISS))
+            if (index._faiss.ntotal, index._faiss.d) != index.vectors.shape:
+                raise ValueError(f"{_VECTORS} and {_FAISS} in {directory} are of two indexes.")
+        return index
+
+
+def _read(vectors: Any) -> np.ndarray:
+    vectors = np.asarray(vectors, "float32")
+    check_vectors(vectors)
+    return vectors
+
+
+def _build(vectors: np.ndarray, factory: str) -> Any:
+    faiss = _import_faiss()
+    try:
+        index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+        index.train(vectors)
+    except RuntimeError as error:  # A factory that faiss does not know, or too few vectors for it.
+        reason = str(error).rpartition(": ")[2] or str(error)
+        raise ValueError(f"faiss_factory={factory!r}: {reason}") from error
+    index.add(vectors)
+    return index
+
+
+def _import_faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise ImportError("faiss_factory needs faiss: pip install faiss-cpu") from error
+    return faiss

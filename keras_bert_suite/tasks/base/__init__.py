@@ -1,1 +1,0 @@
-"""What all tasks share: rows to batches, training, answers, saving."""
