@@ -11,9 +11,10 @@ from keras_bert_suite.annotations import Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.checkpoints import check_vocabulary
 from keras_bert_suite.files.messages import list_names, reading
+from keras_bert_suite.heads.base.head import HEADS
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.serving.runtime_parts import KINDS, RuntimeParts, make_parts
 from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
 from keras_bert_suite.tokenizers import open_tokenizer
 
@@ -26,8 +27,8 @@ class TaskRuntime:
 
     Args:
         said: dict, what `task.json` says.
-        parts: `RuntimeParts`.
-        run: function from a dict of int32 arrays to a list of arrays, of `parts.outputs`.
+        data, answers: the parts of the task.
+        run: function from a dict of int32 arrays to a list of arrays, of `answers.exported`.
         shapes: the shapes of these outputs without their rows, 0 for an open length.
 
     Attributes:
@@ -40,15 +41,16 @@ class TaskRuntime:
     def __init__(
         self,
         said: dict[str, Any],
-        parts: RuntimeParts,
+        data: Any,
+        answers: Any,
         run: Callable,
         shapes: list[tuple[int, ...]],
     ) -> None:
         self.description = said
-        self.data, self.answers = parts.data, parts.answers
-        self.input_names = parts.data.input_names
+        self.data, self.answers = data, answers
+        self.input_names = data.input_names
         self.label_names, self.problem_type = said.get("labels"), said.get("problem_type")
-        self._parts, self._run, self._shapes = parts, run, shapes
+        self._run, self._shapes = run, shapes
 
     def predict(self, x: Inputs, batch_size: int = 32, *, prompt: str | None = None) -> Any:
         """The answers for texts. Several threads may call it.
@@ -93,16 +95,16 @@ class TaskRuntime:
         windows = self.data.window(rows)
         if not len(windows):
             nothing = [np.zeros((0, *shape), "float32") for shape in self._shapes]
-            return decode(self._parts.read(*nothing), windows)
+            return decode(self.answers.read_exported(*nothing), windows)
         # Rows of similar length share a batch.
         order = np.argsort(self.data.lengths(windows), kind="stable")
         outputs = [None] * len(order)
         for begin in range(0, len(order), batch_size):
             batch = order[begin : begin + batch_size]
             inputs, _, _ = self.data.pack(windows.take(batch))
-            found = self._parts.read(*self._run(inputs))
-            if self._parts.condense is not None:
-                found = self._parts.condense(found, windows)
+            found = self.answers.read_exported(*self._run(inputs))
+            if self.answers.condense is not None:
+                found = self.answers.condense(found, windows)
             for row, output in zip(batch, found, strict=True):
                 outputs[row] = output
         has_one_length = all(0 not in shape for shape in self._shapes)
@@ -147,11 +149,12 @@ def open_runtime(path: PathLike) -> TaskRuntime:
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
-        parts = make_parts(said, packer)
-    if (folder / "model.onnx").is_file():
-        return TaskRuntime(said, parts, *_open_onnx(folder / "model.onnx", parts, said))
-    if (folder / "model.xml").is_file():
-        return TaskRuntime(said, parts, *_open_openvino(folder / "model.xml", parts, said))
+        encoder = said["encoder_inputs"]
+        encoder = EncoderInputs(**{**encoder, "names": tuple(encoder["names"])})
+        data, answers = HEADS[said["head"]].make_parts(said, packer, encoder)
+    for file, open_model in (("model.onnx", _open_onnx), ("model.xml", _open_openvino)):
+        if (folder / file).is_file():
+            return TaskRuntime(said, data, answers, *open_model(folder / file, answers, said))
     raise FileNotFoundError(
         f"{folder} has no model.onnx of `export_onnx` and no model.xml of `export_openvino`. "
         "Export the task to one of them. A SavedModel is opened by TensorFlow."
@@ -170,10 +173,10 @@ def _read(folder, name):
 
 
 def _check(file, said):
-    if said.get("task") not in KINDS:
+    if said.get("head") not in HEADS:
         raise ValueError(
-            f"{file} is of a {said.get('task')}, and a runtime answers for {', '.join(KINDS)}. "
-            "Run the model of another task with onnxruntime or openvino, on arrays."
+            f"{file} is of a {said.get('task')}, whose head {said.get('head')!r} is not known. If "
+            "the class is yours, import its module first."
         )
     if missing := _NEEDED - said.keys():
         raise ValueError(
@@ -183,7 +186,7 @@ def _check(file, said):
         )
 
 
-def _open_onnx(file, parts, said):
+def _open_onnx(file, answers, said):
     """(function from a dict of arrays to the arrays of outputs, the shapes of a row of them)."""
     import onnxruntime
 
@@ -195,12 +198,12 @@ def _open_onnx(file, parts, said):
         value.name: tuple(size if isinstance(size, int) else 0 for size in value.shape[1:])
         for value in session.get_outputs()
     }
-    _check_outputs(file, shapes, parts, said)
-    outputs = parts.outputs
+    _check_outputs(file, shapes, answers.exported, said)
+    outputs = list(answers.exported)
     return lambda inputs: session.run(outputs, inputs), [shapes[name] for name in outputs]
 
 
-def _open_openvino(file, parts, said):
+def _open_openvino(file, answers, said):
     """As `_open_onnx`."""
     import openvino
 
@@ -213,8 +216,8 @@ def _open_openvino(file, parts, said):
         )
         for port in model.outputs
     }
-    _check_outputs(file, shapes, parts, said)
-    outputs = parts.outputs
+    _check_outputs(file, shapes, answers.exported, said)
+    outputs = list(answers.exported)
 
     def run(inputs):
         answers = model.create_infer_request().infer(inputs)
@@ -223,21 +226,23 @@ def _open_openvino(file, parts, said):
     return run, [shapes[name] for name in outputs]
 
 
-def _check_outputs(file, found, parts, said):
-    """Checks that a model has the outputs of its task, and a place for each label."""
+def _check_outputs(file, found, wanted, said):
+    """Checks that a model has the outputs of its task, and a place for each label.
+
+    `found` has the shapes of outputs, and `wanted` their axes.
+    """
     labels = len(said.get("labels") or ())
-    for name in parts.outputs:
+    for name, axes in wanted.items():
         shape = found.get(name, ())
-        sizes = dict(zip(parts.axes, shape, strict=False))
+        sizes = dict(zip(axes, shape, strict=False))
         if (
             name not in found
-            or len(shape) != len(parts.axes)
+            or len(shape) != len(axes)
             or sizes.get("labels", 0) not in (0, labels)
         ):
             raise ValueError(
                 f"{file} has the outputs {found}, without the batch and with 0 for any size, and "
-                f"the {DESCRIPTION_FILE} beside it wants {name} with the axes "
-                f"{', '.join(parts.axes)}"
-                + (f" for {labels} labels" if "labels" in parts.axes else "")
+                f"the {DESCRIPTION_FILE} beside it wants {name} with the axes {', '.join(axes)}"
+                + (f" for {labels} labels" if "labels" in axes else "")
                 + ". They are of two exports: export the task again."
             )

@@ -1,10 +1,5 @@
 """Finds the `ServedTask` of a task."""
 
-import importlib
-
-from keras_bert_suite.checkpoints.head_types.records import heads_of_task
-from keras_bert_suite.heads.base.served import ServedTask
-
 
 def serve(task):
     """The `ServedTask` of a task. A task without answers or preprocessor is a ValueError."""
@@ -24,14 +19,4 @@ def serve(task):
                 f"The label name {name!r} has a line feed, and the file of the label names has one "
                 "in each line. Change `task.label_names` before the export."
             )
-    return find_served(type(task))(task)
-
-
-def find_served(cls):
-    """The class of `ServedTask` for a class of task, or for its nearest base with a `HeadType`."""
-    heads = (head for base in cls.__mro__ for head in heads_of_task(base.__name__))
-    served = getattr(next(heads, None), "served", None)
-    if served is None:
-        return ServedTask
-    module, _, name = served.partition(".")
-    return getattr(importlib.import_module(f"keras_bert_suite.heads.{module}.served"), name)
+    return task.head.find_served()(task)

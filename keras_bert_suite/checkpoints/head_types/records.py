@@ -40,8 +40,6 @@ class HeadType:
             of the arguments of the task. None instead of the dict if the layer is not this head.
         write: function from (task, number of outputs) to the fields of config.json that `read`
             reads, beside the dropout rate.
-        served: str, the module and the class in `serving`, as "choices.ServedChoices". None is
-            `ServedTask`, which returns what the task's `answers` serve.
         commands: tuple of str, the values of `--task` of the command line.
         flag: str, the value of its `--head`, if a value of `--task` has several heads.
     """
@@ -57,7 +55,6 @@ class HeadType:
     google_tf1: str | None = None
     read: Callable = lambda config, num_outputs, dropout: {}
     write: Callable = lambda task, num_outputs: {}
-    served: str | None = None
     commands: tuple[str, ...] = ()
     flag: str | None = None
 
@@ -78,14 +75,13 @@ TEXTS = HeadType(
     write=write_text_labels,
     commands=("classify", "multilabel", "regress"),
 )
-DOCUMENTS = replace(TEXTS, task="DocumentClassifier", served="documents.ServedDocuments")
-RANKINGS = replace(TEXTS, task="TextRanker", served="rankings.ServedRanker", commands=("ranking",))
+DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
+RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
     layer="attribute_classifier",
     labels="attributes",
-    served="attributes.ServedAttributes",
     commands=("attributes",),
 )
 
@@ -98,7 +94,6 @@ TOKENS = HeadType(
     drops_pooler=True,
     read=read_word_labels,
     write=write_word_labels,
-    served="tags.ServedEntities",
     commands=("ner",),
     flag="softmax",
 )
@@ -106,14 +101,12 @@ CHAINS = replace(
     TOKENS,
     task="CrfTokenClassifier",
     more_layers=("crf",),
-    served="tags.ServedChains",
     flag="crf",
 )
 ENTITY_SPANS = HeadType(
     task="EntitySpanClassifier",
     layer="entity_spans",
     labels="spans",
-    served="spans.ServedEntitySpans",
     commands=("ner",),
     flag="global_pointer",
 )
@@ -123,7 +116,6 @@ RELATIONS = HeadType(
     layer="relation_classifier",
     more_layers=("entity_averages",),
     labels="entities",
-    served="relations.ServedRelations",
     commands=("relation",),
 )
 
@@ -134,7 +126,6 @@ QUESTIONS = HeadType(
     ending="ForQuestionAnswering",
     drops_pooler=True,
     google_tf1="cls/squad/",
-    served="questions.ServedSpans",
     commands=("qa",),
 )
 CHOICES = HeadType(
@@ -143,10 +134,9 @@ CHOICES = HeadType(
     hugging_face="classifier",
     ending="ForMultipleChoice",
     read=read_choices,
-    served="choices.ServedChoices",
     commands=("choice",),
 )
-VECTORS = HeadType(task="TextEmbedder", served="vectors.ServedVectors", commands=("embed",))
+VECTORS = HeadType(task="TextEmbedder", commands=("embed",))
 
 PAIRS = HeadType(
     task="Pretrainer",
@@ -163,11 +153,10 @@ REPLACED_TOKENS = HeadType(
 )
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
-MASKS = replace(MASKED_TOKENS, task="MaskedLM", served="masks.ServedMasks")
+MASKS = replace(MASKED_TOKENS, task="MaskedLM")
 TARGETS = replace(
     MASKED_TOKENS,
     task="Seq2Seq",
-    served="targets.ServedTargets",
     commands=("seq2seq",),
 )
 SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")

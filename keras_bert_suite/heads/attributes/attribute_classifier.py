@@ -8,8 +8,8 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.heads.attributes.answers import AttributeAnswers
-from keras_bert_suite.heads.attributes.data import AttributeData, AttributeLabels, check_attributes
+from keras_bert_suite.heads.attributes import HEAD
+from keras_bert_suite.heads.attributes.data import check_attributes
 from keras_bert_suite.heads.base.hidden_states import find_summary_place
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -60,6 +60,7 @@ class AttributeClassifier(Task, keras_hub.models.Task):
     Source: Caruana, 1997 (https://doi.org/10.1023/A:1007379606734), with a shared encoder.
     """
 
+    head = HEAD
     head_name = "attribute_classifier"
     loss_advice = "The labels are those of several attributes. Leave `loss` out."
     metric_advice = (
@@ -82,12 +83,11 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         check_attributes(attributes, attribute_weights)
         summary_place = find_summary_place(backbone)
         check_summary_place(backbone, summary_place)
-        labels = AttributeLabels(attributes)
 
         # === Layers ===
         self.backbone = backbone
         self.classifier_dropout, self.attribute_classifier = make_head(
-            backbone, len(labels.names), dropout, self.head_name
+            backbone, sum(map(len, attributes.values())), dropout, self.head_name
         )
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
@@ -98,10 +98,12 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         outputs = self.output_activation(self.attribute_classifier(pooled))
 
         # === Data and Answers ===
-        encoder = EncoderInputs.of(backbone, summary_place)
-        self.data = AttributeData(preprocessor, encoder, labels, input_names)
-        self.answers = AttributeAnswers(labels)
-        self.preprocessor = preprocessor
+        self.make_parts(
+            preprocessor,
+            EncoderInputs.of(backbone, summary_place),
+            attributes=attributes,
+            input_names=input_names,
+        )
         self.attribute_weights = dict(attribute_weights or {})  # `compile` reads it.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 

@@ -37,6 +37,15 @@ class RowAnswers:
     #: graph or symbolic. `packed` is the dict of its inputs.
     serve = None
 
+    #: The outputs of an exported model of which the answers are made -> the axes of each, after the
+    #: batch. "labels" has one place for each label.
+    exported: dict[str, tuple[str, ...]] = {}
+
+    @staticmethod
+    def read_exported(*arrays):
+        """What the answers take for the outputs of the task, made of the outputs `exported`."""
+        return arrays[0]
+
 
 class ClassAnswers(RowAnswers):
     """Classes, from logits or probabilities (N, C).
@@ -45,6 +54,8 @@ class ClassAnswers(RowAnswers):
         labels: `NamedLabels`.
         are_logits: bool, whether outputs are logits, and not probabilities.
     """
+
+    exported = {"probabilities": ("labels",)}
 
     def __init__(self, labels, are_logits=True):
         self.labels = labels
@@ -137,6 +148,8 @@ class LabelSetAnswers(ClassAnswers):
 
 class NumberAnswers(ClassAnswers):
     """Numbers: float32 (N, T)."""
+
+    exported = {"scores": ("labels",)}
 
     def name(self, outputs, rows):
         """float32 (N,), or (N, T) for several numbers in a row."""

@@ -21,12 +21,9 @@ class PairScorer(Task):
     A task says in `make_outputs` how the pairs stand in its inputs.
     """
 
-    default_rate = 2e-5
-
     #: The name of the layer that scores, also as an attribute, and the default `input_names`.
     scorer_name: str
     column_names: tuple[str, str]
-    data_cls: Any
 
     def __init__(
         self,
@@ -54,8 +51,7 @@ class PairScorer(Task):
         inputs, outputs = self.make_outputs()
 
         # === Data and Answers ===
-        self.data = self.data_cls(preprocessor, encoder, input_names or self.column_names)
-        self.preprocessor = preprocessor
+        self.make_parts(preprocessor, encoder, input_names=input_names or self.column_names)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)  # type: ignore[call-arg]
 
         # === Config ===

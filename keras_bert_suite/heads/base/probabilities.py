@@ -7,3 +7,8 @@ def softmax(logits):
     """float32 (..., C), the probabilities of logits (..., C)."""
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return scores / scores.sum(axis=-1, keepdims=True)
+
+
+def find_logits(probabilities):
+    """Logits whose softmax are the probabilities."""
+    return np.log(np.maximum(probabilities, np.finfo("float32").tiny))

@@ -12,7 +12,8 @@ from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
-from keras_bert_suite.heads.base.input_checks import check_in_memory
+from keras_bert_suite.heads.base.head import Head
+from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.part_checks import check_preprocessor
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.preset_task import PresetTask
@@ -73,16 +74,36 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     backbone: Any
+    data: Any
     answers: Any = RowAnswers()
 
-    #: The peak of the learning rate.
-    default_rate = 5e-5
+    #: How the parts are made, and how the task is trained.
+    head: Head
 
-    #: The peak for the weights outside of the backbone; None for `default_rate`.
-    default_head_rate: float | None = None
+    @property
+    def head_learning_rate(self) -> float | None:
+        """float, the peak for the weights outside of the backbone; None for that of all weights."""
+        return self.head.head_learning_rate
 
-    #: The share of the steps in which the learning rate rises.
-    warmup_ratio = 0.1
+    def make_parts(
+        self, packer: keras.layers.Layer | None, encoder: EncoderInputs | None = None, **said: Any
+    ) -> None:
+        """Makes `data` and `answers`, and sets the preprocessor.
+
+        Args:
+            packer: the preprocessor.
+            encoder: `EncoderInputs`; None for those of the backbone.
+            **said: what the parts are made of, see `Head`.
+        """
+        common = {"returns_logits": self.returns_logits, "input_names": None}
+        said = {**common, **self.find_part_settings(), **said}
+        encoder = EncoderInputs.of(self.backbone) if encoder is None else encoder
+        self.data, self.answers = self.head.make_parts(said, packer, encoder)
+        self.preprocessor = packer
+
+    def find_part_settings(self) -> dict[str, Any]:
+        """What the parts of a subclass are made of, beside the arguments of its base."""
+        return {}
 
     @property
     def preprocessor(self) -> Any:
@@ -109,7 +130,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     def make_optimizer(self) -> keras.optimizers.Optimizer:
         """The optimizer that `compile` takes for "auto"."""
-        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+        schedule = LinearWarmupDecay(self.head.learning_rate, warmup_ratio=self.head.warmup_ratio)
+        return AdamW(schedule, rate_multipliers=self.head.rate_multipliers)
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
@@ -207,12 +229,13 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
 
         Args:
-            optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
-                `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
+            optimizer: "auto" is `AdamW` at the `learning_rate` of the task's `head`, with linear
+                warm-up over the share `warmup_ratio` of the steps that `fit` takes, and linear
+                decay over the rest.
             loss: "auto" is `make_loss()`.
             head_learning_rate: float, the peak for the weights outside of the backbone, which are
-                new. None is `default_head_rate` for an optimizer "auto", and the rate of the
-                optimizer for another. The transitions of a CRF keep their own factor.
+                new. None is `head_learning_rate` of the task for an optimizer "auto", and the rate
+                of the optimizer for another. The transitions of a CRF keep their own factor.
             technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
                 forward and one backward pass.
             **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
@@ -229,7 +252,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:
-                head_learning_rate = self.default_head_rate
+                head_learning_rate = self.head_learning_rate
         if head_learning_rate is not None:
             encoder = {id(variable) for variable in self.backbone.variables}
             new = [v for v in self.trainable_variables if id(v) not in encoder]

@@ -41,6 +41,10 @@ class TokenTask(Task):
 
     fit_on_features = fit_on_features
 
+    @property
+    def head_learning_rate(self) -> float | None:
+        return HEAD_LAYERS_RATE if self.head_layers else super().head_learning_rate
+
     def encode_for_head(self, head_layers: HeadLayers, transformed: bool) -> Tensor:
         """What the head reads, symbolic float (B, L, P), behind `head_layers`.
 
@@ -66,7 +70,6 @@ class TokenTask(Task):
         self.features = (*keras.tree.flatten(states), *([] if mask is None else [mask]))
         if not self.head_layers:
             return states
-        self.default_head_rate = HEAD_LAYERS_RATE
         given = keras.tree.flatten(head_layers)
         are_new = any(isinstance(part, keras.layers.Layer) for part in given)
         return call_head_layers(self.head_layers, states, mask, check=are_new)

@@ -1,10 +1,14 @@
 """The choice of each row."""
 
 from keras_bert_suite.heads.base.answers import RowAnswers
+from keras_bert_suite.heads.base.probabilities import find_logits
 
 
 class ChoiceAnswers(RowAnswers):
     """Scores of endings, logits (N, K)."""
+
+    exported = {"probabilities": ("choices",)}
+    read_exported = staticmethod(find_logits)
 
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (B, K), `choices` int32 (B,)."""

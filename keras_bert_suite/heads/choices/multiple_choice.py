@@ -9,7 +9,7 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.heads.base.pair_scorer import PairScorer
-from keras_bert_suite.heads.choices.answers import ChoiceAnswers
+from keras_bert_suite.heads.choices import HEAD
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -42,9 +42,9 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
     """
 
     global_tokens = "later_texts"  # The ending.
+    head = HEAD
     scorer_name = "choice_scorer"
     column_names = ("prompt", "endings")
-    answers = ChoiceAnswers()
 
     def make_outputs(self) -> tuple[dict[str, Tensor], Tensor]:
         inputs = {

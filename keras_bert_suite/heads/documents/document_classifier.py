@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads.base.hidden_states import check_pooled, open_new_pooling
 from keras_bert_suite.heads.base.parts import part_attribute
-from keras_bert_suite.heads.documents.data import DocumentData
+from keras_bert_suite.heads.documents import HEAD
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows
@@ -69,6 +69,7 @@ class DocumentClassifier(TextClassifier):
     # KerasHub's `TextClassifier.from_preset` chooses a class by the preset's backbone. With
     # `BertBackbone` here, it could choose this class.
     backbone_cls = keras_hub.models.Backbone
+    head = HEAD
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
 
     max_windows = part_attribute("data", "max_windows")
@@ -102,8 +103,8 @@ class DocumentClassifier(TextClassifier):
             self.window_sampler = WindowSampler(training_windows, name="window_sampler")
         super().__init__(backbone, num_classes, **kwargs)
 
-    def make_data(self, *arguments: Any) -> DocumentData:
-        return DocumentData(*arguments, **self._window_settings)
+    def find_part_settings(self) -> dict[str, Any]:
+        return self._window_settings
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic (B, W, L)."""

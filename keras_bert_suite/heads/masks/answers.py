@@ -3,15 +3,24 @@
 import numpy as np
 
 from keras_bert_suite.heads.base.answers import RowAnswers
-from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 from keras_bert_suite.heads.masks.data import count_guessed
 
 
 class GuessAnswers(RowAnswers):
-    """For each mask of a text the most probable tokens. The tokenizer of the data names them."""
+    """For each mask of a text the `top_k` most probable tokens. The tokenizer names them."""
 
-    def __init__(self, data):
+    exported = {"probabilities": ("masks", "vocabulary")}
+    read_exported = staticmethod(find_logits)
+
+    def __init__(self, data, top_k):
         self.data = data
+        self.top_k = top_k
+
+    def condense(self, outputs, rows):
+        """What `decode` needs of logits: the best of all tokens, see `rank_tokens`."""
+        allowed = np.ones(self.data.packer.tokenizer.vocabulary_size(), bool)
+        return outputs if rows.is_packed else rank_tokens(outputs, self.top_k, allowed)
 
     def decode(self, outputs, rows):
         """The guesses for texts, from `rank_tokens`; the logits themselves for packed arrays."""

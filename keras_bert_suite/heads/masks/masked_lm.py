@@ -10,15 +10,14 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.read_states import score_masked_tokens
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.base.token_states import find_unused
-from keras_bert_suite.heads.masks.answers import GuessAnswers, rank_tokens
-from keras_bert_suite.heads.masks.data import MaskedTextData
+from keras_bert_suite.heads.masks import HEAD
+from keras_bert_suite.heads.masks.answers import rank_tokens
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
 from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
@@ -69,7 +68,8 @@ class MaskedLM(Task, keras_hub.models.Task):
     are_tokens = True
 
     masking = part_attribute("data", "masking")
-    changeable = frozenset({"top_k"})
+    head = HEAD
+    top_k = part_attribute("answers", "top_k")
 
     def __init__(
         self,
@@ -108,21 +108,16 @@ class MaskedLM(Task, keras_hub.models.Task):
             masking["word_segmenter"] = name_segmenter(masking["word_segmenter"])
         check_saved_functions(masking)
         check_share("masking['rate']", masking.get("rate", 1.0), positive=True)
-        self.data = MaskedTextData(
+        self.make_parts(
             preprocessor,
-            EncoderInputs.of(backbone),
-            input_names,
             masking=masking,
             direction=find_direction(backbone),
+            top_k=top_k,
+            input_names=input_names,
         )
-        self.answers = GuessAnswers(self.data)
-        self.preprocessor = preprocessor
         if preprocessor is not None:
             self.data.find_masker()  # A wrong argument is an error now.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-
-        # === Config ===
-        self.top_k = top_k
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:

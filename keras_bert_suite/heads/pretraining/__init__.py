@@ -1,1 +1,36 @@
 """Pretraining of an encoder: masked tokens, pairs of texts, replaced tokens."""
+
+from keras_bert_suite.heads.base.head import Head
+
+
+def make_parts(said, packer, encoder):
+    """The parts of a `Pretrainer`."""
+    from keras_bert_suite.heads.pretraining.answers import PretrainingAnswers
+    from keras_bert_suite.heads.pretraining.data import PretrainingData
+
+    num_relations = said["sentence_relations"] if said.get("next_sentence") else None
+    return PretrainingData(packer, encoder, num_relations), PretrainingAnswers()
+
+
+def make_electra_parts(said, packer, encoder):
+    """The parts of an `ElectraPretrainer`."""
+    from keras_bert_suite.heads.base.answers import RowAnswers
+    from keras_bert_suite.heads.pretraining.data import PretrainingData
+
+    return PretrainingData(packer, encoder), RowAnswers()
+
+
+HEAD = Head(
+    task="Pretrainer",
+    make_parts=make_parts,
+    settings=("next_sentence", "sentence_relations"),
+    learning_rate=1e-4,
+    warmup_ratio=0.01,
+)
+#: The rate is that of the small model.
+ELECTRA_HEAD = Head(
+    task="ElectraPretrainer",
+    make_parts=make_electra_parts,
+    learning_rate=5e-4,
+    warmup_ratio=0.01,
+)

@@ -9,12 +9,11 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.read_states import score_masked_tokens
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.base.token_states import encode_tokens, find_unused
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining.data import PretrainingData
+from keras_bert_suite.heads.pretraining import ELECTRA_HEAD
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
@@ -78,8 +77,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
 
     backbone_cls = ElectraBackbone
     are_tokens = True
-    default_rate = 5e-4  # Of the small model.
-    warmup_ratio = 0.01
+    head = ELECTRA_HEAD
 
     def __init__(
         self,
@@ -120,9 +118,8 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
         self.unused_paths = find_unused(backbone) | find_unused(self.generator)
 
-        # === Data ===
-        self.data = PretrainingData(preprocessor, EncoderInputs.of(backbone))
-        self.preprocessor = preprocessor
+        # === Data and Answers ===
+        self.make_parts(preprocessor)
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

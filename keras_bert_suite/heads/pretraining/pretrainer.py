@@ -11,7 +11,6 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.read_states import encode_summary_and_tokens
 from keras_bert_suite.heads.base.task import Task
@@ -19,8 +18,7 @@ from keras_bert_suite.heads.base.token_states import find_unused
 from keras_bert_suite.heads.masks.answers import name_guesses, rank_tokens
 from keras_bert_suite.heads.masks.data import MaskedTextData
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining.answers import PretrainingAnswers
-from keras_bert_suite.heads.pretraining.data import PretrainingData
+from keras_bert_suite.heads.pretraining import HEAD
 from keras_bert_suite.heads.pretraining.pretraining_heads import (
     HEAD_ARGUMENTS,
     copy_pretrainer,
@@ -80,8 +78,7 @@ class Pretrainer(Task, keras_hub.models.Task):
 
     global_tokens = "none"
     are_tokens = True
-    default_rate = 1e-4
-    warmup_ratio = 0.01
+    head = HEAD
 
     def __init__(
         self,
@@ -123,11 +120,9 @@ class Pretrainer(Task, keras_hub.models.Task):
             self.unused_paths = find_unused(backbone, transformed=True)
 
         # === Data and Answers ===
-        num_relations = sentence_relations if next_sentence else None
-        encoder = EncoderInputs.of(backbone)
-        self.data = PretrainingData(preprocessor, encoder, num_relations)
-        self.answers = PretrainingAnswers()
-        self.preprocessor = preprocessor
+        self.make_parts(
+            preprocessor, next_sentence=next_sentence, sentence_relations=sentence_relations
+        )
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

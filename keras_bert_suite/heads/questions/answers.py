@@ -73,6 +73,12 @@ class QuestionAnswers(RowAnswers):
     The data know the task's `no_answer_threshold`. `max_answer_length` counts tokens.
     """
 
+    exported = {"start_logits": ("length",), "end_logits": ("length",)}
+
+    @staticmethod
+    def read_exported(*ends):
+        return np.stack(ends, axis=1)
+
     def __init__(self, data, max_answer_length):
         self.data = data
         self.max_answer_length = max_answer_length

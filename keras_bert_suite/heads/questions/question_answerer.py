@@ -10,11 +10,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.token_task import TokenTask
-from keras_bert_suite.heads.questions.answers import QuestionAnswers
-from keras_bert_suite.heads.questions.data import QuestionData
+from keras_bert_suite.heads.questions import HEAD
 from keras_bert_suite.heads.questions.scores import score_answers
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 
@@ -76,7 +74,7 @@ class QuestionAnswerer(TokenTask, keras_hub.models.Task):
     """
 
     global_tokens = "first_text"  # The question.
-    default_rate = 3e-5
+    head = HEAD
     head_defaults: dict[str, Any] = {}
 
     stride = part_attribute("data", "stride")
@@ -119,16 +117,14 @@ class QuestionAnswerer(TokenTask, keras_hub.models.Task):
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
 
         # === Data and Answers ===
-        self.data = QuestionData(
+        self.make_parts(
             preprocessor,
-            EncoderInputs.of(backbone),
-            input_names,
             stride=stride,
             query_length=query_length,
             no_answer_threshold=no_answer_threshold,
+            max_answer_length=max_answer_length,
+            input_names=input_names,
         )
-        self.answers = QuestionAnswers(self.data, max_answer_length)
-        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
     @classmethod

@@ -13,8 +13,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 from keras_bert_suite.heads.base.pair_scorer import PairScorer
-from keras_bert_suite.heads.rankings.answers import RelevanceAnswers
-from keras_bert_suite.heads.rankings.data import RankingData
+from keras_bert_suite.heads.rankings import HEAD
 from keras_bert_suite.heads.rankings.rows import list_pairs, read_lists
 from keras_bert_suite.heads.vectors.scores import score_rankings
 from keras_bert_suite.heads.vectors.vector_search import SearchHit
@@ -55,10 +54,9 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     Source: Nogueira and Cho, 2019 (https://arxiv.org/abs/1901.04085).
     """
 
+    head = HEAD
     scorer_name = "classifier"  # Cross-encoders of transformers are classifiers with one output.
     column_names = ("query", "text")
-    data_cls = RankingData
-    answers = RelevanceAnswers()
     loss_advice = (
         "It would count the places after the last candidate of a list, whose label is -1. Compile "
         "with RankingLoss('listwise'), 'pairwise' or 'pointwise', or with a loss of yours that "

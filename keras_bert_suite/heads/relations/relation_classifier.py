@@ -10,18 +10,15 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.heads.base.hidden_states import find_summary_place
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.heads.base.labels import Classes
 from keras_bert_suite.heads.base.read_states import encode_tokens_at
 from keras_bert_suite.heads.base.token_states import (
     encode_tokens,
     find_unused,
     list_missing_poolers,
 )
-from keras_bert_suite.heads.relations.answers import RelationAnswers
-from keras_bert_suite.heads.relations.data import RelationData
+from keras_bert_suite.heads.relations import HEAD
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.training import ClassAccuracy, ClassCrossentropy
@@ -71,6 +68,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     start", and Wu and He, 2019 (https://arxiv.org/abs/1905.08284).
     """
 
+    head = HEAD
     head_name = "relation_classifier"
 
     def __init__(
@@ -110,11 +108,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         self.unused_paths = find_unused(backbone)
 
         # === Data and Answers ===
-        labels = Classes(label_names)
-        encoder = EncoderInputs.of(backbone)
-        self.data = RelationData(preprocessor, encoder, labels, input_names, markers)
-        self.answers = RelationAnswers(labels)
-        self.preprocessor = preprocessor
+        self.make_parts(preprocessor, labels=label_names, markers=markers, input_names=input_names)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

@@ -11,6 +11,8 @@ from keras_bert_suite.heads.tags.scores import score_spans
 class EntitySpanAnswers(RowAnswers):
     """The spans with a score above 0, from scores (C, L, L) of each window."""
 
+    exported = {"scores": ("labels", "length", "length")}
+
     def __init__(self, labels):
         self.labels = labels
 

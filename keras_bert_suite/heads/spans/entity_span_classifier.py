@@ -7,12 +7,9 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.heads.base.token_states import list_missing_poolers
-from keras_bert_suite.heads.spans.answers import EntitySpanAnswers
-from keras_bert_suite.heads.spans.data import EntitySpanData
-from keras_bert_suite.heads.spans.labels import EntitySpans
+from keras_bert_suite.heads.spans import HEAD
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
@@ -69,6 +66,7 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     Source: Su et al., 2022 (https://arxiv.org/abs/2208.03054).
     """
 
+    head = HEAD
     head_name = "entity_spans"
     global_tokens = "none"
     loss_advice = (
@@ -119,11 +117,9 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
             )
 
         # === Data and Answers ===
-        labels = EntitySpans(label_names)
-        encoder = EncoderInputs.of(backbone)
-        self.data = EntitySpanData(preprocessor, encoder, labels, input_names, word_cutting)
-        self.answers = EntitySpanAnswers(labels)
-        self.preprocessor = preprocessor
+        self.make_parts(
+            preprocessor, labels=label_names, word_cutting=word_cutting, input_names=input_names
+        )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

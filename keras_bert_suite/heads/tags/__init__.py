@@ -1,1 +1,54 @@
 """A tag for each word, and the entities of tags: named entities, parts of speech."""
+
+from keras_bert_suite.heads.base.head import Head
+
+#: The weights of a CRF, and how much faster they learn than the encoder.
+CRF_RATE = ("(^|/)crf/", 100.0)
+
+
+def make_parts(said, packer, encoder):
+    """The parts of a `TokenClassifier`."""
+    from keras_bert_suite.heads.tags.answers import WordAnswers
+    from keras_bert_suite.heads.tags.data import WordData
+    from keras_bert_suite.heads.tags.labels import Tags
+
+    labels = Tags(said["labels"])
+    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
+    return data, WordAnswers(labels)
+
+
+def make_chain_parts(said, packer, encoder):
+    """The parts of a `CrfTokenClassifier`. A runtime has the scores of its layer as `crf`."""
+    from keras_bert_suite.heads.tags.answers import ChainAnswers
+    from keras_bert_suite.heads.tags.data import WordData
+    from keras_bert_suite.heads.tags.labels import ChainTags
+
+    layer = said.get("layer")
+    labels = ChainTags(
+        said["labels"],
+        said.get("scheme"),
+        layer and layer.allowed,
+        bool(layer and layer.constrained_training),
+    )
+    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
+    return data, ChainAnswers(labels, layer.read_scores if layer else said["crf"])
+
+
+def describe_chains(task):
+    return {"crf": [scores.tolist() for scores in task.crf.read_scores()]}
+
+
+HEAD = Head(
+    task="TokenClassifier",
+    make_parts=make_parts,
+    settings=("word_cutting",),
+    served="keras_bert_suite.heads.tags.served:ServedEntities",
+)
+CHAIN_HEAD = Head(
+    task="CrfTokenClassifier",
+    make_parts=make_chain_parts,
+    settings=("word_cutting", "scheme"),
+    describe=describe_chains,
+    served="keras_bert_suite.heads.tags.served:ServedChains",
+    rate_multipliers=(CRF_RATE,),
+)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.heads.base.answers import ClassAnswers
-from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 from keras_bert_suite.heads.base.wrong_answers import find_wrong_classes
 from keras_bert_suite.heads.tags.entities import read_entities
 from keras_bert_suite.heads.tags.scores import score_entities
@@ -40,6 +40,9 @@ class WordAnswers(ClassAnswers):
     Args:
         labels: `Tags`.
     """
+
+    exported = {"probabilities": ("length", "labels")}
+    read_exported = staticmethod(find_logits)
 
     def decode(self, outputs, rows):
         """list with a list of `Entity` for each row; the logits themselves for packed arrays."""
@@ -172,6 +175,9 @@ class ChainAnswers(WordAnswers):
         labels: `ChainTags`.
         read_scores: function without arguments -> (starts, ends, transitions), NumPy arrays.
     """
+
+    exported = {"emissions": ("length", "labels")}
+    read_exported = ClassAnswers.read_exported
 
     def __init__(self, labels, read_scores):
         super().__init__(labels)

@@ -8,12 +8,10 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.heads.tags.answers import ChainAnswers
-from keras_bert_suite.heads.tags.labels import ChainTags
+from keras_bert_suite.heads.tags import CHAIN_HEAD, CRF_RATE
 from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
 from keras_bert_suite.training.bert_optimizer import is_found
 
 RATE_ADVICE = "The weights of the CRF learn at the same rate"
@@ -82,6 +80,7 @@ class CrfTokenClassifier(TokenClassifier):
         "It would judge the emissions, and not the paths. Leave it out, and pass `fit` the "
         "callback EntityF1(dev_rows, dev_tags), whose scores other callbacks may watch."
     )
+    head = CHAIN_HEAD
     head_defaults = {**TokenClassifier.head_defaults, "scheme": "auto"}
 
     def __init__(
@@ -118,17 +117,8 @@ class CrfTokenClassifier(TokenClassifier):
         # The heads of other libraries have only the emission layer.
         return arguments, [*new_parts, "crf/.*"]
 
-    def make_labels(self, label_names: Sequence[str]) -> ChainTags:
-        allowed = self.crf.allowed
-        return ChainTags(label_names, self.scheme, allowed, self.crf.constrained_training)
-
-    def make_answers(self, labels: Any) -> ChainAnswers:
-        return ChainAnswers(labels, self.crf.read_scores)
-
-    def make_optimizer(self) -> keras.optimizers.Optimizer:
-        """The weights of the CRF learn 100 times as fast as the encoder."""
-        schedule = LinearWarmupDecay(self.default_rate)
-        return AdamW(schedule, rate_multipliers=[("(^|/)crf/", 100.0)])
+    def find_part_settings(self) -> dict[str, Any]:
+        return {"scheme": self.scheme, "layer": self.crf}
 
     def compile(
         self,
@@ -153,7 +143,7 @@ class CrfTokenClassifier(TokenClassifier):
         ):
             warnings.warn(
                 f"{RATE_ADVICE} as the encoder, which is too slow for them. Pass "
-                'AdamW(..., rate_multipliers={"(^|/)crf/": 100.0}), as the default optimizer has, '
+                f"AdamW(..., rate_multipliers={dict([CRF_RATE])}), as the default optimizer has, "
                 "or a factor of 1.0 if you mean it.",
                 stacklevel=2,
             )

@@ -8,13 +8,10 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.token_states import list_missing_poolers
-from keras_bert_suite.heads.tags.answers import WordAnswers
-from keras_bert_suite.heads.tags.data import WordData
-from keras_bert_suite.heads.tags.labels import Tags
+from keras_bert_suite.heads.tags import HEAD
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
@@ -71,6 +68,7 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 5.3.
     """
 
+    head = HEAD
     head_name = "token_classifier"
     global_tokens = "none"
     are_tokens = True
@@ -103,11 +101,12 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
         outputs = self.make_outputs(logits, label_names)
 
         # === Data and Answers ===
-        labels = self.make_labels(label_names)
-        encoder = EncoderInputs.of(backbone)
-        self.data = WordData(preprocessor, encoder, labels, input_names, word_cutting)
-        self.answers = self.make_answers(labels)
-        self.preprocessor = preprocessor
+        self.make_parts(
+            preprocessor,
+            labels=label_names,
+            word_cutting=word_cutting,
+            input_names=input_names,
+        )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -122,14 +121,6 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
         """
         self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
         return self.output_activation(logits)
-
-    def make_labels(self, label_names: Sequence[str]) -> Tags:
-        """The labels of the task."""
-        return Tags(label_names)
-
-    def make_answers(self, labels: Tags) -> WordAnswers:
-        """The answers of the task."""
-        return WordAnswers(labels)
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:

@@ -18,8 +18,7 @@ from keras_bert_suite.heads.base.token_states import find_unused
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
-from keras_bert_suite.heads.targets.answers import TargetAnswers
-from keras_bert_suite.heads.targets.data import TargetData
+from keras_bert_suite.heads.targets import HEAD
 from keras_bert_suite.heads.targets.decoding import (
     find_decoder,
     get_sampler,
@@ -88,7 +87,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     tokens of a target are learned in one step.
     """
 
-    default_rate = 2e-5
+    head = HEAD
     takes_encoder_decoders = True
     are_tokens = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
@@ -126,17 +125,15 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         inputs, logits = self.decoder.connect()
 
         # === Data and Answers ===
-        self.data = TargetData(
+        self.make_parts(
             preprocessor,
             EncoderInputs.of(self.decoder.encoder),
-            input_names,
             backbone=backbone,
             joins_source=self.decoder.joins_source,
             max_target_length=max_target_length,
             plain_marks=bool(plain_marks),
+            input_names=input_names,
         )
-        self.answers = TargetAnswers()
-        self.preprocessor = preprocessor
         super().__init__(inputs=inputs, outputs=logits, **kwargs)
 
     @classmethod

@@ -19,8 +19,8 @@ from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.part_checks import check_summary_place
 from keras_bert_suite.heads.base.read_states import encode_summary
-from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.base.token_states import list_missing_poolers
+from keras_bert_suite.heads.texts import HEAD
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 
@@ -84,6 +84,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
+    head = HEAD
     head_name = "classifier"
     head_defaults = {
         "input_names": None,
@@ -138,19 +139,18 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
         # === Data and Answers ===
         self.problem = problem
-        labels = problem.labels_cls(label_names)
-        encoder = EncoderInputs.of(backbone, find_pooled_summary(backbone, pooling))
-        self.data = self.make_data(preprocessor, encoder, labels, input_names)
-        self.answers = problem.make_answers(labels, activation is None, thresholds)
-        self.preprocessor = preprocessor
+        self.make_parts(
+            preprocessor,
+            EncoderInputs.of(backbone, find_pooled_summary(backbone, pooling)),
+            labels=label_names,
+            problem_type=problem_type,
+            thresholds=thresholds,
+            input_names=input_names,
+        )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
-
-    def make_data(self, *arguments: Any) -> TextData:
-        """The data of the task. Arguments: as for `TextData`."""
-        return TextData(*arguments)
 
     def make_inputs(self) -> dict[str, Tensor]:
         """The inputs of the model, by name: symbolic int32 (B, L)."""

@@ -17,11 +17,10 @@ from keras_bert_suite.heads.base.hidden_states import (
     open_new_pooling,
     pool_hidden_states,
 )
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.vectors.answers import VectorAnswers
-from keras_bert_suite.heads.vectors.data import EmbeddingData, add_prompt
+from keras_bert_suite.heads.vectors import HEAD
+from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
 from keras_bert_suite.layers import PROMPT_ARGUMENT
 from keras_bert_suite.layers.poolings.pooling import (
@@ -93,7 +92,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084).
     """
 
-    default_rate = 2e-5
+    head = HEAD
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
     loss_advice = (
         "It does not compare vectors with scores. For scores, compile with CosineRegression() or "
@@ -154,10 +153,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             outputs = outputs[:, :dimensions]
 
         # === Data and Answers ===
-        encoder = EncoderInputs.of(backbone)
-        self.data = EmbeddingData(preprocessor, encoder, input_names, column_names)
-        self.answers = VectorAnswers()
-        self.preprocessor = preprocessor
+        self.make_parts(preprocessor, input_names=input_names, column_names=column_names)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

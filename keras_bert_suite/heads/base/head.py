@@ -1,0 +1,59 @@
+"""The facts of a head, said once: how its parts are made, how it is trained, how it is served."""
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+#: The heads that are known: the class of the task -> `Head`.
+HEADS: dict[str, "Head"] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+    """A head of an encoder. Its task has it as the attribute `head`, and so have its subclasses.
+
+    The constructor of the task and `open_runtime` make the parts of the task by `make_parts`. An
+    export says in `task.json` what they are made of. Python and the command line train the task
+    with the same values. A head of your own is known as soon as it is made.
+
+    Args:
+        task: str, the name of the class of the task.
+        make_parts: function(said, packer, encoder) -> (data, answers). `said` is a dict of the
+            arguments of the task that the parts are made of; values that are None may be missing.
+            In an export it has also what `describe` adds, and the outputs are those of
+            `answers.serve`. `packer` is the preprocessor, and `encoder` the `EncoderInputs`.
+        settings: tuple of str, the arguments of the task for `make_parts`, and others that a client
+            of an export must know. `label_names` are always there, as `labels`, and `input_names`.
+        describe: function(task) -> dict of JSON values, what `make_parts` reads beside arguments.
+        served: the `ServedTask` of its SavedModel: a class, or "module:class" to import it late.
+        learning_rate: float, the peak of the learning rate.
+        head_learning_rate: float, the peak for the weights outside of the backbone; None for
+            `learning_rate`.
+        warmup_ratio: float, the share of the steps in which the learning rate rises.
+        rate_multipliers: tuple of pairs (pattern, factor), as for `AdamW`.
+        batch_size: int, the rows of a training step.
+        sequence_length: int, the most tokens of a row that the command line trains on.
+    """
+
+    task: str
+    make_parts: Callable[[dict[str, Any], Any, Any], tuple[Any, Any]]
+    settings: tuple[str, ...] = ()
+    describe: Callable[[Any], dict[str, Any]] = lambda task: {}
+    served: str | type = "keras_bert_suite.heads.base.served:ServedTask"
+    learning_rate: float = 5e-5
+    head_learning_rate: float | None = None
+    warmup_ratio: float = 0.1
+    rate_multipliers: tuple[tuple[str, float], ...] = ()
+    batch_size: int = 32
+    sequence_length: int = 128
+
+    def __post_init__(self) -> None:
+        HEADS[self.task] = self
+
+    def find_served(self) -> type:
+        """The class of `ServedTask`."""
+        if not isinstance(self.served, str):
+            return self.served
+        module, _, name = self.served.partition(":")
+        return getattr(importlib.import_module(module), name)
