@@ -126,7 +126,7 @@ def measure_preprocessing(folder, texts):
     import keras
     import tensorflow as tf
 
-    from keras_bert_suite.serving.served_tasks import serve
+    from keras_bert_suite.heads.base.served import serve
 
     task = keras.saving.load_model(folder / "task.keras", compile=False)
     pack = serve(task).pack

@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
 from keras_bert_suite.serving.id_ranges import count_rows, replace_negative_ids
@@ -21,7 +22,6 @@ from keras_bert_suite.serving.onnx_ops import (
     register_erfc,
     register_floors,
 )
-from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 

@@ -9,8 +9,8 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
+from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.serving.input_names import choose_input_names
-from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.task_description import write_description

@@ -8,10 +8,9 @@ from small_tasks import TASKS, make_task
 from small_texts import ONE_LAYER
 
 import keras_bert_suite as kbs
-from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS, HEAD_TYPES, heads_of_task
+from keras_bert_suite.checkpoints.head_types.records import HEAD_LAYERS, HEAD_TYPES
 from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.heads.base.served import ServedTask
-from keras_bert_suite.serving.served_tasks import find_served
 
 
 def make_tasks():
@@ -48,11 +47,8 @@ def test_every_task_has_a_record():
 def test_every_task_is_served():
     for head in HEAD_TYPES:
         cls = getattr(kbs, head.task)
-        served = find_served(cls)
-        assert issubclass(served, ServedTask)
-        # A class of a user's own is served as its base.
-        assert find_served(type("Mine", (cls,), {})) is served
-        assert heads_of_task(head.task)[0].served == head.served
+        assert cls.head.task == head.task
+        assert issubclass(cls.head.find_served(), ServedTask)
 
 
 @pytest.mark.parametrize("head", [head for head in HEAD_TYPES if head.ending])

@@ -23,7 +23,7 @@ from keras_bert_suite import (
     XLMRobertaTokenizer,
     export_saved_model,
 )
-from keras_bert_suite.serving.served_tasks import serve
+from keras_bert_suite.heads.base.served import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

@@ -16,8 +16,8 @@ from keras_bert_suite import (
     WordPieceTokenizer,
 )
 from keras_bert_suite.heads.base import window_batches
+from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts
-from keras_bert_suite.serving.served_tasks import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

@@ -9,8 +9,8 @@ from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
 
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model
+from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.runs.batches import read
-from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.weight_precision import bring_to_precision
 
 tf = pytest.importorskip("tensorflow")
