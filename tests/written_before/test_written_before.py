@@ -1,5 +1,6 @@
 """What an older version wrote opens and answers as it did; `make.py` says how it was written."""
 
+import copy
 import dataclasses
 import json
 import tarfile
@@ -108,6 +109,7 @@ def assert_holds(new, old, place=""):
         assert new == old, place
 
 
+@pytest.mark.filterwarnings("ignore:.* targets have words that the vocabulary lacks")
 @pytest.mark.parametrize("name", TASKS)
 def test_a_keras_file(name, files, wanted):
     file, case = files / "tasks" / name / "task.keras", wanted["tasks"][name]
@@ -139,9 +141,12 @@ def test_a_training_goes_on(files, wanted):
     case = wanted["tasks"]["text_classifier"]
     task = keras.saving.load_model(files / "tasks" / "text_classifier" / "task.keras")
     x, y = case["rows"]
-    checkpoint = kbs.TrainingCheckpoint(files / "run", every=1)
-    history = task.fit(join(x), read(y), batch_size=2, epochs=2, verbose=0, callbacks=[checkpoint])
-    assert history.epoch == [1]
+    checkpoint, batches = kbs.TrainingCheckpoint(files / "run", every=1), []
+    counting = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: batches.append(batch)
+    )
+    task.fit(join(x), read(y), batch_size=2, epochs=2, verbose=0, callbacks=[checkpoint, counting])
+    assert len(batches) == 2
     check_answers(task, case["x"], wanted["run"], verbose=0)
 
 
@@ -167,6 +172,6 @@ def test_an_index(precision, files, wanted):
 
 def test_objects(files):
     for old in json.loads((files / "objects.json").read_text("utf-8")):
-        found = keras.saving.deserialize_keras_object(old)
+        found = keras.saving.deserialize_keras_object(copy.deepcopy(old))
         assert type(found).__name__ == old["class_name"]
         assert_holds(keras.saving.serialize_keras_object(found), old, old["class_name"])
