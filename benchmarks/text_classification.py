@@ -69,8 +69,10 @@ def read_task(name, data):
     if name == "chnsenticorp":
         return read_reviews(data / "zh" / "ChnSentiCorp")
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.glue_scores import score_glue
     from keras_bert_suite.data.readers.glue import GLUE_TASKS
+
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
+    from glue_scores import score_glue
 
     task = GLUE_TASKS[name]
     return Task(

@@ -17,9 +17,9 @@ import statistics
 from pathlib import Path
 
 import keras
+from glue_scores import format_predictions, score_glue
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data.glue_scores import format_predictions, score_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
 
 
