@@ -13,12 +13,9 @@ from keras_bert_suite.checkpoints import check_vocabulary
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.runtime_parts import KINDS, RuntimeParts, make_parts
-from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
+from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE
 from keras_bert_suite.tasks.data.embedded_texts import add_prompt
 from keras_bert_suite.tokenizers import open_tokenizer
-
-#: What task.json must have.
-_NEEDED = {"encoder_inputs", "input_names", "tokenizer", "sequence_length"}
 
 
 class TaskRuntime:
@@ -125,25 +122,27 @@ def open_runtime(path: PathLike) -> TaskRuntime:
 
     Raises:
         FileNotFoundError: if a file of the folder is missing.
-        ValueError: if another version has written the folder, its files are of several exports, or
-            one of them is damaged.
+        ValueError: if the files of the folder are of several exports, or one of them is damaged.
         ImportError: if onnxruntime, or openvino for its models, is not installed.
     """
     folder = Path(path).expanduser()
     said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
     _check(folder / DESCRIPTION_FILE, said)
     tokenizer = open_tokenizer(folder)
-    if type(tokenizer).__name__ != said["tokenizer"]:
+    with reading(folder / DESCRIPTION_FILE):
+        wanted, length = said["tokenizer"], said["sequence_length"]
+        vocabulary_size = said["encoder_inputs"]["vocabulary_size"]
+    if type(tokenizer).__name__ != wanted:
         raise ValueError(
             f"{folder} has the files of a {type(tokenizer).__name__}, and the task was exported "
-            f"with a {said['tokenizer']}. Pack texts with it, and run the model on arrays."
+            f"with a {wanted}. Pack texts with it, and run the model on arrays."
         )
-    if packing.get("sequence_length") != said["sequence_length"]:
+    if packing.get("sequence_length") != length:
         raise ValueError(
             f"{folder / PACKING_FILE} has the sequence_length {packing.get('sequence_length')}, "
-            f"and {DESCRIPTION_FILE} {said['sequence_length']}. Export the task again."
+            f"and {DESCRIPTION_FILE} {length}. Export the task again."
         )
-    check_vocabulary(tokenizer.vocabulary_size(), said["encoder_inputs"]["vocabulary_size"])
+    check_vocabulary(tokenizer.vocabulary_size(), vocabulary_size)
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
@@ -174,12 +173,6 @@ def _check(file, said):
         raise ValueError(
             f"{file} is of a {said.get('task')}, and a runtime answers for {', '.join(KINDS)}. "
             "Run the model of another task with onnxruntime or openvino, on arrays."
-        )
-    if missing := _NEEDED - said.keys():
-        raise ValueError(
-            f"{file} lacks {', '.join(sorted(missing))}. It was written by "
-            f"{said.get('package', 'another package')}, and this is {name_package()}. Export the "
-            "task again with this version."
         )
 
 
