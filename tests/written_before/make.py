@@ -19,8 +19,10 @@ versions open what older ones wrote. The archive holds
 
 import contextlib
 import json
+import shutil
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 import keras
@@ -431,7 +433,9 @@ def write_run(file, folder, wanted):
     except KeyboardInterrupt:
         pass
     twin = keras.saving.load_model(file)
-    twin.fit(x, y, batch_size=2, epochs=2, verbose=0)
+    with tempfile.TemporaryDirectory() as scratch:  # The order of rows is in the checkpoint.
+        checkpoint = kbs.TrainingCheckpoint(shutil.copytree(folder, f"{scratch}/run"), every=1)
+        twin.fit(x, y, batch_size=2, epochs=2, verbose=0, callbacks=[checkpoint])
     return ask(twin, [x], verbose=0)
 
 
