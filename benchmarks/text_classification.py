@@ -72,6 +72,9 @@ def read_task(name, data):
     from keras_bert_suite.data.readers.glue import GLUE_TASKS
     from keras_bert_suite.heads.texts.glue_scores import score_glue
 
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
+    from glue_scores import score_glue
+
     task = GLUE_TASKS[name]
     return Task(
         list(task.label_names),

@@ -17,6 +17,7 @@ import statistics
 from pathlib import Path
 
 import keras
+from glue_scores import format_predictions, score_glue
 
 import keras_bert_suite as kbs
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks

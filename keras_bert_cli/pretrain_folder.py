@@ -76,8 +76,6 @@ def settings_of(values):
     """dict of the settings that a run must keep: flags, and the hashes of small files."""
     left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
     settings = {name: value for name, value in vars(values).items() if name not in left_out}
-    if values.dynamic:
-        del settings["dynamic"]  # Runs of versions without the flag have dynamic masks.
     corpora = read_shares(values.corpus).items()
     settings["corpus (SHA-256)"] = [[digest_corpus(folder), share] for folder, share in corpora]
     for name in ("lexicon", "similar_words"):

@@ -32,9 +32,7 @@ def run(values):
 def describe_model(path):
     """The table of a card, of a model without a card."""
     if is_saved_model(path) or is_runtime_folder(path):
-        raise FileNotFoundError(
-            f"{path} has no model card: an older version wrote it. Export the model again."
-        )
+        raise FileNotFoundError(f"{path} has no model card, README.md. Export the model again.")
     from keras_bert_suite.heads.base.card_facts import list_facts
 
     return format_table(list_facts(open_task(path)))

@@ -68,8 +68,7 @@ class PretrainingBatches(grain.MapDataset):
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
         shuffle_blocks: int, the maximum number of blocks of the corpus that are shuffled together.
-            A block takes some 40 MB. None shuffles the whole corpus, and gives the batches of
-            former versions.
+            A block takes some 40 MB. None shuffles the whole corpus.
 
     Raises:
         ValueError: if an argument is out of its range, the corpus was prepared with another
@@ -236,8 +235,7 @@ def _plan_section(planner, num_sections, dynamic, number):
     planned = epoch if dynamic else 0
     blocks = divide_blocks(planner.corpus.num_blocks, num_sections, planner.seed, planned)[section]
     plan = planner.plan(planned, blocks)
-    # A corpus that is one section has the orders of former versions.
-    seed = [planner.seed, epoch, *([0, section] if section else [])]
+    seed = [planner.seed, epoch, 0, section]
     return plan, np.random.default_rng(seed).permutation(len(plan)).astype("uint32")
 
 

@@ -15,11 +15,8 @@ from keras_bert_suite.heads.base.head import HEADS
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE, name_package
+from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE
 from keras_bert_suite.tokenizers import open_tokenizer
-
-#: What task.json must have.
-_NEEDED = {"encoder_inputs", "input_names", "tokenizer", "sequence_length"}
 
 
 class TaskRuntime:
@@ -127,31 +124,33 @@ def open_runtime(path: PathLike) -> TaskRuntime:
 
     Raises:
         FileNotFoundError: if a file of the folder is missing.
-        ValueError: if another version has written the folder, its files are of several exports, or
-            one of them is damaged.
+        ValueError: if the files of the folder are of several exports, or one of them is damaged.
         ImportError: if onnxruntime, or openvino for its models, is not installed.
     """
     folder = Path(path).expanduser()
     said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
-    _check(folder / DESCRIPTION_FILE, said)
+    head = _find_head(folder / DESCRIPTION_FILE, said)
     tokenizer = open_tokenizer(folder)
-    if type(tokenizer).__name__ != said["tokenizer"]:
+    with reading(folder / DESCRIPTION_FILE):
+        wanted, length = said["tokenizer"], said["sequence_length"]
+        vocabulary_size = said["encoder_inputs"]["vocabulary_size"]
+    if type(tokenizer).__name__ != wanted:
         raise ValueError(
             f"{folder} has the files of a {type(tokenizer).__name__}, and the task was exported "
-            f"with a {said['tokenizer']}. Pack texts with it, and run the model on arrays."
+            f"with a {wanted}. Pack texts with it, and run the model on arrays."
         )
-    if packing.get("sequence_length") != said["sequence_length"]:
+    if packing.get("sequence_length") != length:
         raise ValueError(
             f"{folder / PACKING_FILE} has the sequence_length {packing.get('sequence_length')}, "
-            f"and {DESCRIPTION_FILE} {said['sequence_length']}. Export the task again."
+            f"and {DESCRIPTION_FILE} {length}. Export the task again."
         )
-    check_vocabulary(tokenizer.vocabulary_size(), said["encoder_inputs"]["vocabulary_size"])
+    check_vocabulary(tokenizer.vocabulary_size(), vocabulary_size)
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)
         encoder = said["encoder_inputs"]
         encoder = EncoderInputs(**{**encoder, "names": tuple(encoder["names"])})
-        data, answers = HEADS[said["head"]].make_parts(said, packer, encoder)
+        data, answers = head.make_parts(said, packer, encoder)
     for file, open_model in (("model.onnx", _open_onnx), ("model.xml", _open_openvino)):
         if (folder / file).is_file():
             return TaskRuntime(said, data, answers, *open_model(folder / file, answers, said))
@@ -172,18 +171,14 @@ def _read(folder, name):
         return dict(json.loads((folder / name).read_bytes()))
 
 
-def _check(file, said):
-    if said.get("head") not in HEADS:
+def _find_head(file, said):
+    name = said.get("head", said.get("task"))
+    if name not in HEADS:
         raise ValueError(
-            f"{file} is of a {said.get('task')}, whose head {said.get('head')!r} is not known. If "
-            "the class is yours, import its module first."
+            f"{file} is of a {said.get('task')}, whose head {name!r} is not known. If the class is "
+            "yours, import its module first."
         )
-    if missing := _NEEDED - said.keys():
-        raise ValueError(
-            f"{file} lacks {', '.join(sorted(missing))}. It was written by "
-            f"{said.get('package', 'another package')}, and this is {name_package()}. Export the "
-            "task again with this version."
-        )
+    return HEADS[name]
 
 
 def _open_onnx(file, answers, said):

@@ -49,7 +49,9 @@ def test_sealed_json(tmp_path):
             assert len(value) <= len(VALUE) + 1
     assert found > 7 * len(path.read_bytes())
     path.write_text(json.dumps(VALUE))
-    assert parse_sealed_json(path.read_bytes()) == VALUE, "files of older versions have no checksum"
+    assert parse_sealed_json(path.read_bytes()) == VALUE, (
+        "a file that was changed on purpose has none"
+    )
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b"[]", b"1" * 5000, b"\xff", b'{"a": ', b"null"])

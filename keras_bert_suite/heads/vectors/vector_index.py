@@ -28,7 +28,7 @@ _SAME = 0.98
 DTYPES = {"float32": "float32", "int8": "int8", "binary": "uint8"}
 
 #: The attributes in index.json.
-_SAVED = ("faiss_factory", "precision", "width", "_step")
+_SAVED = ("faiss_factory", "precision", "width", "_step", "tokenizer_digest")
 
 
 class VectorIndex:
@@ -160,7 +160,7 @@ class VectorIndex:
                 np.save(folder / _PROBES, self.probes)
             if self._faiss is not None:
                 _import_faiss().write_index(self._faiss, str(folder / _FAISS))
-            settings = {name: getattr(self, name) for name in (*_SAVED, "tokenizer_digest")}
+            settings = {name: getattr(self, name) for name in _SAVED}
             write_json(folder / _SETTINGS, settings)
 
     @classmethod
@@ -176,8 +176,6 @@ class VectorIndex:
             settings = json.loads((directory / _SETTINGS).read_bytes())
             for name in _SAVED:
                 setattr(index, name, settings[name])
-            # Earlier files have none.
-            index.tokenizer_digest = settings.get("tokenizer_digest")
         with reading(directory / _VECTORS):
             index.vectors = np.load(directory / _VECTORS, allow_pickle=False)
             width = -(-index.width // 8) if index.precision == "binary" else index.width

@@ -1,11 +1,18 @@
 """The official files of GLUE."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from keras_bert_suite import read_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
 from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+GLUE_SCORES = runpy.run_path(str(EXAMPLES / "glue_scores.py"))
+score_glue, format_predictions = GLUE_SCORES["score_glue"], GLUE_SCORES["format_predictions"]
 
 MNLI = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
 MNLI += "sentence2_parse sentence1 sentence2"
