@@ -1,5 +1,7 @@
 """A tag for each word, and the entities of tags: named entities, parts of speech."""
 
+import numpy as np
+
 from keras_bert_suite.heads.base.head import Head
 
 #: The weights of a CRF, and how much faster they learn than the encoder.
@@ -31,7 +33,10 @@ def make_chain_parts(said, packer, encoder):
         bool(layer and layer.constrained_training),
     )
     data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
-    return data, ChainAnswers(labels, layer.read_scores if layer else said["crf"])
+    if layer:
+        return data, ChainAnswers(labels, layer.read_scores)
+    scores = [np.array(values, "float32") for values in said["crf"]]
+    return data, ChainAnswers(labels, lambda: scores)
 
 
 def describe_chains(task):

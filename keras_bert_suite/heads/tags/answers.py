@@ -177,7 +177,7 @@ class ChainAnswers(WordAnswers):
     """
 
     exported = {"emissions": ("length", "labels")}
-    read_exported = ClassAnswers.read_exported
+    read_exported = staticmethod(ClassAnswers.read_exported)
 
     def __init__(self, labels, read_scores):
         super().__init__(labels)
