@@ -49,7 +49,7 @@ class TextEncoder(
 
     def _is_fixed(self, name: str, value: Any) -> bool:
         if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
-            own = getattr(self, "_token_embedding", None)
+            own = self.token_embedding
             return own is not None and own is not value
         return super()._is_fixed(name, value)
 
