@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.heads.base.label_scores import score_classes, score_numbers
 from keras_bert_suite.data.readers.field_checks import NUMBERS
+from keras_bert_suite.heads.base.label_scores import score_classes, score_numbers
 
 
 def score_glue(task, labels, predictions):

@@ -41,11 +41,6 @@ METHODS = {
         ["self", "variable"],
         "The moments and the decay of a variable are not found.",
     ),
-    "_register_call_context_args": (
-        [keras.layers.Layer, keras.Model],
-        ["self", "names"],
-        "The layout of packed rows does not reach the embeddings and the attention mask.",
-    ),
     "_aggregate_additional_loss": (
         [keras.Model],
         ["self", "loss"],
@@ -54,7 +49,8 @@ METHODS = {
     "_run_through_graph": (
         [type(keras.Model(NUMBER := keras.Input((1,)), NUMBER))],
         ["self", "inputs", "operation_fn", "call_fn"],
-        "`keras.models.clone_model` copies a task without its tokenizer, in silence.",
+        "`keras.models.clone_model` copies a task without its tokenizer, in silence. Under PyTorch "
+        "a model with no packed rows cannot run.",
     ),
     "_symbolic_build": (
         [keras.Model],
@@ -82,27 +78,19 @@ ATTRIBUTES = {
     "_trainable_variables_indices": "A layer that is thawed in a training is unknown to it.",
     "_tracker": "The same: the optimizer keeps the state of weights that it does not train.",
     "_model_variables_moving_average": "The average of a thawed weight begins with 0.",
-    "_token_embedding": "Another token embedding is saved, and the old one is used.",
     "_dtype_policy": "A quantized task that was loaded cannot be saved again.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
     "_flat_losses": "The losses of replicas are means of their own rows, and not of the batch.",
-    "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`, and `compile` "
-    "without metrics keeps earlier ones.",
-    "_user_metrics": "The same.",
-    "_compile_config": "Files have the metrics as `compile` has read them, not as they were given.",
-    "_user_weighted_metrics": "The same for weighted metrics.",
+    "_compile_metrics": "`compile` without metrics keeps earlier ones.",
     "_batches_seen_since_last_saving": "A resumed `ModelCheckpoint(save_freq=9)` saves after other "
     "batches.",
     "_last_batch_seen": "The same.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
-    "_nodes_by_depth": "Under PyTorch a model with no packed rows cannot run.",
-    "_call_has_context_arg": "The same.",
     "_remat_mode": "A layer made in a `keras.RematScope` keeps its activations under PyTorch.",
-    "_keras_mask": "A mask of a layer of a guest, which Keras hands on, is lost under PyTorch.",
     "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
     "_forward_pre_hooks": "The same.",
     "_backward_hooks": "The same.",
@@ -157,25 +145,15 @@ CUDNN = {
 #: is lost is not named.
 JAX_CLIENT = ("key_value_set", "key_value_dir_get")
 
+#: Private methods of Keras 3.16, which 3.15 does not have, that are overridden.
+LATER = {"_initialize_ddp": "The gradients of the processes of PyTorch are summed twice."}
+
 #: Names of internal modules of Keras and KerasHub: module -> (name -> parameters, what breaks).
 INTERNAL = {
     "keras_hub.src.utils.preset_utils": (
-        {
-            "get_preset_loader": ["preset"],
-            "load_json": ["preset", "config_file"],
-            "check_file_exists": ["preset", "path"],
-            "check_config_class": ["config"],
-            "PREPROCESSOR_CONFIG_FILE": None,
-            "TASK_CONFIG_FILE": None,
-            "TASK_WEIGHTS_FILE": None,
-            "TOKENIZER_CONFIG_FILE": None,
-        },
+        {"get_preset_loader": ["preset"], "get_file": ["preset", "path"]},
         "Presets of tasks cannot be read. KerasHub's own `Task.from_preset` takes no task of ours "
         "on a backbone of another library.",
-    ),
-    "keras.src.losses.loss": (
-        {"unscale_loss_for_distribution": ["value"]},
-        "With a technique, the logged loss under a strategy is that of one device.",
     ),
     "keras.src.backend.common.variables": (
         {"AutocastScope": ["dtype"], "get_autocast_scope": []},
@@ -186,23 +164,10 @@ INTERNAL = {
         {"in_stateless_scope": []},
         "Under PyTorch, a mixed policy reads weights that another scope has replaced.",
     ),
-    "keras.src.distribution.distribution_lib": (
-        {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},
-        "Under JAX, several devices must divide the rows of every batch, also of the last.",
-    ),
-    "keras.src.backend.common.global_state": (
-        {"get_global_attribute": ["name"]},
-        "Under PyTorch the encoder of a task does not see the layout of packed rows.",
-    ),
-    "keras.src.models.functional": (
-        {"Functional": None},
-        "A model within a task is slow for a single text under PyTorch.",
-    ),
-    "keras.src.utils.naming": (
-        {"to_snake_case": ["name"]},
-        "A training with an unnamed layer does not go on in a process that has built such a layer.",
-    ),
 }
+
+#: The versions that the tests have run with. The bounds are above the last of them.
+TESTED = {"keras": ("3.15", "3.16"), "keras-hub": ("0.32", "0.33"), "keras-nlp": ("0.32", "0.33")}
 
 #: Public in spite of their names: `os._exit`, `_replace` of named tuples, and a field of Prodigy.
 DOCUMENTED = {"_exit", "_replace", "_input_hash"}
@@ -265,8 +230,8 @@ def is_ours(cls):
 
 
 def test_the_lists_are_complete():
-    listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED}
-    assert {*list_names(), *list_overrides(), *TENSORFLOW} == {*listed, *TENSORFLOW}
+    listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED, *TENSORFLOW}
+    assert {*list_names(), *list_overrides(), *TENSORFLOW} - {*LATER} == listed
 
 
 def test_the_list_of_internal_modules_is_complete():
@@ -340,12 +305,6 @@ def test_the_store_of_the_processes_of_jax():
         assert hasattr(_jax.DistributedRuntimeClient, name), name
 
 
-@pytest.mark.backend("torch")
-def test_keras_does_not_sum_the_gradients_of_processes():
-    """Keras 3.16 does. Then `sum_before_clipping` and `share_loss` must leave it to Keras."""
-    assert not hasattr(keras.Sequential([keras.layers.Dense(1)]), "ddp_model")
-
-
 def test_attributes_of_an_optimizer():
     schedule = keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)
     optimizer = keras.optimizers.SGD(schedule)
@@ -406,10 +365,9 @@ def test_attributes_of_a_model():
     assert entry._replace(loss=None).loss is None, ATTRIBUTES["_flat_losses"]
     assert model._compile_metrics is None, ATTRIBUTES["_compile_metrics"]
     model.compile(metrics=["mae"], weighted_metrics=["mse"])
-    assert model._compile_config.config["metrics"] == ["mae"], ATTRIBUTES["_compile_config"]
     given = model._compile_metrics
-    assert given._user_metrics == ["mae"], ATTRIBUTES["_user_metrics"]
-    assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]
+    model.compile()
+    assert model._compile_metrics is given, ATTRIBUTES["_compile_metrics"]
 
 
 @pytest.mark.backend("jax")
@@ -470,8 +428,9 @@ def test_cudnn_under_jax():
         ("keras-nlp", keras_hub.__version__),
     ],
 )
-def test_versions_are_bounded_to_the_minor_version_that_was_tested(package, version):
-    major, minor, *_ = version.split(".")
+def test_versions_are_bounded_to_the_minor_versions_that_were_tested(package, version):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (line,) = [line for line in project["dependencies"] if re.match(rf"{package}\b(?!-)", line)]
+    assert version.startswith(tuple(f"{tested}." for tested in TESTED[package]))
+    major, minor = TESTED[package][-1].split(".")
     assert line.endswith(f",<{major}.{int(minor) + 1}"), line

@@ -14,16 +14,18 @@ from keras_bert_suite.layers.attention.relative_attention import RelativeAttenti
 from keras_bert_suite.layers.attention.rotary_attention import RotaryAttention, RotaryBlock
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.attention.sequence_layout import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    PROMPT_ARGUMENT,
-    SHIFT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
     SequenceNumbers,
     TokenPositions,
     UnpackSequences,
     VisibleTokens,
+)
+from keras_bert_suite.layers.companions import (
+    GLOBAL_ARGUMENT,
+    LAYOUT_ARGUMENT,
+    PROMPT_ARGUMENT,
+    SHIFT_ARGUMENT,
 )
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings, ProjectedEmbeddings

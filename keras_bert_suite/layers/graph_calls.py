@@ -3,18 +3,19 @@
 The rule is that of `call_inner`: Keras has done for the model what it would do for its layers.
 """
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
-from keras.src.models.functional import Functional
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.inner_call import choose_call
 
 #: Keras' own layers that are called directly. Those of guests are always called whole.
-_KERAS_LAYERS = (keras.layers.Activation, keras.layers.Dense, keras.layers.Dropout, Functional)
+_KERAS_LAYERS = (keras.layers.Activation, keras.layers.Dense, keras.layers.Dropout)
 
 
 def find_plain_inputs(
@@ -49,48 +50,45 @@ def _has_mask(mask: Any) -> bool:
 
 def run_graph(model: keras.Model, inputs: dict[str, Tensor], training: bool) -> Any:
     """The outputs of a functional model for tensors by name, from `find_plain_inputs`."""
-    tensors = {id(x): inputs[name] for name, x in model.input.items()}
+    guest = False  # Whether a layer of a guest was called. It may have made a mask of Keras.
 
-    def fill_in(x: Any) -> Any:
-        if isinstance(x, keras.KerasTensor):
-            return tensors[id(x)]
-        if isinstance(x, dict):
-            return {name: fill_in(value) for name, value in x.items()}
-        return keras.tree.map_structure(fill_in, x) if isinstance(x, (list, tuple)) else x
+    def choose(operation: Any) -> Callable[..., Any]:
+        nonlocal guest
+        if not isinstance(operation, keras.layers.Layer):
+            return operation
+        guest = guest or not _is_known(operation)
+        call = operation if guest else functools.partial(_call_layer, operation)
+        # Keras, too, puts this in the place of a `training` in the graph.
+        return lambda *args, **kwargs: call(*args, **{**kwargs, "training": training})
 
-    for depth in sorted(model._nodes_by_depth, reverse=True):
-        for node in model._nodes_by_depth[depth]:
-            if node.is_input:
-                continue
-            args = [fill_in(x) for x in node.arguments.args]
-            kwargs = {name: fill_in(x) for name, x in node.arguments.kwargs.items()}
-            outputs = _call_operation(node.operation, args, kwargs, training)
-            flat = [outputs] if ops.is_tensor(outputs) else keras.tree.flatten(outputs)
-            tensors.update(zip(map(id, node.outputs), flat, strict=True))
-    outputs = fill_in(model.output)
+    outputs = model._run_through_graph(inputs, operation_fn=choose)
     return outputs[0] if isinstance(outputs, (list, tuple)) and len(outputs) == 1 else outputs
 
 
-def _call_operation(operation: Any, args: list[Any], kwargs: dict[str, Any], training: bool) -> Any:
-    """The outputs of a layer, of a model or of another operation of a graph."""
-    if not isinstance(operation, keras.layers.Layer):
-        return operation(*args, **kwargs)
-    # Keras, too, puts that of the model in the place of one in the graph.
-    kwargs.pop("training", None)
-    call = _choose_call(operation, [*args, *kwargs.values()])
-    if call is not operation and type(operation) is Functional and kwargs.keys() <= {"mask"}:
-        inputs = find_plain_inputs(operation, args[0], training, kwargs.get("mask"))
+def _call_layer(layer: Any, *args: Any, training: bool, **kwargs: Any) -> Any:
+    """The outputs of a layer or of a model of a graph, called directly where that is the same."""
+    call = layer if layer._remat_mode else choose_call(layer, *args, *kwargs.values())
+    if call is not layer and _is_functional(layer) and kwargs.keys() <= {"mask"}:
+        inputs = find_plain_inputs(layer, args[0], training, kwargs.get("mask"))
         if inputs is not None:
-            return run_graph(operation, inputs, training)
-    if call is operation or operation._call_has_context_arg["training"]:
+            return run_graph(layer, inputs, training)
+    if call is layer or _takes_training(layer.__class__):
         kwargs["training"] = training
     return call(*args, **kwargs)
 
 
-def _choose_call(layer: Any, inputs: list[Any]) -> Callable[..., Any]:
-    """`choose_call` for a layer that may be another's, or get masks of Keras."""
+def _is_known(layer: Any) -> bool:
+    """Whether a layer may be called directly. One of a guest is always called whole."""
     cls = type(layer)
-    is_known = cls in _KERAS_LAYERS or cls.__module__.startswith("keras_bert_suite.")
-    if not is_known or layer._remat_mode or any(hasattr(x, "_keras_mask") for x in inputs):
-        return layer
-    return choose_call(layer, *inputs)
+    is_ours = cls.__module__.startswith("keras_bert_suite.")
+    return is_ours or cls in _KERAS_LAYERS or _is_functional(layer)
+
+
+def _is_functional(layer: Any) -> bool:
+    """Whether a layer is a functional model of no class but Keras' own, which is not public."""
+    return isinstance(layer, keras.Model) and type(layer).__name__ == "Functional"
+
+
+@functools.cache
+def _takes_training(cls: Any) -> bool:
+    return "training" in inspect.signature(cls.call).parameters

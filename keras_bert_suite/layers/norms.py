@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.rounded_weights import read_weight
@@ -38,6 +38,10 @@ class LayerNormalization(keras.layers.LayerNormalization):
     For `make_norm`: other axes and scalings are not for this class. It has the name of Keras'
     class, by which files know the norms of a list.
     """
+
+    def build(self, input_shape: Shape) -> None:
+        super().build(input_shape)
+        self.axis = [-1]  # Keras 3.16 counts it from the first axis, so other ranks would fail.
 
     def call(self, inputs: Tensor) -> Tensor:
         """float (..., H) -> float (..., H) in the compute dtype. It is computed in float32."""

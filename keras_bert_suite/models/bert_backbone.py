@@ -244,7 +244,6 @@ class BertBackbone(TextEncoder):
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        self.take_layouts()
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

@@ -91,7 +91,6 @@ class BertEncoderDecoder(TextEncoder):
         decoded = self.decoder(*(inputs[name] for name in names), encoded, inputs["padding_mask"])
         outputs = {"encoder_sequence_output": encoded, "decoder_sequence_output": decoded}
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        self.take_layouts()
 
         # === Config ===
         shares = written is self.encoder

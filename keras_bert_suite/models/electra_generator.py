@@ -5,22 +5,24 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.layers import BertEmbeddings
 from keras_bert_suite.layers.attention.sequence_layout import Layout
+from keras_bert_suite.layers.companions import CompanionReader
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 
-class SharedEmbeddings(keras.layers.Layer):
+class SharedEmbeddings(CompanionReader):
     """The embeddings of another model, with a projection of their own to the width `hidden_dim`.
 
     Token, position and segment embeddings and their norm are shared. The other model is built.
     """
 
+    companions = BertEmbeddings.companions
+
     def __init__(self, embeddings: BertEmbeddings, hidden_dim: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT, SHIFT_ARGUMENT)
         self.embeddings = embeddings
         self.hidden_dim = hidden_dim
         self.projection: keras.layers.Dense | None = None

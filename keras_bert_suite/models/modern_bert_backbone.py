@@ -192,7 +192,6 @@ class ModernBertBackbone(TextEncoder):
         }
         outputs = self._connect_layers(inputs, dtype)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        self.take_layouts()
 
     def _make_layers(self, remat: bool, dtype: Dtype | None) -> None:
         """Makes the layers that own weights."""

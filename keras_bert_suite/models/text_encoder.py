@@ -33,9 +33,8 @@ class TextEncoder(
 ):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
-    A subclass builds a functional model, calls `take_layouts` after the constructor of Keras, and
-    has the attributes `transformer_layers`, blocks with an attribute `remat`, and
-    `token_embedding`.
+    A subclass builds a functional model, and has the attributes `transformer_layers`, blocks with
+    an attribute `remat`, and `token_embedding`.
     """
 
     #: The named sizes, each with the arguments of the constructor.
@@ -43,15 +42,14 @@ class TextEncoder(
     #: The place of the token whose state stands for its row, "first" or "last". Heads read it.
     summary_place = "first"
 
-    def take_layouts(self) -> None:
-        """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""
-        self.hand_companions_on(self)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
     def _is_fixed(self, name: str, value: Any) -> bool:
         if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
-            own = getattr(self, "_token_embedding", None)
+            own = self.token_embedding
             return own is not None and own is not value
         return super()._is_fixed(name, value)
 

@@ -1,14 +1,13 @@
 """The packers that KerasHub makes for presets of backbones other than BERT's."""
 
 import keras
-from keras_hub.src.utils.preset_utils import (
-    PREPROCESSOR_CONFIG_FILE,
-    check_config_class,
-    check_file_exists,
-    load_json,
-)
 
 from keras_bert_suite.models import ModernBertBackbone, RobertaBackbone
+from keras_bert_suite.preprocessing.preset_files import (
+    PREPROCESSOR_CONFIG_FILE,
+    find_class,
+    read_config,
+)
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.tokenizers import BytePairTokenizer, ModernBertTokenizer
 
@@ -26,11 +25,10 @@ class RobertaSegmentPacker(SegmentPacker):
     @classmethod
     def _add_missing_kwargs(cls, loader, kwargs):
         # KerasHub would not read the settings of a `SegmentPacker`, because it is another class.
-        if check_file_exists(loader.preset, PREPROCESSOR_CONFIG_FILE):
-            saved = load_json(loader.preset, PREPROCESSOR_CONFIG_FILE)
-            if issubclass(check_config_class(saved), SegmentPacker):
-                names = ("sequence_length", "truncation", "head_length", "padding_lengths")
-                kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
+        saved = read_config(loader.preset, PREPROCESSOR_CONFIG_FILE)
+        if saved is not None and issubclass(find_class(saved), SegmentPacker):
+            names = ("sequence_length", "truncation", "head_length", "padding_lengths")
+            kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
         return super()._add_missing_kwargs(loader, kwargs)
 
 

@@ -3,17 +3,16 @@
 from typing import Any, Self
 
 import keras_hub
-from keras_hub.src.utils.preset_utils import (
-    PREPROCESSOR_CONFIG_FILE,
-    check_config_class,
-    check_file_exists,
-    get_preset_loader,
-    load_json,
-)
+from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.messages import reading
+from keras_bert_suite.preprocessing.preset_files import (
+    PREPROCESSOR_CONFIG_FILE,
+    find_class,
+    read_config,
+)
 from keras_bert_suite.tokenizers import TOKENIZERS
 
 #: The maximum sequence length of a packer if nothing names one.
@@ -56,10 +55,9 @@ class PresetPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPrep
     @classmethod
     def _from_keras_preset(cls, preset, **kwargs):
         # If the backbone is not `backbone_cls`, KerasHub would look for another class.
-        if check_file_exists(preset, PREPROCESSOR_CONFIG_FILE):
-            saved = check_config_class(load_json(preset, PREPROCESSOR_CONFIG_FILE))
-            if issubclass(saved, PresetPacker):
-                return get_preset_loader(preset).load_preprocessor(saved, **kwargs)
+        config = read_config(preset, PREPROCESSOR_CONFIG_FILE)
+        if config is not None and issubclass(saved := find_class(config), PresetPacker):
+            return get_preset_loader(preset).load_preprocessor(saved, **kwargs)
         return super().from_preset(preset, **kwargs)
 
     @classmethod

@@ -8,27 +8,32 @@ result.
 """
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
-from keras.src.distribution.distribution_lib import Distribution
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.replicas.find_replicas import Member, count_replicas
 
 
-class WholeBatches(Distribution):
+class WholeBatches(keras.distribution.DataParallel):
     """The distribution of another one, which lays out the variables, for whole batches.
 
     Every process hands over the whole batch.
     """
 
-    def __init__(self, distribution: Distribution) -> None:
-        super().__init__(
-            distribution.device_mesh, distribution.batch_dim_name, auto_shard_dataset=False
-        )
+    def __init__(self, distribution: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Expect the input mesh to be 1D")
+            super().__init__(device_mesh=distribution.device_mesh, auto_shard_dataset=False)
         self._distribution = distribution
+
+    @property
+    def batch_dim_name(self) -> str:
+        """str, the axis of the mesh along which batches are split."""
+        return self._distribution.batch_dim_name
 
     @property
     def num_model_replicas(self) -> int:
@@ -125,6 +130,6 @@ def join_rows(outputs: Any) -> Any:
     )
 
 
-def _find_distribution() -> Distribution | None:
+def _find_distribution() -> Any:
     """The distribution under which JAX takes its steps, or None."""
     return keras.distribution.distribution() if keras.config.backend() == "jax" else None

@@ -9,13 +9,18 @@ import keras
 import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 from keras import ops
-from keras.src.utils.naming import to_snake_case
 
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables
 
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
+
+
+def _automatic_name(name: str) -> str:
+    """How Keras begins the name of an unnamed object of a class, "bert_backbone"."""
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
@@ -37,7 +42,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     }
     # Keras names an unnamed object after its class, and appends a number. The number depends on
     # the objects that were built before.
-    automatic = "|".join(sorted(re.escape(to_snake_case(name)) for name in classes))
+    automatic = "|".join(sorted(re.escape(_automatic_name(name)) for name in classes))
     number = re.compile(rf"(?<![a-z0-9])({automatic})_\d+(?=/|$)")
     # The name of a moment begins with the path of its weight, written with underscores.
     weights = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import keras
 from keras import ops
-from keras.src.losses.loss import unscale_loss_for_distribution
 
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.training import Technique
 from keras_bert_suite.training.techniques.differentiation import apply_gradients, differentiate
@@ -80,8 +80,9 @@ def _make_gradients(model, batch):
     batch = Batch(keras.tree.map_structure(ops.convert_to_tensor, x), y, sample_weight)
     result = technique.gradients(_Passes(model, batch, technique).differentiate)
     num_rows = ops.shape(keras.tree.flatten(batch.x)[0])[0]
-    # As Keras' own step does. Under a strategy of TensorFlow losses are scaled.
-    model._loss_tracker.update_state(unscale_loss_for_distribution(result.loss), num_rows)
+    # As Keras' own step does. Under a strategy of TensorFlow losses are divided by the replicas.
+    scale = count_replicas() if keras.config.backend() == "tensorflow" else 1
+    model._loss_tracker.update_state(result.loss * scale, num_rows)
     return result.weights, model.compute_metrics(batch.x, y, result.outputs, sample_weight)
 
 

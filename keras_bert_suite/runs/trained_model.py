@@ -223,8 +223,16 @@ class TrainedModel:
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, over the rows of all replicas."""
+        if hasattr(self, "ddp_model"):  # Keras 3.16 sums over the processes of PyTorch itself.
+            return super().get_metrics_result()
         with summed_variables(self.metrics_variables):
             return super().get_metrics_result()
+
+    def _initialize_ddp(self):
+        """Keeps Keras 3.16 from summing the gradients of the processes of PyTorch a second time.
+
+        It would also wait for all processes in a `predict` of one.
+        """
 
     def _aggregate_additional_loss(self, loss):
         """Each replica adds its part of what a layer adds to the loss of a batch."""

@@ -210,14 +210,17 @@ def test_a_regularizer_of_outputs_is_added():
     assert len(backbone.losses) == 2 and all(float(loss.detach()) > 0 for loss in backbone.losses)
 
 
-def test_a_layer_that_keras_recomputes_is_called_whole():
+def test_a_layer_that_keras_recomputes_is_called_whole(counts):
+    x = keras.Input((3, 16))
     with keras.RematScope("full"):
         block = TransformerBlock(num_heads=2, intermediate_dim=24)
-    block.build((2, 3, 16))
-    x = keras.ops.ones((2, 3, 16))
-    assert graph_calls._choose_call(block, [x]) is block
-    block._remat_mode = None
-    assert graph_calls._choose_call(block, [x]) == block.call
+    model = _PackedModel({"x": x}, block(x))
+    inputs = {"x": np.ones((2, 3, 16), "float32")}
+    for mode, called_directly in ((block._remat_mode, 0), (None, 1)):
+        block._remat_mode = mode
+        counts.update(graph=0)
+        model(inputs, training=False)
+        assert counts["graph"] == called_directly
 
 
 def test_keras_refuses_wrong_inputs():

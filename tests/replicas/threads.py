@@ -24,6 +24,8 @@ class Threads:
         self._barrier, self._values = threading.Barrier(count, timeout=60), [None] * count
         self._thread, self._texts = threading.local(), {}
         monkeypatch.setattr(torch, "distributed", self)
+        # Keras 3.16 has a name of its own for the module.
+        monkeypatch.setattr("keras.src.backend.torch.trainer.dist", self, raising=False)
         monkeypatch.setattr(process_watch, "_open_store", lambda name: self)
 
     def __getattr__(self, name):

@@ -218,7 +218,6 @@ class OwnEncoder(TextEncoder):
         for layer in self.transformer_layers:
             states = layer(states)
         super().__init__(inputs=inputs, outputs={"sequence_output": states}, **kwargs)
-        self.take_layouts()
         self.token_embedding = table
 
 

@@ -32,12 +32,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import small_sentence_pieces
+from keras_bert_suite.serving.runtime_parts import KINDS
 from small_byte_pairs import MERGES, make_vocabulary
 from written_before.test_written_before import FILES, join, read_documents, to_plain, train
 
 import keras_bert_suite as kbs
 from keras_bert_suite import layers
 from keras_bert_suite.corpus.preparation import prepare_corpus
+from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
 from keras_bert_suite.layers.attention.sequence_layout import (
     SequenceNumbers,
@@ -47,8 +49,6 @@ from keras_bert_suite.layers.attention.sequence_layout import (
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.poolings.pooling import FirstLastPooling, WeightedMeanPooling
-from keras_bert_suite.serving.runtime_parts import KINDS
-from keras_bert_suite.tasks.relation_classifier import MARKERS
 from keras_bert_suite.training import NDCG
 
 WORDS = "the film was good bad very not a of it Good The".split()

@@ -17,6 +17,7 @@ from keras_bert_suite.layers import (
     VisibleTokens,
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
+from keras_bert_suite.layers.companions import hand_on
 from keras_bert_suite.models import LongformerBackbone
 
 
@@ -60,11 +61,9 @@ def encode_with_attention(
     if isinstance(backbone, LongformerBackbone) and GLOBAL_ARGUMENT in inputs:
         names.append(GLOBAL_ARGUMENT)
     tensors = {name: ops.convert_to_tensor(inputs[name]) for name in names}
-    states = make_layer_model(backbone)(
-        {name: tensors[name] for name in backbone.input},
-        training=False,
-        **{name: tensors[name] for name in names if name == GLOBAL_ARGUMENT},
-    )
+    packed = {name: tensors[name] for name in backbone.input}
+    with hand_on({name: tensors[name] for name in tensors.keys() - packed.keys()}):
+        states = make_layer_model(backbone)(packed, training=False)
     mask = _find_mask(backbone, tensors)
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}

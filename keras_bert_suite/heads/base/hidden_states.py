@@ -8,7 +8,6 @@ import keras_hub
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.heads.base.token_states import encode_tokens, find_unused, list_unused
-from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.poolings.pooling import (
     SUMMARY_POOLINGS,
     call_pooling,
@@ -120,10 +119,7 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
         states = [unpack(state, backbone.input["padding_mask"]) for state in states]
     encoded = backbone.output
     states.append(encoded["sequence_output"] if isinstance(encoded, dict) else encoded)
-    model = keras.Model(backbone.input, states, name="layer_outputs")
-    if isinstance(backbone, PackedSequences):
-        backbone.hand_companions_on(model)
-    return model
+    return keras.Model(backbone.input, states, name="layer_outputs")
 
 
 def list_layer_calls(backbone: keras_hub.models.Backbone) -> list[tuple[keras.layers.Layer, Any]]:

@@ -6,21 +6,21 @@ import warnings
 
 import keras
 import keras_hub
-from keras_hub.src.utils.preset_utils import (
-    PREPROCESSOR_CONFIG_FILE,
-    TASK_CONFIG_FILE,
-    TASK_WEIGHTS_FILE,
-    TOKENIZER_CONFIG_FILE,
-    check_config_class,
-    check_file_exists,
-    get_preset_loader,
-    load_json,
-)
+from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.preset_files import (
+    PREPROCESSOR_CONFIG_FILE,
+    TASK_CONFIG_FILE,
+    TASK_WEIGHTS_FILE,
+    TOKENIZER_CONFIG_FILE,
+    find_class,
+    find_file,
+    read_config,
+)
 
 
 def load_task(cls, preset, load_weights, dtype, arguments):
@@ -57,9 +57,9 @@ def _report_heads(preset, task, is_new, is_asked):
     asked for a new head.
     """
     name, config = None, {}
-    if check_file_exists(preset, TASK_WEIGHTS_FILE):
+    if find_file(preset, TASK_WEIGHTS_FILE):
         with _reading(preset):
-            saved = load_json(preset, TASK_CONFIG_FILE)
+            saved = read_config(preset, TASK_CONFIG_FILE)
             name, config = saved["class_name"], saved["config"]
     if not is_new:  # A `MaskedLM` of a `Pretrainer` has the most of its heads.
         others = ("next_sentence", "span_boundary")
@@ -86,7 +86,7 @@ def load_preprocessor(preset, sequence_length, lowercase):
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
         with _reading(preset):
             preprocessor = get_preset_loader(preset).load_preprocessor(family)
-    elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
+    elif find_file(preset, TOKENIZER_CONFIG_FILE):
         with _reading(preset):
             preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
     else:
@@ -122,7 +122,7 @@ def read_task_config(preset, classes):
     if not holds_task(preset, classes):
         return None
     with _reading(preset):
-        return load_json(preset, TASK_CONFIG_FILE)["config"]
+        return read_config(preset, TASK_CONFIG_FILE)["config"]
 
 
 def _is_quantized(loader):
@@ -141,12 +141,12 @@ def _is_mixed(loader):
 
 def _saved_class(preset, file, family):
     """Whether a file of a preset holds the configuration of a class of a family."""
-    if not check_file_exists(preset, file):
-        return False
     with _reading(preset):
-        config = load_json(preset, file)
+        config = read_config(preset, file)
+    if config is None:
+        return False
     try:
-        return issubclass(check_config_class(config), family)
+        return issubclass(find_class(config), family)
     except ValueError as error:  # Its module may not be imported.
         raise ValueError(f"{file} of {preset}: {shorten(error, 600)}") from error
 

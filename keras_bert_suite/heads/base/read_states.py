@@ -89,7 +89,6 @@ def encode_read_tokens(
     )
     # A weight that no output depends on, such as the pooler's, is a weight of the task, too.
     model.backbone = backbone
-    backbone.hand_companions_on(model)
     return model(inputs if positions is None else {**inputs, "read_positions": positions})
 
 

@@ -116,7 +116,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
 
         Args:
             mode: "int8".
-            config: `keras.quantizers.Int8QuantizationConfig` with its defaults, which Keras makes.
+            config: `keras.quantizers.Int8QuantizationConfig` with its defaults, or None for it.
 
         Raises:
             ValueError: for another mode or configuration, which files would not keep; from Keras,
@@ -125,6 +125,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         Source: https://keras.io/guides/int8_quantization_in_keras/.
         """
         kept = keras.quantizers.Int8QuantizationConfig()
+        config = kept if config is None else config
         if mode != "int8" or config.get_config() != kept.get_config():
             raise ValueError(
                 f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
@@ -134,8 +135,9 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         is_built = optimizer is not None and optimizer.built
         trained = optimizer._trainable_variables if is_built else self.trainable_variables
         with warnings.catch_warnings():
-            # Keras names each layer that has no matrix.
-            warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
+            # Keras names the layers that have no matrix.
+            names = "(Layer .* does not have a `quantize` method|`model.quantize)"
+            warnings.filterwarnings("ignore", names)
             self.backbone.quantize(mode)
         self.drop_scores()
         if isinstance(optimizer, BertOptimizer):

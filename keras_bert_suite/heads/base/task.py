@@ -266,14 +266,16 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             if is_auto(kwargs.get(name, "auto")):
                 kwargs[name] = defaults.get(name)
         loss = read_losses(self, loss)
-        given = {name: kwargs[name] for name in METRICS}
-        kwargs.update(zip(METRICS, read_metrics(self, *given.values()), strict=True))
+        # Keras would track the metrics in an attribute.
+        given = vars(self)["given_metrics"] = {name: kwargs[name] for name in METRICS}
+        read = dict(zip(METRICS, read_metrics(self, *given.values()), strict=True))
+        vars(self)["compiled_metrics"] = read
+        kwargs.update(read)
         forget_metrics(self)
         self._has_common_weights = False
         self.technique = technique
         self._given_jit_compile = kwargs.get("jit_compile", "auto")
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
-        self._compile_config.config.update(given)  # A file has the metrics as the user wrote them.
         if loss is not None:
             track_finite_losses(self)
         if self.optimizer is not None:
@@ -283,8 +285,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         config = super().get_compile_config()
         if not config:
             return config
-        # Keras would save what "auto" means here, and another backend may open the file.
-        config = {**config, "jit_compile": self._given_jit_compile}
+        # A file has the metrics as the user wrote them, and "auto" may mean another value there.
+        given = keras.saving.serialize_keras_object(self.given_metrics)
+        config = {**config, **given, "jit_compile": self._given_jit_compile}
         if self.technique is None:
             return config
         technique = keras.saving.serialize_keras_object(self.technique)

@@ -10,11 +10,8 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice
-from keras_bert_suite.layers.attention.sequence_layout import (
-    GLOBAL_ARGUMENT,
-    LAYOUT_ARGUMENT,
-    Layout,
-)
+from keras_bert_suite.layers.attention.sequence_layout import Layout
+from keras_bert_suite.layers.companions import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 #: The number of global tokens is rounded up to a multiple of this, as kernels of GPUs want it.
@@ -120,7 +117,7 @@ def _take_places(x: Tensor, places: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class GlobalTokens(ConfiguredLayer):
+class GlobalTokens(CompanionReader, ConfiguredLayer):
     """Finds the global tokens of a batch.
 
     Their number is data, but compilers want an array of known width. So a row has a known number of
@@ -135,6 +132,7 @@ class GlobalTokens(ConfiguredLayer):
             "later_texts" the first `max_tokens` tokens are global.
     """
 
+    companions = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT)
     changeable = frozenset({"pattern"})
 
     def __init__(
@@ -145,7 +143,6 @@ class GlobalTokens(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT)
         self.pattern = pattern
         self.separator_id = separator_id
         self.max_tokens = max_tokens

@@ -4,23 +4,18 @@ The last layer then computes the keys and values of all tokens, and the rest of 
 tokens alone. Packed rows are computed whole, and the tokens are taken from the unpacked rows.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.attention.sequence_layout import LAYOUT_ARGUMENT, Layout
+from keras_bert_suite.layers.attention.sequence_layout import Layout
+from keras_bert_suite.layers.companions import CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ReadTokens(ConfiguredLayer):
+class ReadTokens(CompanionReader, ConfiguredLayer):
     """Takes the tokens that a head reads, unless the rows are packed."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(
         self,
@@ -43,12 +38,8 @@ class ReadTokens(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ReadPackedTokens(ConfiguredLayer):
+class ReadPackedTokens(CompanionReader, ConfiguredLayer):
     """Takes the tokens that a head reads from packed rows. Of other rows they are taken before."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(
         self,

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Self
 
 import keras
 from keras import ops
-from keras.src.backend.common.global_state import get_global_attribute
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice
@@ -16,19 +15,18 @@ from keras_bert_suite.layers.attention.bucketed_layout import (
     unpack_tokens,
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
+from keras_bert_suite.layers.companions import (
+    COMPANIONS,
+    LAYOUT_ARGUMENT,
+    CompanionReader,
+    find_companions,
+    hand_on,
+)
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.graph_calls import find_plain_inputs, run_graph
 from keras_bert_suite.layers.norms import LayerNormalization
 from keras_bert_suite.layers.rounded_weights import rounded_weights
-
-#: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
-#: the inputs of a model, and need not be there.
-LAYOUT_ARGUMENT = "sequence_layout"
-GLOBAL_ARGUMENT = "global_attention_mask"
-SHIFT_ARGUMENT = "embedding_shift"
-PROMPT_ARGUMENT = "prompt_length"
-COMPANIONS = (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT, SHIFT_ARGUMENT, PROMPT_ARGUMENT)
 
 
 class SequenceLayout(NamedTuple):
@@ -114,7 +112,7 @@ Layout = SequenceLayout | BucketedLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class VisibleTokens(ConfiguredLayer):
+class VisibleTokens(CompanionReader, ConfiguredLayer):
     """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
 
     `pattern` is one of `ATTENTION_PATTERNS`.
@@ -123,7 +121,6 @@ class VisibleTokens(ConfiguredLayer):
     def __init__(self, pattern: str = "bidirectional", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_choice("attention_pattern", pattern, ATTENTION_PATTERNS)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
         self.pattern = pattern
 
     def call(
@@ -167,16 +164,8 @@ class VisibleTokens(ConfiguredLayer):
         return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")
 
 
-class _LayoutReader(ConfiguredLayer):
-    """A layer to which Keras hands the layout of packed rows."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
-
-
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenPositions(_LayoutReader):
+class TokenPositions(CompanionReader, ConfiguredLayer):
     """The positions of tokens in the rows of a batch, also if these rows are packed."""
 
     def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
@@ -190,7 +179,7 @@ class TokenPositions(_LayoutReader):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SequenceNumbers(_LayoutReader):
+class SequenceNumbers(CompanionReader, ConfiguredLayer):
     """Numbers such that tokens of one sequence have the same number, and other places another."""
 
     def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
@@ -202,7 +191,7 @@ class SequenceNumbers(_LayoutReader):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class UnpackSequences(_LayoutReader, ShapeKeepingLayer):
+class UnpackSequences(CompanionReader, ShapeKeepingLayer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 
     def call(
@@ -233,21 +222,12 @@ class PackedSequences:
     #: Whether the rows of the model may come packed.
     packs_sequences = True
 
-    @staticmethod
-    def hand_companions_on(model: keras.Model) -> None:
-        """Lets the layers of a built model have the arrays beside its inputs, such as a layout."""
-        model._register_call_context_args(*COMPANIONS)
-
     def takes_buckets(self) -> bool:
         """Whether the attention of this model takes buckets of packed rows."""
         return False
 
     def call(
-        self,
-        inputs: dict[str, Tensor],
-        training: bool | None = None,
-        mask: Tensor = None,
-        **kwargs: Any,
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Tensor = None
     ) -> Any:
         """The outputs for packed arrays by name.
 
@@ -256,34 +236,28 @@ class PackedSequences:
         would take them for others of the same shape.
         """
         with rounded_weights(self, (Dense, LayerNormalization), training):
-            return self._call(inputs, training, mask, **kwargs)
+            return self._call(inputs, training, mask)
 
-    def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor, **kwargs: Any) -> Any:
+    def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor) -> Any:
         inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
-        if not (companions or kwargs or _hands_companions_on()):
+        if not (companions or find_companions()):
             tensors = find_plain_inputs(self, inputs, training, mask)
             if tensors is not None:
                 return run_graph(self, tensors, bool(training))
-        layout = companions.pop(LAYOUT_ARGUMENT, None)
-        kwargs.update(companions)
+        layout = companions.get(LAYOUT_ARGUMENT)
         if layout is not None:
             kind = BucketedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
-            kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
-        return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
+            companions[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
+        with hand_on(companions):
+            return super().call(inputs, training=training, mask=mask)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
         inputs, _ = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
         return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
 
 
-def _hands_companions_on() -> bool:
-    """Whether Keras hands a layout, or another of `COMPANIONS`, on to the models in a model."""
-    context = get_global_attribute("current_call_ctx")
-    return context is not None and any(context.get_value(name) is not None for name in COMPANIONS)
-
-
 def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str, Any]]:
-    """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
+    """(the inputs of these names, the arrays that a model hands on to its layers)."""
     if not isinstance(inputs, dict):
         return inputs, {}
     handed_on = {name: inputs[name] for name in COMPANIONS if name in inputs}

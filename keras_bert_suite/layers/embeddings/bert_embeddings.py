@@ -6,11 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.attention.sequence_layout import (
-    LAYOUT_ARGUMENT,
-    SHIFT_ARGUMENT,
-    Layout,
-)
+from keras_bert_suite.layers.attention.sequence_layout import Layout
+from keras_bert_suite.layers.companions import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.inner_call import call_inner
@@ -18,7 +15,7 @@ from keras_bert_suite.layers.norms import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertEmbeddings(ConfiguredLayer):
+class BertEmbeddings(CompanionReader, ConfiguredLayer):
     """Sum of token, position and segment embeddings, normalised, with dropout.
 
     Args:
@@ -39,6 +36,7 @@ class BertEmbeddings(ConfiguredLayer):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
 
+    companions = (LAYOUT_ARGUMENT, SHIFT_ARGUMENT)
     #: Whether there is a table of positions.
     has_positions: ClassVar[bool] = True
     #: Whether a dense layer follows the dropout also where it changes no width.
@@ -61,7 +59,6 @@ class BertEmbeddings(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT, SHIFT_ARGUMENT)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length

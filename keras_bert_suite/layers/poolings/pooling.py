@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.attention.sequence_layout import PROMPT_ARGUMENT
+from keras_bert_suite.layers.companions import PROMPT_ARGUMENT, CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 
@@ -146,7 +146,7 @@ class ConcatenatedPooling(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class PromptlessPooling(ConfiguredLayer):
+class PromptlessPooling(CompanionReader, ConfiguredLayer):
     """A pooling without the tokens of a prompt, which are read and not pooled.
 
     Their number comes with the batch, as `prompt_length` of `PackedSequences`.
@@ -159,11 +159,12 @@ class PromptlessPooling(ConfiguredLayer):
     (https://arxiv.org/abs/2212.09741) pool.
     """
 
+    companions = (PROMPT_ARGUMENT,)
+
     def __init__(self, pooling: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pooling = get_pooling(pooling, dtype=self.dtype_policy.name)
         self.takes_hidden_states = getattr(self.pooling, "takes_hidden_states", False)
-        self._register_call_context_args(PROMPT_ARGUMENT)
 
     def build(self, sequence_output_shape: Shape, padding_mask_shape: Shape | None = None) -> None:
         self.pooling.build(sequence_output_shape)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 from keras_bert_suite import read_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
-from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 GLUE_SCORES = runpy.run_path(str(EXAMPLES / "glue_scores.py"))
