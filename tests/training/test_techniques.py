@@ -182,7 +182,7 @@ class RDrop(Technique):
     def __init__(self, alpha=1.0):
         self.alpha = alpha
 
-    def loss(self, forward, batch):
+    def loss(self, forward, batch, rng):
         (loss, outputs), (other_loss, other_outputs) = forward(batch), forward(batch)
         p, q = (keras.ops.log_softmax(logits) for logits in (outputs, other_outputs))
         apart = keras.ops.sum((keras.ops.exp(p) - keras.ops.exp(q)) * (p - q), axis=-1)

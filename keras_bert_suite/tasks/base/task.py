@@ -19,7 +19,7 @@ from keras_bert_suite.runs import trainer
 from keras_bert_suite.runs.batches import evaluation_batches, pack_elements, read, training_batches
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import PredictingModel
-from keras_bert_suite.runs.technique_step import check_technique
+from keras_bert_suite.runs.technique_step import set_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_run import validate
@@ -224,8 +224,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
                 `set_head_rate`.
         """
-        if technique is not None:
-            check_technique(self, technique)
+        set_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:
@@ -247,7 +246,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         kwargs.update(zip(METRICS, read_metrics(self, *given.values()), strict=True))
         forget_metrics(self)
         self._has_common_weights = False
-        self.technique = technique
         self._given_jit_compile = kwargs.get("jit_compile", "auto")
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         self._compile_config.config.update(given)  # A file has the metrics as the user wrote them.
