@@ -1,10 +1,11 @@
-"""Techniques: FGM held against transformers, and what every technique must leave as it was."""
+"""Techniques held against transformers, and what every technique must leave as it was."""
 
 import keras
 import numpy as np
 import pytest
 import torch
 from family import MEMBERS, TASKS, run_peer
+from guest_techniques import PGD, Average, Distillation, FreeLB, RDrop
 from peer_weights import to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_tasks import BATCH_SIZE, compile_model, make_task
@@ -13,44 +14,85 @@ from tables import everywhere_for
 
 from keras_bert_suite import FGM, Technique, TrainingCheckpoint
 
-RATE, EPSILON = 0.1, 0.5
-#: Where a member of the family has an oracle for a head.
-STEPS = [
-    *((kind, "ForSequenceClassification") for kind in MEMBERS if kind != "nezha"),
-    ("bert", "ForMultipleChoice"),
-]
+RATE, EPSILON, SEED = 0.1, 0.5, 7
 
 
-def step_as_written(peer, inputs, labels):
-    """The step of FGM by its rule, in PyTorch: the sum of two gradients, and SGD.
+class Moves:
+    """The gradients of a peer, in PyTorch, with embeddings that are moved row by row of labels.
 
-    Each row of labels moves by itself. The embeddings are what the table of words returns, before
-    positions and norms.
+    The embeddings are what the table of words returns, before positions and norms.
     """
-    words, shift, looked_up = peer.get_input_embeddings(), None, []
 
-    def move(module, arguments, output):
-        looked_up.append(output)
-        return output if shift is None else output + shift
+    def __init__(self, peer, inputs, labels):
+        self.peer, self.inputs, self.labels = peer, inputs, torch.from_numpy(labels).long()
+        self.parameters = [p for p in peer.parameters() if p.requires_grad]
 
-    hook = words.register_forward_hook(move)
-    parameters = [parameter for parameter in peer.parameters() if parameter.requires_grad]
-    totals = [torch.zeros_like(parameter) for parameter in parameters]
-    for _ in range(2):
-        logits = run_peer(peer, inputs).logits
-        loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels).long())
+    def differentiate(self, shift=0.0):
+        """(the gradients of the parameters, those of the embeddings)."""
+        looked_up = []
+
+        def move(module, arguments, output):
+            looked_up.append(output)
+            return output + shift
+
+        hook = self.peer.get_input_embeddings().register_forward_hook(move)
+        logits = run_peer(self.peer, self.inputs).logits
+        hook.remove()
+        loss = torch.nn.functional.cross_entropy(logits, self.labels)
         *gradients, by_words = torch.autograd.grad(
-            loss, [*parameters, looked_up[-1]], allow_unused=True
+            loss, [*self.parameters, looked_up[-1]], allow_unused=True
         )
-        for total, gradient in zip(totals, gradients, strict=True):
-            if gradient is not None:
-                total += gradient
-        rows = by_words.reshape(len(labels), -1)
-        shift = EPSILON * (rows / rows.norm(dim=1, keepdim=True)).reshape(by_words.shape)
-    hook.remove()
-    with torch.no_grad():
-        for parameter, total in zip(parameters, totals, strict=True):
-            parameter -= RATE * total
+        pairs = zip(gradients, self.parameters, strict=True)
+        return [torch.zeros_like(p) if g is None else g for g, p in pairs], by_words
+
+    def scale(self, array, to):
+        """An array whose rows get other norms: a number, or a function of the norms."""
+        rows = array.reshape(len(self.labels), -1)
+        norms = rows.norm(dim=1, keepdim=True)
+        return (rows / norms * (to(norms) if callable(to) else to)).reshape(array.shape)
+
+
+def fgm_as_written(moves):
+    clean, by_words = moves.differentiate()
+    moved, _ = moves.differentiate(moves.scale(by_words, EPSILON))
+    return [a + b for a, b in zip(clean, moved, strict=True)]
+
+
+def pgd_as_written(moves):
+    clean, by_words = moves.differentiate()
+    shift = torch.zeros_like(by_words)
+    for _ in range(3):
+        shift = shift + moves.scale(by_words, 0.3)
+        shift = moves.scale(shift, lambda norms: norms.clamp(max=0.5))
+        moved, by_words = moves.differentiate(shift)
+    return [a + b for a, b in zip(clean, moved, strict=True)]
+
+
+def free_lb_as_written(moves):
+    """The random numbers of the start are those of the technique."""
+    mask = torch.from_numpy(moves.inputs["padding_mask"])[..., None]
+    width = moves.peer.get_input_embeddings().embedding_dim
+    seed = keras.random.SeedGenerator(SEED)
+    shape = (*mask.shape[:2], width)
+    start = torch.from_numpy(to_numpy(keras.random.uniform(shape, -1.0, 1.0, seed=seed)))
+    shift = start * mask * 0.2 / (mask.sum(1, keepdim=True) * width).sqrt()
+    totals = [torch.zeros_like(parameter) for parameter in moves.parameters]
+    for _ in range(3):
+        gradients, by_words = moves.differentiate(shift)
+        totals = [total + g / 3 for total, g in zip(totals, gradients, strict=True)]
+        shift = shift + moves.scale(by_words, 0.3)
+        shift = moves.scale(shift, lambda norms: norms.clamp(max=0.4))
+    return totals
+
+
+#: (technique, transcription, member of the family, head), where it has an oracle for a head.
+CLASSES = "ForSequenceClassification"
+STEPS = [
+    *((FGM(EPSILON), fgm_as_written, kind, CLASSES) for kind in MEMBERS if kind != "nezha"),
+    (FGM(EPSILON), fgm_as_written, "bert", "ForMultipleChoice"),
+    (PGD(3, 0.3, 0.5), pgd_as_written, "bert", CLASSES),
+    (FreeLB(3, 0.3, 0.2, 0.4), free_lb_as_written, "bert", CLASSES),
+]
 
 
 def save_peer(kind, head, path):
@@ -61,20 +103,24 @@ def save_peer(kind, head, path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "head"),
-    everywhere_for(STEPS, ("bert", "ForSequenceClassification")),
+    ("technique", "rule", "kind", "head"), everywhere_for(STEPS, STEPS[0], STEPS[-1])
 )
-def test_a_step_is_that_of_the_paper(kind, head, tmp_path):
+def test_a_step_is_that_of_the_paper(technique, rule, kind, head, tmp_path):
     peer = save_peer(kind, head, tmp_path / "before")
     inputs = MEMBERS[kind].make_inputs()
     if head == "ForMultipleChoice":
         inputs = MEMBERS[kind].make_choices(inputs)
     labels = np.array([1, 0, 1], "int32")
     task = TASKS[head].from_preset(tmp_path / "before", dropout=0.0)
-    task.compile(keras.optimizers.SGD(RATE), technique=FGM(EPSILON))
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.technique_state.rng.state.assign([SEED, 0])
     before = weights_of(task)
     task.train_on_batch(inputs, labels)
-    step_as_written(peer, inputs, labels)
+    moves = Moves(peer, inputs, labels)
+    gradients = rule(moves)
+    with torch.no_grad():
+        for parameter, gradient in zip(moves.parameters, gradients, strict=True):
+            parameter -= RATE * gradient
     peer.save_pretrained(tmp_path / "after")
     MEMBERS[kind].write_tokenizer(tmp_path / "after")
     wanted = {v.path: to_numpy(v) for v in TASKS[head].from_preset(tmp_path / "after").variables}
@@ -173,21 +219,6 @@ def test_a_loss_scale_does_not_move_further():
     found.train_on_batch(x[:4], y[:4], sample_weight=np.full(4, 1e30, "float32"))
     assert float(keras.ops.convert_to_numpy(found.optimizer.dynamic_scale)) == 2.0**14
     assert all(np.array_equal(weights_of(found)[path], array) for path, array in before.items())
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class RDrop(Technique):
-    """Two passes with other dropout must agree (Wu et al., 2021, equation 4), by another loss."""
-
-    def __init__(self, alpha=1.0):
-        self.alpha = alpha
-
-    def loss(self, forward, batch, rng):
-        (loss, outputs), (other_loss, other_outputs) = forward(batch), forward(batch)
-        p, q = (keras.ops.log_softmax(logits) for logits in (outputs, other_outputs))
-        apart = keras.ops.sum((keras.ops.exp(p) - keras.ops.exp(q)) * (p - q), axis=-1)
-        total = (loss + other_loss) / 2 + self.alpha / 2 * keras.ops.mean(apart)
-        return total, outputs
 
 
 @pytest.mark.every_backend
