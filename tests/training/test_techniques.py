@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 import torch
 from family import MEMBERS, TASKS, run_peer
-from guest_techniques import PGD, Average, Distillation, FreeLB, RDrop
+from guest_techniques import PGD, Average, AverageOfMoved, Distillation, FreeLB, RDrop
 from peer_weights import to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_tasks import BATCH_SIZE, compile_model, make_task
 from small_tasks import TASKS as KINDS
 from tables import everywhere_for
 
-from keras_bert_suite import FGM, Technique, TrainingCheckpoint
+from keras_bert_suite import FGM, Technique, TextClassifier, TrainingCheckpoint
+from keras_bert_suite.runs.model_variables import copy_variables
 
 RATE, EPSILON, SEED = 0.1, 0.5, 7
 
@@ -237,35 +238,116 @@ def test_a_loss_over_two_passes_draws_dropout_twice():
     assert logged[4.0] > logged[0.0] + 1e-6
 
 
-@pytest.mark.parametrize("technique", [FGM(0.25), RDrop(2.0)])
+@pytest.mark.every_backend
+def test_passes_with_the_same_dropout_are_one_plain_step():
+    """Without a move, the mean over equal passes is the gradient of the first."""
+    found = []
+    for technique in (Technique(), FreeLB(first_norm=0.0, rate=0.0)):
+        task, (x, y) = make("texts", dropout=0.5)
+        task.compile(keras.optimizers.SGD(RATE), technique=technique)
+        for _ in range(2):
+            task.train_on_batch(x, y)
+        found.append(weights_of(task))
+    plain, common = found
+    for path, array in plain.items():
+        np.testing.assert_allclose(common[path], array, atol=1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("technique", [FGM(0.25), FreeLB(2, 0.5), AverageOfMoved(0.5)])
 def test_a_file_keeps_the_technique(technique, tmp_path):
+    """With what it owns. A preset, and weights of the head, are those of the task alone."""
     task, (x, y) = make("texts")
     task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.train_on_batch(x, y)
     task.save(tmp_path / "task.keras")
     opened = keras.saving.load_model(tmp_path / "task.keras")
     assert type(opened.technique) is type(technique)
     assert opened.technique.get_config() == technique.get_config()
     for each in (task, opened):
         each.train_on_batch(x, y)
-    for path, array in weights_of(task).items():
-        np.testing.assert_array_equal(weights_of(opened)[path], array)
+    assert_same(opened, all_arrays(task))
+    task.save_to_preset(tmp_path / "preset")
+    TextClassifier.from_preset(tmp_path / "preset")
+    weights = {id(variable) for variable in task.variables}
     task.compile()
     assert task.technique is None and "technique" not in task.get_compile_config()
+    assert {*map(id, [*task.trainable_variables, *task.non_trainable_variables])} == weights
 
 
-def test_a_killed_training_goes_on(tmp_path):
-    """With the random numbers of both passes."""
+@pytest.mark.every_backend
+@pytest.mark.parametrize("make_technique", [FreeLB, AverageOfMoved])
+def test_a_killed_training_goes_on(make_technique, tmp_path):
+    """With the random numbers of all passes, and all that the technique owns."""
     wanted, columns = make("texts", dropout=0.1)
-    history = fit(wanted, columns, FGM(1.0), epochs=2)
+    history = fit(wanted, columns, make_technique(), epochs=2)
     stop = At(4, interrupt)
-    arguments = {"epochs": 2, "technique": FGM(1.0)}
     with pytest.raises(KeyboardInterrupt):
-        checkpoint = TrainingCheckpoint(tmp_path, every=2)
-        fit(*make("texts", dropout=0.1), callbacks=[checkpoint, stop], **arguments)
+        callbacks = [TrainingCheckpoint(tmp_path, every=2), stop]
+        fit(*make("texts", dropout=0.1), make_technique(), epochs=2, callbacks=callbacks)
     task, _ = make("texts", dropout=0.1)
-    found = fit(task, columns, callbacks=[TrainingCheckpoint(tmp_path, every=2)], **arguments)
+    callbacks = [TrainingCheckpoint(tmp_path, every=2)]
+    found = fit(task, columns, make_technique(), epochs=2, callbacks=callbacks)
     assert found["loss"] == history["loss"]
     assert_same(task, all_arrays(wanted))
+
+
+@pytest.mark.every_backend
+def test_an_average_follows_every_update():
+    task, columns = make("texts")
+    technique = Average(0.75)
+    before, steps = None, []
+
+    def note(batch, logs):
+        if keras.config.backend() == "jax":
+            task.jax_state_sync()
+        steps.append(list(weights_of(task).values()))
+
+    compile_model(task, technique)
+    before = list(weights_of(task).values())
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=note)
+    task.fit(*columns, BATCH_SIZE, shuffle=False, verbose=0, callbacks=[callback])
+    for step in steps:
+        before = [0.75 * a + 0.25 * b for a, b in zip(before, step, strict=True)]
+    assert len(steps) == 3
+    for found, wanted in zip(technique.average, before, strict=True):
+        np.testing.assert_allclose(to_numpy(found), wanted, atol=1e-6)
+
+
+@pytest.mark.every_backend
+def test_a_teacher_is_in_no_file_and_is_not_trained(tmp_path):
+    task, (x, y) = make("texts", dropout=0.1)
+    task.save(tmp_path / "teacher.keras")
+    teacher = [to_numpy(variable) for variable in task.variables]
+    plain = len(task.trainable_variables)
+    task.compile(
+        keras.optimizers.SGD(RATE), technique=Distillation(str(tmp_path / "teacher.keras"))
+    )
+    packed = task.data.pack(task.data.read(x))[0]
+    task.train_on_batch(packed, y)
+    assert len(task.optimizer.variables) == 2 + 1 and len(task.trainable_variables) == plain + 1
+    owned = task.technique.teacher.variables
+    assert all(map(np.array_equal, map(to_numpy, owned), teacher))
+    assert {*copy_variables(task, "technique/")} == {"technique/rng", "technique/learned/0"}
+    assert float(to_numpy(task.technique.learned["share"])) != 0.5
+    task.save(tmp_path / "task.keras")
+    sizes = [(tmp_path / name).stat().st_size for name in ("task.keras", "teacher.keras")]
+    assert sizes[0] < 1.2 * sizes[1]
+    opened = keras.saving.load_model(tmp_path / "task.keras")
+    for each in (task, opened):
+        each.train_on_batch(packed, y)
+    assert_same(opened, all_arrays(task))
+
+
+def test_a_student_that_equals_its_teacher_stays(tmp_path):
+    """Where the labels have no share, also with labels of other classes."""
+    task, (x, y) = make("texts")
+    task.save(tmp_path / "teacher.keras")
+    before = weights_of(task)
+    technique = Distillation(str(tmp_path / "teacher.keras"), 1.0)
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.train_on_batch(x, y)
+    for path, array in before.items():
+        np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-7, err_msg=path)
 
 
 def test_what_cannot_be_is_refused_by_name():

@@ -37,7 +37,7 @@ class TechniqueState(keras.layers.Layer):
                     named[f"{attribute}/{number}"] = variable
         self.saved = list(named.values())
         # Keras would take what is set as an attribute for weights that it saves.
-        vars(self).update(named=named, constants=constants)
+        self.__dict__.update(named=named, constants=constants)
 
     @property
     def trained(self) -> list[keras.Variable]:
@@ -54,9 +54,9 @@ class TechniqueState(keras.layers.Layer):
             super().load_own_variables(store)
 
 
-def _list_variables(part):
-    """The variables of an attribute: of variables, layers, random states, and structures of them."""
-    variables = []
+def _list_variables(part: Any) -> list[keras.Variable]:
+    """The variables in a structure of variables, layers and random states."""
+    variables: list[keras.Variable] = []
     for leaf in keras.tree.flatten(part):
         if isinstance(leaf, keras.Variable):
             variables.append(leaf)
