@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_suite import FGM, Technique
+from keras_bert_suite import Technique
 
 
 def row_norms(x):
@@ -61,23 +61,28 @@ class Average(Technique):
 
     def build(self, model):
         self.weights = model.trainable_variables
-        self.average = [keras.Variable(weight.value, trainable=False) for weight in self.weights]
+        self.average = [
+            keras.Variable(ops.copy(weight), trainable=False) for weight in self.weights
+        ]
 
     def after_update(self):
         for average, weight in zip(self.average, self.weights, strict=True):
             average.assign(self.momentum * average + (1 - self.momentum) * weight)
 
 
-class AverageOfMoved(Average, FGM):
-    """The average, and the gradients of FGM."""
+class AverageOfMoved(Average, FreeLB):
+    """The average, and the gradients of FreeLB."""
 
-    def __init__(self, momentum=0.9, epsilon=0.5):
+    def __init__(self, momentum=0.9, first_norm=0.2):
         Average.__init__(self, momentum)
-        FGM.__init__(self, epsilon)
+        FreeLB.__init__(self, first_norm=first_norm)
 
 
 class Distillation(Technique):
-    """A mean of the loss and of the cross-entropy with a teacher, by a share that is learned."""
+    """A mean of the loss and of the cross-entropy with a teacher, by a share that is learned.
+
+    Rows may bring the outputs of the teacher with them.
+    """
 
     constants = ("teacher",)
 
@@ -90,7 +95,8 @@ class Distillation(Technique):
 
     def loss(self, forward, batch, rng):
         loss, outputs = forward(batch)
-        wanted = ops.softmax(self.teacher(batch.x))
+        known = batch.x.get("teacher_outputs")
+        wanted = ops.softmax(self.teacher(batch.x) if known is None else known)
         soft = ops.mean(ops.categorical_crossentropy(wanted, outputs, from_logits=True))
         share = self.learned["share"]
         return (1 - share) * loss + share * soft, outputs
@@ -109,5 +115,5 @@ class RDrop(Technique):
         return (loss + other_loss) / 2 + self.alpha / 2 * ops.mean(apart), outputs
 
 
-for technique in (FreeLB, Average, AverageOfMoved, Distillation, RDrop):
+for technique in (FreeLB, PGD, Average, AverageOfMoved, Distillation, RDrop):
     keras.saving.register_keras_serializable(package="tests")(technique)

@@ -155,13 +155,14 @@ class _Passes:
         values = [variable.value for variable in self.weights] if weights else []
         if self.batch.shift is not None:
             values.append(self.batch.shift if shift is None else shift)
+        repeats = same_dropout and self.first is not None
         if self.first is None:
             self.first = self._copy_random_states()
-        states, generators = self.first if same_dropout else ({}, None)
+        states, generators = self.first if repeats else ({}, None)
         run = functools.partial(self._run, loss or self.technique.loss, states)
         with repeated(generators):
             gradients, (loss, outputs, states, metrics) = differentiate(run, values)
-        if not same_dropout:
+        if not repeats:  # Otherwise the first pass has drawn these numbers.
             _assign(self.states, states)
         by_shift = None if self.batch.shift is None else gradients.pop() / self.scale
         return Gradients(gradients if weights else None, by_shift, loss, outputs, metrics)

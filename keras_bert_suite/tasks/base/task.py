@@ -231,7 +231,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 head_learning_rate = self.default_head_rate
         if head_learning_rate is not None:
             encoder = {id(variable) for variable in self.backbone.variables}
-            new = [v for v in self.trainable_variables if id(v) not in encoder]
+            new = [v for v in self.trainable_weights if id(v) not in encoder]
             set_head_rate(optimizer, new, head_learning_rate)
         if is_auto(loss):
             loss = self.make_loss()
