@@ -169,7 +169,8 @@ class _Passes:
 
     def _copy_random_states(self):
         """(id of a variable -> value, the states of PyTorch's generators)."""
-        variables = [v for v in self.states if not keras.backend.is_float_dtype(v.dtype)]
+        integers = [v for v in self.states if not keras.backend.is_float_dtype(v.dtype)]
+        variables = [v for v in integers if len(v.shape) < 2]  # No matrices of 8 bits.
         return {id(v): ops.copy(v.value) for v in variables}, copy_own_generators()
 
     def _run(self, loss, random_states, values):

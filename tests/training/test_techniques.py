@@ -305,7 +305,7 @@ def test_an_average_follows_every_update():
 
 @pytest.mark.every_backend
 def test_a_teacher_is_in_no_file_and_is_not_trained(tmp_path):
-    task, (x, y) = make("texts", dropout=0.1)
+    task, (x, y) = make("texts")
     task.save(tmp_path / "teacher.keras")
     teacher = [np.array(to_numpy(weight)) for weight in task.weights]
     plain = len(task.trainable_variables)
