@@ -1,5 +1,6 @@
 """A training step by the technique of a model."""
 
+import copy
 import functools
 from typing import Any
 
@@ -17,7 +18,9 @@ from keras_bert_suite.training.techniques.technique_state import TechniqueState
 
 
 def set_technique(model: Any, technique: Any) -> None:
-    """Gives a model the technique of `compile`, and what the technique owns.
+    """Gives a model a copy of the technique of `compile`, and what the technique owns.
+
+    So several models may be compiled with one technique.
 
     Raises:
         ValueError: if it is no technique, or moves embeddings and the model cannot.
@@ -28,6 +31,7 @@ def set_technique(model: Any, technique: Any) -> None:
     # `setattr` of Keras would take what the technique owns for weights of the model.
     vars(model)["technique_state"] = None
     if technique is not None:
+        technique = copy.copy(technique)
         vars(model)["technique_state"] = TechniqueState(technique, model)
         model.technique = technique
 

@@ -90,7 +90,7 @@ class Technique:
     constants: tuple[str, ...] = ()
 
     def build(self, model: keras.Model) -> None:
-        """Makes what the technique owns. `compile` calls it, with the built model."""
+        """Makes what the technique owns. `compile` calls it on a copy, `task.technique`."""
 
     def loss(
         self,
