@@ -18,10 +18,10 @@ import grain
 import jax
 import keras
 import numpy as np
+from guest_techniques import AverageOfMoved
 from small_tasks import make_task
 
 from keras_bert_suite import (
-    FGM,
     AdamW,
     AlbertBackbone,
     BertBackbone,
@@ -56,8 +56,8 @@ RUNS = {
     "packed alone": (None, STEPS, {"num_layers": 1, "dropout": 0.0}),
     "packed 4 devices": (4, STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
     "packed 2x2": ((2, 2), STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
-    "moved alone": (None, STEPS, {"num_layers": 1, "technique": FGM(0.5)}),
-    "moved 2x2": ((2, 2), STEPS, {"num_layers": 1, "technique": FGM(0.5)}),
+    "moved alone": (None, STEPS, {"num_layers": 1, "technique": AverageOfMoved()}),
+    "moved 2x2": ((2, 2), STEPS, {"num_layers": 1, "technique": AverageOfMoved()}),
     "modern alone": (None, STEPS, {"model": ModernBertBackbone}),
     "modern 1x4": ((1, 4), STEPS, {"model": ModernBertBackbone}),
 }

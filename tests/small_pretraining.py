@@ -100,8 +100,9 @@ def build_pretrainer(dtype="float32", dropout=0.1, **optimizer_arguments):
 
 
 def all_arrays(task):
-    """Every weight, random state and optimizer variable."""
-    variables = [*task.variables, *task.optimizer.variables]
+    """Every weight, random state and optimizer variable, and what a technique owns."""
+    variables = [*task.trainable_variables, *task.non_trainable_variables]
+    variables += task.optimizer.variables
     return [np.array(keras.ops.convert_to_numpy(v)) for v in variables]
 
 

@@ -48,7 +48,7 @@ def copy_weights(task):
     # Between two updates each process has gradients of its own rows.
     own = {id(variable) for variable in list_accumulators(task.optimizer)}
     shared = [variable for variable in task.optimizer.variables if id(variable) not in own]
-    copy_from_leader([*task.variables, *shared])
+    copy_from_leader([*task.trainable_variables, *task.non_trainable_variables, *shared])
     separate_generators()
 
 

@@ -27,8 +27,9 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, dict of name -> variable.
 
     The names do not depend on earlier models: weights and random states are `model/...`, variables
-    of the optimizer `optimizer/...`, and variables of the metrics `metrics/...`. Variables with
-    equal names are numbered in the order of the model: `...`, `...#2`, `...#3`.
+    of the optimizer `optimizer/...`, variables of the metrics `metrics/...`, and what a technique
+    owns and saves `technique/...`. Variables with equal names are numbered in the order of the
+    model: `...`, `...#2`, `...#3`.
     """
     # Keras keeps the metrics of `compile` in a metric of its own.
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
@@ -49,8 +50,12 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
         variable.path.replace("/", "_"): number.sub(r"\1", variable.path).replace("/", "_")
         for variable in model.variables
     }
+    owned = {} if model.technique_state is None else model.technique_state.named
+    for name, variable in owned.items():
+        weights[variable.path.replace("/", "_")] = f"technique_{name}".replace("/", "_")
     weight = re.compile("|".join(map(re.escape, sorted(weights, key=len, reverse=True))))
-    named, known = {}, set()
+    named = {f"technique/{name}": variable for name, variable in owned.items()}
+    known = set()
     for kind, variables in kinds.items():
         repeats: collections.Counter[str] = collections.Counter()
         for variable in variables:
@@ -111,7 +116,7 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
     found = {
         name: _kind(array.shape, array.dtype.name)
         for name, array in arrays.items()
-        if name.startswith(("model/", "optimizer/", "metrics/"))
+        if name.startswith(("model/", "optimizer/", "metrics/", "technique/"))
     }
     differences = [
         f"{name}: {found.get(name, 'missing')}, wanted {wanted.get(name, 'none')}"

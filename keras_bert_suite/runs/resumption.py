@@ -66,6 +66,7 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
         return {**generators, **select_arrays(arrays)}
 
     shared = read() if has_joint_variables() else run_on_leader(read)
-    copy_from_leader([*model.variables, *model.optimizer.variables])
+    variables = [*model.trainable_variables, *model.non_trainable_variables]
+    copy_from_leader([*variables, *model.optimizer.variables])
     keep_on_leader(model.optimizer)
     return arrays or shared

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.runs.technique_step import make_stateless_gradients
+from keras_bert_suite.runs.technique_step import make_stateless_gradients, update_statelessly
 
 
 def takes_two_programs(model: Any) -> bool:
@@ -35,11 +35,11 @@ def split_step(model: Any) -> Callable[[Any, Iterator[Any]], tuple[Any, Any]]:
         gradients, logs, *others = make_stateless_gradients(model, state, batch)
         return gradients, logs, others
 
-    def update_weights(trainable: Any, optimizer: Any, gradients: Any) -> Any:
-        return model.optimizer.stateless_apply(optimizer, gradients, trainable)
+    def update_weights(trainable: Any, others: Any, optimizer: Any, gradients: Any) -> Any:
+        return update_statelessly(model, trainable, others, optimizer, gradients)
 
     differentiate = jax.jit(train_step, donate_argnums=2)
-    update = jax.jit(update_weights, donate_argnums=(0, 1))
+    update = jax.jit(update_weights, donate_argnums=(0, 1, 2))
 
     def take_step(state: Any, batches: Iterator[Any]) -> tuple[Any, Any]:
         trainable, non_trainable, optimizer, metrics = state
@@ -47,7 +47,6 @@ def split_step(model: Any) -> Callable[[Any, Iterator[Any]], tuple[Any, Any]]:
         gradients, logs, (non_trainable, metrics) = differentiate(
             trainable, optimizer, [non_trainable, metrics], batch
         )
-        trainable, optimizer = update(trainable, optimizer, gradients)
-        return logs, (trainable, non_trainable, optimizer, metrics)
+        return logs, (*update(trainable, non_trainable, optimizer, gradients), metrics)
 
     return take_step

@@ -1,5 +1,7 @@
 """A training step by the technique of a model."""
 
+import copy
+import functools
 from typing import Any
 
 import keras
@@ -8,13 +10,33 @@ from keras import ops
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
+from keras_bert_suite.runs.torch_generators import copy_own_generators, repeated
 from keras_bert_suite.training import Technique
-from keras_bert_suite.training.techniques.differentiation import apply_gradients, differentiate
+from keras_bert_suite.training.techniques.differentiation import differentiate, without_recording
 from keras_bert_suite.training.techniques.technique import Batch, Gradients
+from keras_bert_suite.training.techniques.technique_state import TechniqueState
 
 
-def check_technique(model: Any, technique: Any) -> None:
-    """Raises a ValueError if a technique is none, or moves embeddings and the model cannot."""
+def set_technique(model: Any, technique: Any) -> None:
+    """Gives a model a copy of the technique of `compile`, and what the technique owns.
+
+    So several models may be compiled with one technique.
+
+    Raises:
+        ValueError: if it is no technique, or moves embeddings and the model cannot.
+    """
+    if technique is not None:
+        _check_technique(model, technique)
+    model.technique = None
+    # `setattr` of Keras would take what the technique owns for weights of the model.
+    vars(model)["technique_state"] = None
+    if technique is not None:
+        technique = copy.copy(technique)
+        vars(model)["technique_state"] = TechniqueState(technique, model)
+        model.technique = technique
+
+
+def _check_technique(model, technique):
     if not isinstance(technique, Technique):
         raise ValueError(
             f"technique must be a Technique, such as FGM(1.0), or None, got {technique!r}."
@@ -40,15 +62,17 @@ def take_step(model: Any, *arguments: Any) -> Any:
     if not getattr(model._compile_loss, "built", True):  # TensorFlow builds losses within a step.
         model._symbolic_build(data_batch=batch)
     gradients, logs = _make_gradients(model, batch)
-    apply_gradients(model.optimizer, gradients, model.trainable_variables)
+    with without_recording():
+        model.optimizer.apply(gradients, model.trainable_variables)
+        model.technique.after_update()
     return logs
 
 
 def _take_stateless_step(model, state, batch):
     trainable, _, optimizer, _ = state
     gradients, logs, non_trainable, metrics = make_stateless_gradients(model, state, batch)
-    trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
-    return logs, (trainable, non_trainable, optimizer, metrics)
+    state = update_statelessly(model, trainable, non_trainable, optimizer, gradients)
+    return logs, (*state, metrics)
 
 
 def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, ...]:
@@ -63,13 +87,38 @@ def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, .
         model.optimizer.variables,
         model.metrics_variables,
     )
-    pairs = [zip(kind, values, strict=True) for kind, values in zip(kinds, state, strict=True)]
-    with keras.StatelessScope([pair for kind in pairs for pair in kind]) as scope:
+    with keras.StatelessScope(_pair(kinds, state)) as scope:
         gradients, logs = _make_gradients(model, batch)
-    _, non_trainable, _, metrics = (
-        [scope.get_current_value(variable) for variable in kind] for kind in kinds
-    )
+    _, non_trainable, _, metrics = _read(scope, kinds)
     return gradients, logs, non_trainable, metrics
+
+
+def update_statelessly(
+    model: Any, trainable: Any, non_trainable: Any, optimizer: Any, gradients: Any
+) -> tuple[Any, ...]:
+    """The second part of a training step of JAX.
+
+    The result is the new values of the trainable variables, the other variables and the variables
+    of the optimizer.
+    """
+    trainable, optimizer = model.optimizer.stateless_apply(optimizer, gradients, trainable)
+    if model.technique is None:
+        return trainable, non_trainable, optimizer
+    kinds = model.trainable_variables, model.non_trainable_variables
+    with keras.StatelessScope(_pair(kinds, (trainable, non_trainable))) as scope:
+        model.technique.after_update()
+    return *_read(scope, kinds), optimizer
+
+
+def _pair(kinds, values):
+    """(variable, value) of lists of variables and of their values."""
+    pairs = [zip(kind, each, strict=True) for kind, each in zip(kinds, values, strict=True)]
+    return [pair for kind in pairs for pair in kind]
+
+
+def _read(scope, kinds):
+    """The values of lists of variables in a scope."""
+    return [[scope.get_current_value(variable) for variable in kind] for kind in kinds]
 
 
 def _make_gradients(model, batch):
@@ -78,7 +127,13 @@ def _make_gradients(model, batch):
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
     # `train_on_batch` of PyTorch hands over arrays of NumPy.
     batch = Batch(keras.tree.map_structure(ops.convert_to_tensor, x), y, sample_weight)
-    result = technique.gradients(_Passes(model, batch, technique).differentiate)
+    if technique.moves_embeddings:
+        shape = (*ops.shape(batch.x["token_ids"]), model.backbone.embeddings.embedding_dim)
+        batch = batch._replace(shift=ops.zeros(shape))
+    passes = _Passes(model, batch, technique)
+    result = technique.gradients(passes.differentiate, batch, passes.rng)
+    # The logs are about the first pass of the sum.
+    _assign(model.metrics_variables, result.metrics)
     num_rows = ops.shape(keras.tree.flatten(batch.x)[0])[0]
     # As Keras' own step does. Under a strategy of TensorFlow losses are divided by the replicas.
     scale = count_replicas() if keras.config.backend() == "tensorflow" else 1
@@ -92,55 +147,78 @@ class _Passes:
     def __init__(self, model, batch, technique):
         self.model = model
         self.technique = technique
+        self.rng = None if model.technique is None else model.technique_state.rng
         self.batch = batch
         self.weights = model.trainable_variables
         self.states = model.non_trainable_variables
         self.metrics = model.metrics_variables
         self.scale = model.optimizer.scale_loss(ops.ones(()))
-        self.shifts = []
-        if technique.moves_embeddings:
-            shape = (*ops.shape(batch.x["token_ids"]), model.backbone.embeddings.embedding_dim)
-            self.shifts = [ops.zeros(shape)]
+        self.first = None
 
-    def differentiate(self, shift=None):
+    def differentiate(self, shift=None, *, loss=None, weights=True, same_dropout=False):
         """See `Technique.gradients`."""
-        values = [variable.value for variable in self.weights]
-        values += self.shifts if shift is None else [shift]
-        gradients, (loss, outputs, states, metrics) = differentiate(self._run, values)
-        _assign(self.states, states)
-        if shift is None:  # The logs are about embeddings that are not moved.
-            _assign(self.metrics, metrics)
-        by_shift = gradients[-1] / self.scale if self.shifts else None
-        return Gradients(gradients[: len(self.weights)], by_shift, loss, outputs)
+        values = [variable.value for variable in self.weights] if weights else []
+        if self.batch.shift is not None:
+            values.append(self.batch.shift if shift is None else shift)
+        repeats = same_dropout and self.first is not None
+        if self.first is None:
+            self.first = self._copy_random_states()
+        states, generators = self.first if repeats else ({}, None)
+        run = functools.partial(self._run, loss or self.technique.loss, states)
+        with repeated(generators):
+            gradients, (loss, outputs, states, metrics) = differentiate(run, values)
+        if not repeats:  # Otherwise the first pass has drawn these numbers.
+            _assign(self.states, states)
+        by_shift = None if self.batch.shift is None else gradients.pop() / self.scale
+        return Gradients(gradients if weights else None, by_shift, loss, outputs, metrics)
 
-    def _run(self, values):
-        """(scaled loss, (loss, outputs, new states, new metrics)), as a pure function."""
-        x = self.batch.x
-        if self.shifts:
+    def _copy_random_states(self):
+        """(id of a variable -> value, the states of PyTorch's generators)."""
+        integers = [v for v in self.states if not keras.backend.is_float_dtype(v.dtype)]
+        variables = [v for v in integers if len(v.shape) < 2]  # No matrices of 8 bits.
+        return {id(v): ops.copy(v.value) for v in variables}, copy_own_generators()
+
+    def _run(self, loss, random_states, values):
+        """(scaled loss, (loss, outputs, new states, new metrics)), as a pure function.
+
+        `values` are those of the weights, unless they are not asked for, and the shift.
+        """
+        batch = self.batch
+        if batch.shift is not None:
             *values, shift = values
-            x = {**x, SHIFT_ARGUMENT: shift}
-        kept = [*self.states, *self.metrics]
-        mapping = [*zip(self.weights, values, strict=True), *((v, v.value) for v in kept)]
+            batch = batch._replace(shift=shift)
+        held = self.weights if not values else []
+        held = [*held, *self.states, *self.metrics]
+        mapping = [
+            *zip(self.weights, values, strict=False),
+            *((v, random_states.get(id(v), _hold(v))) for v in held),
+        ]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
-            held = dict(scope.state_mapping)
-            loss, outputs = self.technique.loss(self._compute_loss, self.batch._replace(x=x))
+            before = dict(scope.state_mapping)
+            loss, outputs = loss(self._compute_loss, batch, self.rng)
         states, metrics = (
-            [_find_new(scope, held, v) for v in variables]
+            [_find_new(scope, before, v) for v in variables]
             for variables in (self.states, self.metrics)
         )
         return loss * self.scale, (loss, outputs, states, metrics)
 
     def _compute_loss(self, batch):
         """The `forward` that `Technique.loss` gets."""
-        x, y, sample_weight = batch
-        outputs = self.model(x, training=True)
+        x, y, sample_weight, shift = batch
+        shifted = x if shift is None else {**x, SHIFT_ARGUMENT: shift}
+        outputs = self.model(shifted, training=True)
         return self.model.compute_loss(x, y, outputs, sample_weight, training=True), outputs
 
 
-def _find_new(scope, held, variable):
+def _hold(variable):
+    """The value of a variable by which a pass does not differentiate."""
+    return ops.stop_gradient(variable.value) if variable.trainable else variable.value
+
+
+def _find_new(scope, before, variable):
     """The value of a variable in a scope, or None if it is the one that the scope began with."""
     value = scope.get_current_value(variable)
-    return None if value is held[id(variable)] else value
+    return None if value is before[id(variable)] else value
 
 
 def _assign(variables, values):

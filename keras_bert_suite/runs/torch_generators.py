@@ -4,7 +4,9 @@ Under the PyTorch backend, Keras' dropout draws from these generators, unless it
 PyTorch's attention kernel and each new iterator of a `DataLoader` draw from them too.
 """
 
+import contextlib
 import hashlib
+from collections.abc import Iterator
 
 import keras
 
@@ -21,11 +23,9 @@ def copy_generators() -> Arrays:
     They are uint8 arrays by name, none under other backends. The names of the first process have no
     number, so that a run may resume with another number of processes.
     """
-    if keras.config.backend() != "torch":
-        return {}
     return {
         _prefix(process) + device: state
-        for process, states in enumerate(exchange(_copy_own()))
+        for process, states in enumerate(exchange(copy_own_generators()))
         for device, state in states.items()
     }
 
@@ -45,11 +45,23 @@ def restore_generators(arrays: Arrays) -> None:
         digest = hashlib.sha256(arrays[PREFIX + "cpu"].tobytes() + str(process).encode()).digest()
         torch.manual_seed(int.from_bytes(digest[:7], "little"))
         return
-    torch.set_rng_state(torch.from_numpy(arrays[_prefix(process) + "cpu"]))
-    for i in range(torch.cuda.device_count()):
-        state = arrays.get(f"{_prefix(process)}cuda:{i}")
-        if state is not None:
-            torch.cuda.set_rng_state(torch.from_numpy(state), i)
+    prefix = _prefix(process)
+    _set_own({n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
+
+
+@contextlib.contextmanager
+def repeated(states: Arrays | None) -> Iterator[None]:
+    """Lets a block draw the numbers that follow states, and then goes on where it began.
+
+    `states` are those of `copy_own_generators`. None changes nothing.
+    """
+    if not states:
+        yield
+        return
+    now = copy_own_generators()
+    _set_own(states)
+    yield
+    _set_own(now)
 
 
 def separate_generators() -> None:
@@ -65,13 +77,24 @@ def separate_generators() -> None:
     restore_generators({PREFIX + "cpu": copy_generators()[PREFIX + "cpu"]})
 
 
-def _copy_own() -> Arrays:
-    """dict of device -> uint8 array, the states of this process."""
+def copy_own_generators() -> Arrays:
+    """dict of device -> uint8 array, the states of this process; none under other backends."""
+    if keras.config.backend() != "torch":
+        return {}
     import torch
 
     states = {"cpu": torch.get_rng_state()}
     states |= {f"cuda:{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
     return {device: state.numpy().copy() for device, state in states.items()}
+
+
+def _set_own(states: Arrays) -> None:
+    import torch
+
+    torch.set_rng_state(torch.from_numpy(states["cpu"]))
+    for i in range(torch.cuda.device_count()):
+        if (state := states.get(f"cuda:{i}")) is not None:
+            torch.cuda.set_rng_state(torch.from_numpy(state), i)
 
 
 def _prefix(process: int) -> str:

@@ -27,6 +27,9 @@ from keras_bert_suite.training import open_schedule_end
 class TrainedModel:
     """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
 
+    Its trainable and non-trainable variables, the state of a step, include those of its technique.
+    Its weights do not.
+
     Its steps take whole batches and split them among the devices of a `keras.distribution`; see
     `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
     comes before it.
@@ -34,6 +37,9 @@ class TrainedModel:
 
     #: The `Technique` of `compile`, or None.
     technique: Any = None
+
+    #: The `TechniqueState` of the technique, or None.
+    technique_state: Any = None
 
     #: Whether `train_on_batch` has given all processes the weights of the first.
     _has_common_weights = False
@@ -50,7 +56,8 @@ class TrainedModel:
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_variables if v.path not in self.unused_paths]
+        own = [v for v in super().trainable_variables if v.path not in self.unused_paths]
+        return own if self.technique_state is None else own + self.technique_state.trained
 
     @property
     def trainable_weights(self) -> list[keras.Variable]:
@@ -59,7 +66,8 @@ class TrainedModel:
     @property
     def non_trainable_variables(self) -> list[keras.Variable]:
         trainable = set(map(id, self.trainable_variables))
-        return [variable for variable in self.variables if id(variable) not in trainable]
+        own = [variable for variable in self.variables if id(variable) not in trainable]
+        return own if self.technique_state is None else own + self.technique_state.kept
 
     @property
     def non_trainable_weights(self) -> list[keras.Variable]:

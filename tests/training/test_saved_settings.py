@@ -85,9 +85,9 @@ def see_shifts(technique):
 
     def differentiate(shift=None):
         shifts.append(shift)
-        return Gradients([], ops.convert_to_tensor(VECTORS), None, None)
+        return Gradients([], ops.convert_to_tensor(VECTORS), None, None, None)
 
-    technique.gradients(differentiate)
+    technique.gradients(differentiate, None, None)
     return np.array([to_numpy(shift) for shift in shifts[1:]]), len(shifts)
 
 

@@ -1,56 +1,99 @@
-"""Techniques: FGM held against transformers, and what every technique must leave as it was."""
+"""Techniques held against transformers, and what every technique must leave as it was."""
 
 import keras
 import numpy as np
 import pytest
 import torch
 from family import MEMBERS, TASKS, run_peer
+from guest_techniques import PGD, Average, AverageOfMoved, Distillation, FreeLB, RDrop
 from peer_weights import to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_tasks import BATCH_SIZE, compile_model, make_task
 from small_tasks import TASKS as KINDS
 from tables import everywhere_for
 
-from keras_bert_suite import FGM, Technique, TrainingCheckpoint
+from keras_bert_suite import FGM, Technique, TextClassifier, TrainingCheckpoint
+from keras_bert_suite.runs.model_variables import copy_variables
 
-RATE, EPSILON = 0.1, 0.5
-#: Where a member of the family has an oracle for a head.
-STEPS = [
-    *((kind, "ForSequenceClassification") for kind in MEMBERS if kind != "nezha"),
-    ("bert", "ForMultipleChoice"),
-]
+RATE, EPSILON, SEED = 0.1, 0.5, 7
 
 
-def step_as_written(peer, inputs, labels):
-    """The step of FGM by its rule, in PyTorch: the sum of two gradients, and SGD.
+class Moves:
+    """The gradients of a peer, in PyTorch, with embeddings that are moved row by row of labels.
 
-    Each row of labels moves by itself. The embeddings are what the table of words returns, before
-    positions and norms.
+    The embeddings are what the table of words returns, before positions and norms.
     """
-    words, shift, looked_up = peer.get_input_embeddings(), None, []
 
-    def move(module, arguments, output):
-        looked_up.append(output)
-        return output if shift is None else output + shift
+    def __init__(self, peer, inputs, labels):
+        self.peer, self.inputs, self.labels = peer, inputs, torch.from_numpy(labels).long()
+        self.parameters = [p for p in peer.parameters() if p.requires_grad]
 
-    hook = words.register_forward_hook(move)
-    parameters = [parameter for parameter in peer.parameters() if parameter.requires_grad]
-    totals = [torch.zeros_like(parameter) for parameter in parameters]
-    for _ in range(2):
-        logits = run_peer(peer, inputs).logits
-        loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels).long())
+    def differentiate(self, shift=0.0):
+        """(the gradients of the parameters, those of the embeddings)."""
+        looked_up = []
+
+        def move(module, arguments, output):
+            looked_up.append(output)
+            return output + shift
+
+        hook = self.peer.get_input_embeddings().register_forward_hook(move)
+        logits = run_peer(self.peer, self.inputs).logits
+        hook.remove()
+        loss = torch.nn.functional.cross_entropy(logits, self.labels)
         *gradients, by_words = torch.autograd.grad(
-            loss, [*parameters, looked_up[-1]], allow_unused=True
+            loss, [*self.parameters, looked_up[-1]], allow_unused=True
         )
-        for total, gradient in zip(totals, gradients, strict=True):
-            if gradient is not None:
-                total += gradient
-        rows = by_words.reshape(len(labels), -1)
-        shift = EPSILON * (rows / rows.norm(dim=1, keepdim=True)).reshape(by_words.shape)
-    hook.remove()
-    with torch.no_grad():
-        for parameter, total in zip(parameters, totals, strict=True):
-            parameter -= RATE * total
+        pairs = zip(gradients, self.parameters, strict=True)
+        return [torch.zeros_like(p) if g is None else g for g, p in pairs], by_words
+
+    def scale(self, array, to):
+        """An array whose rows get other norms: a number, or a function of the norms."""
+        rows = array.reshape(len(self.labels), -1)
+        norms = rows.norm(dim=1, keepdim=True)
+        return (rows / norms * (to(norms) if callable(to) else to)).reshape(array.shape)
+
+
+def fgm_as_written(moves):
+    clean, by_words = moves.differentiate()
+    moved, _ = moves.differentiate(moves.scale(by_words, EPSILON))
+    return [a + b for a, b in zip(clean, moved, strict=True)]
+
+
+def pgd_as_written(moves):
+    clean, by_words = moves.differentiate()
+    shift = torch.zeros_like(by_words)
+    for _ in range(3):
+        shift = shift + moves.scale(by_words, 0.3)
+        shift = moves.scale(shift, lambda norms: norms.clamp(max=0.5))
+        moved, by_words = moves.differentiate(shift)
+    return [a + b for a, b in zip(clean, moved, strict=True)]
+
+
+def free_lb_as_written(moves):
+    """The random numbers of the start are those of the technique."""
+    mask = torch.from_numpy(moves.inputs["padding_mask"])[..., None]
+    width = moves.peer.get_input_embeddings().embedding_dim
+    seed = keras.random.SeedGenerator(SEED)
+    shape = (*mask.shape[:2], width)
+    start = torch.from_numpy(to_numpy(keras.random.uniform(shape, -1.0, 1.0, seed=seed)))
+    shift = start * mask * 0.2 / (mask.sum(1, keepdim=True) * width).sqrt()
+    totals = [torch.zeros_like(parameter) for parameter in moves.parameters]
+    for _ in range(3):
+        gradients, by_words = moves.differentiate(shift)
+        totals = [total + g / 3 for total, g in zip(totals, gradients, strict=True)]
+        shift = shift + moves.scale(by_words, 0.3)
+        shift = moves.scale(shift, lambda norms: norms.clamp(max=0.4))
+    return totals
+
+
+#: (technique, transcription, member of the family, head), where it has an oracle for a head.
+CLASSES = "ForSequenceClassification"
+STEPS = [
+    *((FGM(EPSILON), fgm_as_written, kind, CLASSES) for kind in MEMBERS if kind != "nezha"),
+    (FGM(EPSILON), fgm_as_written, "bert", "ForMultipleChoice"),
+    (PGD(3, 0.3, 0.5), pgd_as_written, "bert", CLASSES),
+    (FreeLB(3, 0.3, 0.2, 0.4), free_lb_as_written, "bert", CLASSES),
+]
 
 
 def save_peer(kind, head, path):
@@ -61,20 +104,24 @@ def save_peer(kind, head, path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "head"),
-    everywhere_for(STEPS, ("bert", "ForSequenceClassification")),
+    ("technique", "rule", "kind", "head"), everywhere_for(STEPS, STEPS[0], STEPS[-1])
 )
-def test_a_step_is_that_of_the_paper(kind, head, tmp_path):
+def test_a_step_is_that_of_the_paper(technique, rule, kind, head, tmp_path):
     peer = save_peer(kind, head, tmp_path / "before")
     inputs = MEMBERS[kind].make_inputs()
     if head == "ForMultipleChoice":
         inputs = MEMBERS[kind].make_choices(inputs)
     labels = np.array([1, 0, 1], "int32")
     task = TASKS[head].from_preset(tmp_path / "before", dropout=0.0)
-    task.compile(keras.optimizers.SGD(RATE), technique=FGM(EPSILON))
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.technique_state.rng.state.assign([SEED, 0])
     before = weights_of(task)
     task.train_on_batch(inputs, labels)
-    step_as_written(peer, inputs, labels)
+    moves = Moves(peer, inputs, labels)
+    gradients = rule(moves)
+    with torch.no_grad():
+        for parameter, gradient in zip(moves.parameters, gradients, strict=True):
+            parameter -= RATE * gradient
     peer.save_pretrained(tmp_path / "after")
     MEMBERS[kind].write_tokenizer(tmp_path / "after")
     wanted = {v.path: to_numpy(v) for v in TASKS[head].from_preset(tmp_path / "after").variables}
@@ -175,21 +222,6 @@ def test_a_loss_scale_does_not_move_further():
     assert all(np.array_equal(weights_of(found)[path], array) for path, array in before.items())
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class RDrop(Technique):
-    """Two passes with other dropout must agree (Wu et al., 2021, equation 4), by another loss."""
-
-    def __init__(self, alpha=1.0):
-        self.alpha = alpha
-
-    def loss(self, forward, batch):
-        (loss, outputs), (other_loss, other_outputs) = forward(batch), forward(batch)
-        p, q = (keras.ops.log_softmax(logits) for logits in (outputs, other_outputs))
-        apart = keras.ops.sum((keras.ops.exp(p) - keras.ops.exp(q)) * (p - q), axis=-1)
-        total = (loss + other_loss) / 2 + self.alpha / 2 * keras.ops.mean(apart)
-        return total, outputs
-
-
 @pytest.mark.every_backend
 def test_a_loss_over_two_passes_is_a_plain_step_without_dropout():
     _, (x, y) = make("texts")
@@ -206,35 +238,112 @@ def test_a_loss_over_two_passes_draws_dropout_twice():
     assert logged[4.0] > logged[0.0] + 1e-6
 
 
-@pytest.mark.parametrize("technique", [FGM(0.25), RDrop(2.0)])
+@pytest.mark.every_backend
+def test_passes_with_the_same_dropout_are_one_plain_step():
+    """Without a move, the mean over equal passes is the gradient of the first."""
+    found = []
+    for technique in (Technique(), FreeLB(first_norm=0.0, rate=0.0)):
+        task, (x, y) = make("texts", dropout=0.5)
+        task.compile(keras.optimizers.SGD(RATE), technique=technique)
+        for _ in range(2):
+            task.train_on_batch(x, y)
+        found.append(weights_of(task))
+    plain, common = found
+    for path, array in plain.items():
+        np.testing.assert_allclose(common[path], array, atol=1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("technique", [FGM(0.25), AverageOfMoved(0.5)])
 def test_a_file_keeps_the_technique(technique, tmp_path):
+    """With what it owns. A preset, and weights of the head, are those of the task alone."""
     task, (x, y) = make("texts")
     task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.train_on_batch(x, y)
     task.save(tmp_path / "task.keras")
     opened = keras.saving.load_model(tmp_path / "task.keras")
     assert type(opened.technique) is type(technique)
     assert opened.technique.get_config() == technique.get_config()
     for each in (task, opened):
         each.train_on_batch(x, y)
-    for path, array in weights_of(task).items():
-        np.testing.assert_array_equal(weights_of(opened)[path], array)
+    assert_same(opened, all_arrays(task))
+    task.save_to_preset(tmp_path / "preset")
+    TextClassifier.from_preset(tmp_path / "preset")
+    weights = {id(variable) for variable in task.variables}
     task.compile()
     assert task.technique is None and "technique" not in task.get_compile_config()
+    assert {*map(id, [*task.trainable_variables, *task.non_trainable_variables])} == weights
 
 
+@pytest.mark.every_backend
 def test_a_killed_training_goes_on(tmp_path):
-    """With the random numbers of both passes."""
+    """With the random numbers of all passes, and all that the technique owns."""
     wanted, columns = make("texts", dropout=0.1)
-    history = fit(wanted, columns, FGM(1.0), epochs=2)
+    history = fit(wanted, columns, AverageOfMoved(), epochs=2)
     stop = At(4, interrupt)
-    arguments = {"epochs": 2, "technique": FGM(1.0)}
     with pytest.raises(KeyboardInterrupt):
-        checkpoint = TrainingCheckpoint(tmp_path, every=2)
-        fit(*make("texts", dropout=0.1), callbacks=[checkpoint, stop], **arguments)
+        callbacks = [TrainingCheckpoint(tmp_path, every=2), stop]
+        fit(*make("texts", dropout=0.1), AverageOfMoved(), epochs=2, callbacks=callbacks)
     task, _ = make("texts", dropout=0.1)
-    found = fit(task, columns, callbacks=[TrainingCheckpoint(tmp_path, every=2)], **arguments)
+    callbacks = [TrainingCheckpoint(tmp_path, every=2)]
+    found = fit(task, columns, AverageOfMoved(), epochs=2, callbacks=callbacks)
     assert found["loss"] == history["loss"]
     assert_same(task, all_arrays(wanted))
+
+
+@pytest.mark.every_backend
+def test_an_average_follows_every_update():
+    task, (x, y) = make("texts")
+    task.compile(keras.optimizers.SGD(RATE), technique=Average(0.75))
+    wanted = list(map(np.array, weights_of(task).values()))
+    for _ in range(3):
+        task.train_on_batch(x, y)
+        step = weights_of(task).values()
+        wanted = [0.75 * a + 0.25 * b for a, b in zip(wanted, step, strict=True)]
+    for found, average in zip(task.technique.average, wanted, strict=True):
+        np.testing.assert_allclose(to_numpy(found), average, atol=1e-6)
+
+
+@pytest.mark.every_backend
+def test_a_teacher_is_in_no_file_and_is_not_trained(tmp_path):
+    task, (x, y) = make("texts")
+    task.save(tmp_path / "teacher.keras")
+    teacher = [np.array(to_numpy(weight)) for weight in task.weights]
+    plain = len(task.trainable_variables)
+    task.compile(
+        keras.optimizers.SGD(RATE), technique=Distillation(str(tmp_path / "teacher.keras"))
+    )
+    packed = task.data.pack(task.data.read(x))[0]
+    task.train_on_batch(packed, y)
+    assert len(task.trainable_variables) == plain + 1
+    owned = task.technique.teacher.weights
+    assert all(map(np.array_equal, map(to_numpy, owned), teacher))
+    assert {*copy_variables(task, "technique/")} == {"technique/rng", "technique/learned/0"}
+    assert float(to_numpy(task.technique.learned["share"])) != 0.5
+    task.save(tmp_path / "task.keras")
+    sizes = [(tmp_path / name).stat().st_size for name in ("task.keras", "teacher.keras")]
+    assert sizes[0] < 1.2 * sizes[1]
+    opened = keras.saving.load_model(tmp_path / "task.keras")
+    for each in (task, opened):
+        each.train_on_batch(packed, y)
+    assert_same(opened, all_arrays(task))
+
+
+def test_a_student_that_equals_its_teacher_stays(tmp_path):
+    """Until an array of the rows, which the model does not take, says otherwise."""
+    task, (x, y) = make("texts")
+    packed = task.data.pack(task.data.read(x))[0]
+    task.save(tmp_path / "teacher.keras")
+    before = {path: np.array(array) for path, array in weights_of(task).items()}
+    technique = Distillation(str(tmp_path / "teacher.keras"), 1.0)
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.train_on_batch(packed, y)
+    for path, array in before.items():
+        np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-7, err_msg=path)
+    outputs = np.tile(np.float32([[1.0, -1.0]]), (len(y), 1))
+    task.fit({**packed, "teacher_outputs": outputs}, y, BATCH_SIZE, verbose=0)
+    assert (
+        max(np.abs(weights_of(task)[path] - array).max() for path, array in before.items()) > 1e-4
+    )
 
 
 def test_what_cannot_be_is_refused_by_name():

@@ -286,8 +286,8 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
     def _not_task_weights(self):
-        optimizer = [self.optimizer] if self.compiled else []
-        return [*self.backbone._flatten_layers(), *optimizer]
+        compiled = [self.optimizer, self.technique_state] if self.compiled else []
+        return [*self.backbone._flatten_layers(), *compiled]
 
     def get_config(self) -> Config:
         config = {**super().get_config(), **read_arguments(self, type(self), _SAVED_ELSEWHERE)}

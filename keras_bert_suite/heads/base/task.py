@@ -26,7 +26,7 @@ from keras_bert_suite.runs import trainer
 from keras_bert_suite.runs.batches import evaluation_batches, pack_elements, read, training_batches
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import PredictingModel
-from keras_bert_suite.runs.technique_step import check_technique
+from keras_bert_suite.runs.technique_step import set_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_run import validate
@@ -247,15 +247,14 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
                 `set_head_rate`.
         """
-        if technique is not None:
-            check_technique(self, technique)
+        set_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:
                 head_learning_rate = self.head_learning_rate
         if head_learning_rate is not None:
             encoder = {id(variable) for variable in self.backbone.variables}
-            new = [v for v in self.trainable_variables if id(v) not in encoder]
+            new = [v for v in self.trainable_weights if id(v) not in encoder]
             set_head_rate(optimizer, new, head_learning_rate)
         if is_auto(loss):
             loss = self.make_loss()
@@ -273,7 +272,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         kwargs.update(read)
         forget_metrics(self)
         self._has_common_weights = False
-        self.technique = technique
         self._given_jit_compile = kwargs.get("jit_compile", "auto")
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:

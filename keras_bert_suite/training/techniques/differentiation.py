@@ -1,5 +1,6 @@
-"""The gradient of a function and the update of weights, on three backends."""
+"""The gradient of a function, on three backends."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,14 +61,10 @@ _DIFFERENTIATORS = {
 }
 
 
-def apply_gradients(
-    optimizer: keras.optimizers.Optimizer, gradients: list[Any], variables: list[keras.Variable]
-) -> None:
-    """Updates variables. PyTorch must not record it. Under JAX see `stateless_apply` of Keras."""
+def without_recording() -> contextlib.AbstractContextManager[Any]:
+    """The scope in which variables are updated. PyTorch must not record it."""
     if keras.config.backend() != "torch":
-        optimizer.apply(gradients, variables)
-        return
+        return contextlib.nullcontext()
     import torch
 
-    with torch.no_grad():
-        optimizer.apply(gradients, variables)
+    return torch.no_grad()

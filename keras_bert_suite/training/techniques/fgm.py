@@ -1,11 +1,12 @@
 """Adversarial training with embeddings that are moved once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert_suite.training.techniques.technique import Gradients, Technique
+from keras_bert_suite.training.techniques.technique import Batch, Gradients, Technique
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -45,7 +46,9 @@ class FGM(Technique):
             )
         self.epsilon = epsilon
 
-    def gradients(self, differentiate: Callable[..., Gradients]) -> Gradients:
+    def gradients(
+        self, differentiate: Callable[..., Gradients], batch: Batch, rng: Any
+    ) -> Gradients:
         clean = differentiate()
         axes = tuple(range(1, len(clean.shift.shape)))
         norm = ops.sqrt(ops.sum(ops.square(clean.shift), axis=axes, keepdims=True))

@@ -1,0 +1,67 @@
+"""What a technique owns, as a part of a model that Keras saves."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.training.techniques.technique import Technique
+
+
+class TechniqueState(keras.layers.Layer):
+    """The variables of a technique that are not variables of the model it trains.
+
+    Keras saves them with the model, as it saves an optimizer. A file without a technique leaves
+    them as they are.
+
+    Attributes:
+        rng: the `SeedGenerator` that the technique gets.
+        named: dict of name -> variable, those that files hold. A name is that of an attribute, and
+            a number.
+        constants: list of variables that the technique only reads.
+    """
+
+    def __init__(self, technique: Technique, model: keras.Model) -> None:
+        super().__init__()
+        self.rng = keras.random.SeedGenerator()
+        technique.build(model)
+        known = {id(variable) for variable in model.variables}
+        named, constants = {"rng": self.rng.state}, []
+        for attribute, part in vars(technique).items():
+            for number, variable in enumerate(_list_variables(part)):
+                if id(variable) in known:
+                    continue
+                known.add(id(variable))
+                if attribute in technique.constants:
+                    constants.append(variable)
+                else:
+                    named[f"{attribute}/{number}"] = variable
+        self.saved = list(named.values())
+        # Keras would take what is set as an attribute for weights that it saves.
+        self.__dict__.update(named=named, constants=constants)
+
+    @property
+    def trained(self) -> list[keras.Variable]:
+        """The variables that the optimizer trains."""
+        return [variable for variable in self.named.values() if variable.trainable]
+
+    @property
+    def kept(self) -> list[keras.Variable]:
+        """The other variables."""
+        return [v for v in self.named.values() if not v.trainable] + self.constants
+
+    def load_own_variables(self, store: Any) -> None:
+        if store.keys():
+            super().load_own_variables(store)
+
+
+def _list_variables(part: Any) -> list[keras.Variable]:
+    """The variables in a structure of variables, layers and random states."""
+    variables: list[keras.Variable] = []
+    for leaf in keras.tree.flatten(part):
+        if isinstance(leaf, keras.Variable):
+            variables.append(leaf)
+        elif isinstance(leaf, keras.random.SeedGenerator):
+            variables.append(leaf.state)
+        elif isinstance(leaf, keras.layers.Layer):
+            variables += leaf.variables
+    return variables
