@@ -13,6 +13,7 @@ PACKAGES = (
     "keras_bert_suite",
     "keras_bert_suite.checkpoints",
     "keras_bert_suite.data",
+    "keras_bert_suite.pretraining",
     "keras_bert_suite.serving",
 )
 

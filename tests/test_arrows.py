@@ -34,7 +34,6 @@ ALLOWED = {
         *("preprocessing", "tokenizers", "models", "files"),
         *("argument_checks", "fixed_arguments"),
     },
-    "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
     "runs": {
         *("preprocessing", "layers", "data", "training"),
         *("replicas", "files", "argument_checks", "processor"),
@@ -43,6 +42,10 @@ ALLOWED = {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks", "fixed_arguments"),
     },
+    "pretraining": {
+        *("corpus", "masking", "preprocessing", "data", "tasks"),
+        *("files", "argument_checks"),
+    },
     "serving": {
         *("models", "tokenizers", "preprocessing", "data", "tasks"),
         *("checkpoints", "files", "argument_checks"),
@@ -50,7 +53,7 @@ ALLOWED = {
     "__init__": {
         "jax_cache",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
-        *("training", "runs", "tasks", "serving"),
+        *("training", "runs", "tasks", "pretraining", "serving"),
     },
 }
 

@@ -47,7 +47,6 @@ class Corruption(abc.ABC):
                     "decoder_token_ids": before,
                     "decoder_padding_mask": np.ones_like(ids),
                     "target_ids": ids,
-                    "target_weights": np.ones(len(ids), "float32"),
                 },
                 rows.lengths,
             )
@@ -63,8 +62,8 @@ class Corruption(abc.ABC):
         dynamic: bool. False gives a row the same random numbers in every epoch.
     """
 
-    #: Output of a model -> its labels and their weights, names of two arrays. Weights that the
-    #: target does not have are 1. All other arrays are inputs of a model.
+    #: Output of a model -> its labels and their weights, names of two arrays. A target without such
+    #: weights has 1, and 0 in its padding. All other arrays are inputs of a model.
     labels: Mapping[str, tuple[str, str]]
 
     #: Whether a row is one text, with its sentences.
@@ -89,9 +88,9 @@ class Corruption(abc.ABC):
                 in any batch if the number of calls is.
 
         Returns:
-            `(source, target)`: `RaggedRows` with `token_ids` int32, of which a row loses its last
-            tokens if it is longer than `sequence_length` allows; and `RaggedRows` of any arrays
-            for the decoder and the loss.
+            `(source, target)`: `RaggedRows` with `token_ids`, of which a row loses its last tokens
+            if it is longer than `sequence_length` allows; and `RaggedRows` of any arrays for the
+            decoder and the loss.
         """
 
     def count_target(self, sequence_length: int) -> int:
@@ -101,7 +100,7 @@ class Corruption(abc.ABC):
     def make_arrays(
         self, texts: Sequence[RaggedRows], sequence_length: int, row_ids: np.ndarray, epoch: int
     ) -> dict[str, np.ndarray]:
-        """The arrays of a batch: the packed sources and the padded targets.
+        """The arrays of a batch, int32 and float32: the packed sources and the padded targets.
 
         Args:
             texts: list of one `RaggedRows`, see `corrupt`.
@@ -112,8 +111,10 @@ class Corruption(abc.ABC):
         (rows,) = texts
         draw = draw_in_turn(self.seed, epoch if self.dynamic else 0, row_ids)
         source, target = self.corrupt(rows, draw)
-        packed = pack_rows(self.tokenizer, [source], sequence_length)
-        return {**packed, **target.pad(self.count_target(sequence_length))}
+        entries = np.ones(target.lengths.sum(), "float32")
+        weights = {name: entries for _, name in self.labels.values() if name not in target.arrays}
+        padded = target.change(**weights).pad(self.count_target(sequence_length))
+        return {**pack_rows(self.tokenizer, [source], sequence_length), **padded}
 
     def check_task(self, task: object) -> None:  # noqa: B027
         """Raises a ValueError if a task cannot learn from the arrays, whatever their names are."""

@@ -69,7 +69,7 @@ class RaggedRows:
         return RaggedRows({**self.arrays, **arrays}, self.lengths)
 
     def pad(self, width: int) -> dict[str, np.ndarray]:
-        """The arrays as (B, `width`), with 0 after the end of a row.
+        """The arrays as int32 or float32 (B, `width`), with 0 after the end of a row.
 
         Entries at the end of rows that are longer are left out.
         """
@@ -77,7 +77,8 @@ class RaggedRows:
         cells = self.numbers[fits], self.places[fits]
         padded = {}
         for name, array in self.arrays.items():
-            padded[name] = np.zeros((len(self), width), array.dtype)
+            dtype = "float32" if array.dtype.kind == "f" else "int32"
+            padded[name] = np.zeros((len(self), width), dtype)
             padded[name][cells] = array[fits]
         return padded
 
@@ -88,7 +89,10 @@ def pack_rows(tokenizer, texts, sequence_length):
     Returns:
         dict of int32 (B, L), as `pack_segments` makes it, L = `sequence_length`.
     """
-    segments = [(text["token_ids"], text.starts, text.lengths) for text in texts]
+    segments = [
+        tuple(array.astype("int32") for array in (text["token_ids"], text.starts, text.lengths))
+        for text in texts
+    ]
     return pack_segments(
         NUMPY,
         segments,

@@ -10,14 +10,8 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
 from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
-from keras_bert_suite.pretraining.instance_ranges import (
-    PAIR_MODES,
-    ROW_MODES,
-    plan_pairs,
-    plan_rows,
-)
-
-MODES = (*PAIR_MODES, *ROW_MODES)
+from keras_bert_suite.pretraining.instance_ranges import plan_pairs, plan_rows
+from keras_bert_suite.pretraining.objectives import MODES, PAIR_MODES
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,8 @@ from keras_bert_suite.pretraining.epoch_sections import (
     count_instances,
     divide_blocks,
 )
-from keras_bert_suite.pretraining.instance_planner import PAIR_MODES, InstancePlanner
+from keras_bert_suite.pretraining.instance_planner import InstancePlanner
+from keras_bert_suite.pretraining.objectives import PAIR_MODES
 from keras_bert_suite.pretraining.token_ranges import TokenRanges
 
 #: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.

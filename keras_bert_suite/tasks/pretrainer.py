@@ -126,7 +126,7 @@ class Pretrainer(Task, keras_hub.models.Task):
         # === Data and Answers ===
         num_relations = sentence_relations if next_sentence else None
         encoder = EncoderInputs.of(backbone)
-        self.data = PretrainingData(preprocessor, encoder, num_relations)
+        self.data = PretrainingData(preprocessor, encoder, num_relations=num_relations)
         self.answers = PretrainingAnswers()
         self.preprocessor = preprocessor
         super().__init__(

@@ -10,6 +10,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
+from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -25,7 +26,7 @@ from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_run import validate
 from keras_bert_suite.tasks.answers.rows import RowAnswers
 from keras_bert_suite.tasks.base.compile_arguments import read_losses, read_metrics
-from keras_bert_suite.tasks.base.part_checks import check_preprocessor
+from keras_bert_suite.tasks.base.part_checks import check_encoder, check_preprocessor
 from keras_bert_suite.tasks.base.parts import part_attribute
 from keras_bert_suite.tasks.base.preset_task import PresetTask
 from keras_bert_suite.tasks.data.input_checks import check_in_memory
@@ -72,7 +73,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
-    backbone: Any
     answers: Any = RowAnswers()
 
     #: The peak of the learning rate.
@@ -83,6 +83,17 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     #: The share of the steps in which the learning rate rises.
     warmup_ratio = 0.1
+
+    @property
+    def backbone(self) -> Any:
+        """The encoder, or for some tasks the encoder-decoder. It is checked when it is set."""
+        return super().backbone
+
+    @backbone.setter
+    def backbone(self, value: Any) -> None:
+        if not self.takes_encoder_decoders:
+            check_encoder(self, value)
+        keras_hub.models.Task.backbone.fset(self, value)
 
     @property
     def preprocessor(self) -> Any:
@@ -102,6 +113,15 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     def check_parts(self) -> None:
         """Raises a ValueError if the preprocessor has changed, and does not fit the backbone."""
         check_preprocessor(self.preprocessor, self.backbone)
+
+    def check_dataset(self, dataset: Any) -> None:
+        """Raises a ValueError if the task cannot learn from a user's dataset.
+
+        `PretrainingBatches` say so by their method `check_task`, also if they are mapped.
+        """
+        for source in list_sources(dataset):
+            if hasattr(source, "check_task"):
+                source.check_task(self)
 
     #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
     #: sets it.
