@@ -74,23 +74,25 @@ def build_pretrainer(values, objective, tokenizer):
     """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
     import keras_bert_suite as kbs
 
-    arguments = objective.choose_arguments(values.mode)
-    for name in objective.task_options:
+    options = {
+        name: getattr(values, name)
+        for name in objective.task_options
         # A checkpoint has options of its own.
-        if not values.checkpoint or name in values.given:
-            arguments[name] = getattr(values, name)
+        if not values.checkpoint or name in values.given
+    }
     if values.checkpoint:
         pretrainer = objective.task_class.from_preset(
             values.checkpoint,
             sequence_length=values.sequence_length,
             dtype=values.dtype,
-            **arguments,
+            **objective.choose_arguments(values.mode),
+            **options,
         )
         check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         return set_pattern(values, objective, pretrainer)
     backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
-    return objective.task_class(backbone, preprocessor=packer, **arguments)
+    return objective.make_task(backbone, values.mode, preprocessor=packer, **options)
 
 
 def check_tokenizer(values, tokenizer, other):

@@ -81,7 +81,7 @@ class Objective:
         if self.task != "Pretrainer":
             return dict(self.task_arguments)
         relations = PAIR_MODES.get(mode or self.instances.get("mode", MODES[0]))
-        heads = {"next_sentence": False}
+        heads: dict[str, Any] = {"next_sentence": False}
         if relations is not None:
             heads = {"next_sentence": True, "sentence_relations": relations}
         return {"span_boundary": False, **heads, **self.task_arguments}
