@@ -35,13 +35,21 @@ class PretrainingData(TextData):
         return super().pack(rows, labelled)
 
     def _check_labels(self, labels):
-        if set(labels) != set(self.outputs):
+        differing = set(labels) ^ set(self.outputs)
+        if differing:
+            remedy = (
+                "The `labels` of a masker or a corruption of PretrainingBatches name its labels. "
+                "Pass one that has these names, or rename the labels by `batches.map(...)`."
+            )
+            if differing == {"nsp"}:
+                remedy = (
+                    "The labels nsp are those of pairs of texts. Make batches with them by "
+                    "PretrainingBatches(mode='pairs'), and without them by mode='full_sentences'; "
+                    "or build the task with next_sentence=True, or False."
+                )
             raise ValueError(
                 f"This task learns {', '.join(self.outputs)}, and the batches have labels for "
-                f"{', '.join(labels) or 'nothing'}. The labels mlm are those of a masker, nsp "
-                "those of PretrainingBatches(mode='pairs'), 'sop' or 'relations', and others those "
-                "that the `labels` of a masker or a corruption name. Choose among these, or build "
-                "the task with other heads, such as next_sentence=False."
+                f"{', '.join(labels) or 'nothing'}. {remedy}"
             )
         relations = labels.get("nsp")
         if isinstance(relations, np.ndarray) and relations.max(initial=0) >= self.num_relations:
