@@ -53,7 +53,7 @@ class PretrainingBatches(grain.MapDataset):
 
     The plan of a section is made before its first batch. From the middle of a section on, a thread
     plans the next section. Each of the two plans takes 29 bytes for each instance. The lengths of
-    sentences are read for a plan, and not kept.
+    sentences are read for a plan, and kept only for a corruption, 8 bytes for each sentence.
 
     If there are several sections, each has a fixed number of batches. It leaves instances out or
     uses some again, as an epoch does. In a corpus of more than 32 blocks, the instances of 32

@@ -384,7 +384,7 @@ def test_a_model_learns_and_a_stopped_training_goes_on_with_the_same_batches(gue
          "corruption of PretrainingBatches makes all others.* makes decoder_positions, or"),
         (make_seq2seq, kbs.TokenMasker(TOKENIZER), "doc_sentences", "reads decoder_token_ids, d"),
         (lambda: kbs.Pretrainer(kbs.BertBackbone(**ONE_LAYER)), kbs.TokenMasker(TOKENIZER),
-         "doc_sentences", "learns mlm, nsp, and the batches have labels for mlm.*next_sentence=F"),
+         "doc_sentences", "learns mlm, nsp, and the batches have labels for mlm.*next_sentence=True"),
         (lambda: kbs.Pretrainer(kbs.BertBackbone(**ONE_LAYER), next_sentence=False), Denoising(),
          "doc_sentences", "The model reads mask_positions, and .* Pass one that makes mask_pos"),
         (lambda: kbs.MaskedLM(kbs.BertBackbone(**ONE_LAYER)), kbs.TokenMasker(TOKENIZER), "sop",
