@@ -18,11 +18,13 @@ from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.masking import Corruption, RaggedRows
 from keras_bert_suite.masking.corruption import draw_in_turn
 from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.pretraining import PretrainingBatches
+from keras_bert_suite.pretraining.objectives import ROW_MODES
 from keras_bert_suite.tasks.base.task import Task
 from keras_bert_suite.tasks.data.input_checks import EncoderInputs
 from keras_bert_suite.tasks.data.pretraining import PretrainingData
@@ -303,12 +305,38 @@ def test_sources_and_targets_become_arrays_by_name():
         np.testing.assert_array_equal(written["text"][row], [*ids[1:], *[0] * (L - size)])
         np.testing.assert_array_equal(plain["decoder_token_ids"][row, :size], ids[:-1])
         assert plain["decoder_padding_mask"][row].tolist() == [1] * size + [0] * (L - size)
+    # The target has no weights, so each of its tokens counts, and no padding.
+    np.testing.assert_array_equal(weights["text"], x["decoder_padding_mask"])
     np.testing.assert_array_equal(y["text"], written["text"])
     # Masks may make a source longer than its row, which loses its end.
     longer = Denoising(
         lambda rows, draw: rows.take(np.repeat(np.arange(rows.lengths.sum()), 9), rows.lengths * 9)
     )
     assert make_batches(longer)[0][0]["padding_mask"].all()
+
+
+@pytest.mark.parametrize("mode", ROW_MODES)
+def test_rows_know_their_sentences(mode, monkeypatch):
+    """Also in the second section of an epoch, and beside the separators between documents."""
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 20)
+    known = {
+        (*ids, *end) for ids in TOKENIZER.tokenize(make_reviews(120)[0]) for end in ((), (SEP,))
+    }
+    seen = []
+    recorder = Denoising(lambda rows, draw: seen.append(rows) or rows)
+    batches = make_batches(recorder, mode=mode, shuffle_blocks=2)
+    for i in range(len(batches)):
+        batches[i]
+    num_sentences = []
+    for rows in seen:
+        for ids, numbers in zip(split_rows(rows), split_rows(rows, "sentences"), strict=True):
+            found = [
+                tuple(ids[place] for place in range(len(ids)) if numbers[place] == number)
+                for number in range(numbers[-1] + 1)
+            ]
+            assert sum(found, ()) == tuple(ids) and known.issuperset(found)
+            num_sentences.append(len(found))
+    assert len(seen) == len(batches) and max(num_sentences) > 2
 
 
 class Writer(Task, keras_hub.models.Task):
@@ -384,7 +412,7 @@ def test_a_model_learns_and_a_stopped_training_goes_on_with_the_same_batches(gue
          "corruption of PretrainingBatches makes all others.* makes decoder_positions, or"),
         (make_seq2seq, kbs.TokenMasker(TOKENIZER), "doc_sentences", "reads decoder_token_ids, d"),
         (lambda: kbs.Pretrainer(kbs.BertBackbone(**ONE_LAYER)), kbs.TokenMasker(TOKENIZER),
-         "doc_sentences", "learns mlm, nsp, and the batches have labels for mlm.*next_sentence=True"),
+         "doc_sentences", "learns mlm, nsp, and the batches have labels for mlm.*sentence=True"),
         (lambda: kbs.Pretrainer(kbs.BertBackbone(**ONE_LAYER), next_sentence=False), Denoising(),
          "doc_sentences", "The model reads mask_positions, and .* Pass one that makes mask_pos"),
         (lambda: kbs.MaskedLM(kbs.BertBackbone(**ONE_LAYER)), kbs.TokenMasker(TOKENIZER), "sop",
