@@ -68,7 +68,6 @@ def read_task(name, data):
         return read_emotions(data / "multilabel" / "GoEmotions")
     if name == "chnsenticorp":
         return read_reviews(data / "zh" / "ChnSentiCorp")
-    from keras_bert_suite.heads.texts.glue_scores import score_glue
 
     import keras_bert_suite as kbs
     from keras_bert_suite.data.readers.glue import GLUE_TASKS

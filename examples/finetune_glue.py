@@ -18,7 +18,6 @@ from pathlib import Path
 
 import keras
 from glue_scores import format_predictions, score_glue
-from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 import keras_bert_suite as kbs
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks

@@ -9,6 +9,13 @@ MASKER_FLAGS = (
     *("unit", "ngram_shares", "word_segmenter", "lexicon", "rarity", "similar_words", "dynamic"),
 )
 
+#: Arguments of a `TokenMasker` -> the flags that have their values.
+PLAIN_ARGUMENTS = {
+    "rate": "masking_rate",
+    **{name: name for name in ("unit", "mask_token_rate", "random_token_rate")},
+    **{name: name for name in ("max_predictions", "dynamic", "seed")},
+}
+
 UNITS = ("token", "word", "span", "ngram")
 
 #: The value of --word_segmenter that leaves characters apart.
@@ -51,8 +58,8 @@ def define_masker_flags(flags, unit="token"):
     flags.switch("dynamic", True, explanation)
 
 
-def make_masker(values, corpus, tokenizer):
-    """The `TokenMasker` of the flags.
+def read_masking(values, corpus, tokenizer):
+    """dict of the arguments of a `TokenMasker` that the flags set.
 
     Args:
         values: the flags of the command.
@@ -64,20 +71,20 @@ def make_masker(values, corpus, tokenizer):
     """
     import keras_bert_suite as kbs
 
-    further = {}
+    masking = {name: getattr(values, flag) for name, flag in PLAIN_ARGUMENTS.items()}
     if values.ngram_shares and values.unit != "ngram":
         raise UsageError("--ngram_shares needs --unit=ngram")
     if values.ngram_shares:
-        further["ngram_shares"] = values.ngram_shares
+        masking["ngram_shares"] = values.ngram_shares
     if values.lexicon:
-        further["phrases"] = read_lexicon(values.lexicon)
+        masking["phrases"] = read_lexicon(values.lexicon)
     if values.word_segmenter not in (None, NO_SEGMENTER):
-        further["word_segmenter"] = values.word_segmenter
+        masking["word_segmenter"] = values.word_segmenter
     if values.similar_words:
-        further["similar_words"] = read_similar_words(values.similar_words)
+        masking["similar_words"] = read_similar_words(values.similar_words)
     if values.rarity is not None:
         counts = corpus.count_tokens(tokenizer.vocabulary_size())
-        further["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
+        masking["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
     if values.unit == "word" and not (values.lexicon or values.word_segmenter):
         if holds_characters(corpus, tokenizer):
             raise UsageError(
@@ -85,24 +92,14 @@ def make_masker(values, corpus, tokenizer):
                 " would mask each character alone. Name --word_segmenter=jieba, or a --lexicon of "
                 "words; --word_segmenter=none masks characters"
             )
-    return kbs.TokenMasker(
-        tokenizer,
-        rate=values.masking_rate,
-        unit=values.unit,
-        mask_token_rate=values.mask_token_rate,
-        random_token_rate=values.random_token_rate,
-        max_predictions=values.max_predictions,
-        dynamic=values.dynamic,
-        seed=values.seed,
-        **further,
-    )
+    return masking
 
 
 def holds_characters(corpus, tokenizer):
     """Whether most tokens are Chinese characters, which the tokenizer takes for words.
 
     Args:
-        corpus, tokenizer: as for `make_masker`. The first documents of the corpus are read.
+        corpus, tokenizer: as for `read_masking`. The first documents of the corpus are read.
     """
     import numpy as np
 

@@ -57,7 +57,7 @@ def make_backbone(values, objective, tokenizer):
     cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
     kinds = [
         kind
-        for kind in objective.choices.get("model", MODELS)
+        for kind in objective.models or MODELS
         if tokenizer.has_segment_ids or "segment_ids" not in find_backbone(kind).input_names
     ]
     if cls not in map(find_backbone, kinds):

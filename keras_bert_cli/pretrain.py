@@ -45,12 +45,14 @@ Example:
 
 from pathlib import Path
 
+from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
+
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags
+from .masker_flags import define_masker_flags, read_masking
 from .new_models import define_model_flags
-from .objectives import MODES, OBJECTIVES, build_pretrainer, choose_objective, list_defaults
+from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
 from .pretrain_folder import begin_run
 from .run_settings import report_stop, write_settings
@@ -84,7 +86,8 @@ def define_flags(flags):
     )
     flags.integer("shuffle_blocks", 8, explanation)
     flags.choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
-    flags.number("learning_rate", 1e-4, "Peak learning rate.")
+    explanation = "Peak learning rate. Default: that of the task."
+    flags.number("learning_rate", None, explanation)
     flags.integer(
         "warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", at_least=0
     )
@@ -128,7 +131,7 @@ def pretrain(values, objective, settings, output):
 
     Args:
         values: the flags.
-        objective: `Objective`.
+        objective: `keras_bert_suite.pretraining.objectives.Objective`.
         settings: dict, which `claim_folder` has yielded.
         output: `pathlib.Path` of the run.
 
@@ -147,7 +150,7 @@ def pretrain(values, objective, settings, output):
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(values, objective, tokenizer)
     training, held_out = make_batches(values, objective, corpora, tokenizer)
-    pretrainer.compile(make_optimizer(values))
+    pretrainer.compile(make_optimizer(values, pretrainer))
     num_documents = sum(corpus.num_documents for corpus in corpora)
     print(
         f"{pretrainer.count_params():,} parameters, {num_documents:,} documents, "
@@ -209,7 +212,7 @@ def make_batches(values, objective, corpora, tokenizer):
     from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches, share_rows
 
     sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
-    maskers = [objective.make_masker(values, corpus, tokenizer) for corpus in corpora]
+    maskers = [make_masker(values, objective, corpus, tokenizer) for corpus in corpora]
 
     def make(parts):
         return MixedBatches(
@@ -235,17 +238,23 @@ def make_batches(values, objective, corpora, tokenizer):
     return training, held_out[: values.evaluation_batches]
 
 
-def make_optimizer(values):
+def make_masker(values, objective, corpus, tokenizer):
+    """The masker of the batches of a corpus."""
+    masking = {} if objective.masking is None else read_masking(values, corpus, tokenizer)
+    return objective.make_masker(tokenizer, **masking)
+
+
+def make_optimizer(values, pretrainer):
     """The optimizer with its schedule."""
     import keras_bert_suite as kbs
 
     # The schedule counts updates, the flags count batches.
     warmup = values.warmup_steps
     schedule = kbs.LinearWarmupDecay(
-        values.learning_rate,
+        pretrainer.HEAD.learning_rate if values.learning_rate is None else values.learning_rate,
         total_steps=values.steps // values.accumulate,
         warmup_steps=None if warmup is None else warmup // values.accumulate,
-        warmup_ratio=0.01,
+        warmup_ratio=pretrainer.HEAD.warmup_ratio,
     )
     optimizer = {"adamw": kbs.AdamW, "lamb": kbs.Lamb}[values.optimizer]
     return optimizer(

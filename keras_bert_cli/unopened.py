@@ -14,6 +14,7 @@ PACKAGES = (
     "keras_bert_suite.checkpoints",
     "keras_bert_suite.data",
     "keras_bert_suite.heads",
+    "keras_bert_suite.pretraining",
     "keras_bert_suite.serving",
 )
 

@@ -75,6 +75,7 @@ from keras_bert_suite.models import (
     change_pattern,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.pretraining import objectives
 from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
     export_litert,
@@ -199,6 +200,7 @@ __all__ = [
     "export_saved_model",
     "find_similar_words",
     "inspect_by_folds",
+    "objectives",
     "open_runtime",
     "open_tokenizer",
     "trim_vocabulary",

@@ -35,7 +35,6 @@ ALLOWED = {
         *("preprocessing", "tokenizers", "models", "files"),
         *("argument_checks", "fixed_arguments"),
     },
-    "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
     "runs": {
         *("preprocessing", "layers", "data", "training"),
         *("replicas", "files", "argument_checks", "processor"),
@@ -44,6 +43,10 @@ ALLOWED = {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks", "fixed_arguments"),
     },
+    "pretraining": {
+        *("corpus", "masking", "preprocessing", "data", "heads"),
+        *("files", "argument_checks"),
+    },
     "serving": {
         *("models", "tokenizers", "preprocessing", "data", "heads"),
         *("checkpoints", "files", "argument_checks"),
@@ -51,7 +54,7 @@ ALLOWED = {
     "__init__": {
         "jax_cache",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
-        *("training", "runs", "heads", "serving"),
+        *("training", "runs", "heads", "pretraining", "serving"),
     },
 }
 

@@ -112,7 +112,7 @@ def test_the_classifier_learns_and_is_saved(model, tmp_path):
 def test_ranks_of_a_masker_reach_the_model(model):
     pretrainer, masker, packer = model["pretrainer"], model["masker"], model["packer"]
     packed = packer.pack(make_reviews(8)[0])
-    batch = name_arrays(masker(packed, np.arange(8)), None)
+    batch = name_arrays(masker(packed, np.arange(8)))
     assert set(batch[0]) == {*pretrainer.backbone.input, "mask_positions"} >= {"ranks"}
     pretrainer.compile()
     logs = pretrainer.train_on_batch(*batch, return_dict=True)

@@ -178,5 +178,23 @@ def unpack_batch(batch):
     return keras.utils.unpack_x_y_sample_weight(batch)
 
 
+def unpack_only_labels(batch):
+    """As `unpack_batch`, for a model of one output, whose labels and weights need no name.
+
+    Raises:
+        ValueError: if the batch has labels for several outputs.
+    """
+    x, y, sample_weight = unpack_batch(batch)
+    if isinstance(y, dict) and len(y) != 1:
+        raise ValueError(
+            f"This task has one output, and the batches have labels for {', '.join(y)}. Make "
+            "batches of single texts, with PretrainingBatches(mode='full_sentences')."
+        )
+    y, sample_weight = (
+        next(iter(part.values())) if isinstance(part, dict) else part for part in (y, sample_weight)
+    )
+    return x, y, sample_weight
+
+
 def _is_tensorflow_dataset(dataset):
     return hasattr(dataset, "element_spec") and hasattr(dataset, "cardinality")

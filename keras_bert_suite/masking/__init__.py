@@ -1,7 +1,9 @@
-"""Masking: which tokens pretraining hides or moves, and which tokens it predicts."""
+"""Masking: which tokens pretraining hides, moves or deletes, and which tokens it predicts."""
 
+from keras_bert_suite.masking.corruption import Corruption
 from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
 from keras_bert_suite.masking.next_tokens import NextTokenTargets
+from keras_bert_suite.masking.ragged_rows import RaggedRows
 from keras_bert_suite.masking.similar_words import find_similar_words
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_shuffler import TokenShuffler

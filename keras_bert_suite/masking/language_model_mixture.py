@@ -138,6 +138,7 @@ up to itself |
 
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if the backbone of a task does not tell the kinds of rows apart."""
+        super().check_task(task)
         backbone = task.backbone
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "unilm":

@@ -1,7 +1,7 @@
 """The base of layers that take packed rows, and list the tokens to predict."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.fixed_arguments import FixedArguments
+from keras_bert_suite.masking.ragged_rows import RaggedRows, pack_rows
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: The arguments that may be layers or functions, which Keras saves as objects.
@@ -22,12 +23,22 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
 
     A subclass has `call`, and an attribute for each argument of its constructor. The masker of
     `PretrainingBatches` also has a `tokenizer` and `dynamic`. `call` takes and returns NumPy arrays
-    by name. It may add arrays to those of `TokenMasker`: each reaches the input of the model with
-    its name. The layer itself also takes a single row, and tensors of TensorFlow.
+    by name. Each reaches the input of the model with its name, or the loss of an output, if
+    `labels` says so. The layer itself also takes a single row, and tensors of TensorFlow.
     """
 
     tokenizer: Any
     dynamic: bool
+
+    #: Output of a model -> its labels and their weights, names of two arrays. The relations of
+    #: pairs, `pair_labels`, are those of `PretrainingBatches`. Weights that are no array are 1.
+    labels: Mapping[str, tuple[str, str]] = {
+        "mlm": ("mask_ids", "mask_weights"),
+        "nsp": ("pair_labels", "pair_weights"),
+    }
+
+    #: As for `Corruption`.
+    reads_sentences = False
 
     def __call__(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor = None, epoch: Tensor = 0
@@ -41,6 +52,20 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
         if any(map(is_tf_tensor, (*inputs.values(), row_ids, epoch))):
             return self._call_with_tensors(inputs, row_ids, epoch)
         return self._call_with_arrays(inputs, row_ids, epoch)
+
+    def make_arrays(
+        self, texts: Sequence[RaggedRows], sequence_length: int, row_ids: np.ndarray, epoch: int
+    ) -> dict[str, np.ndarray]:
+        """The arrays of a batch: rows of one or two texts, packed and masked.
+
+        Args:
+            texts: list of one or two `RaggedRows` with `token_ids`.
+            sequence_length, row_ids, epoch: as for `Corruption`.
+        """
+        return self(pack_rows(self.tokenizer, texts, sequence_length), row_ids, epoch)
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from the arrays, whatever their names are."""
 
     def _call_with_arrays(self, inputs, row_ids, epoch):
         inputs = {name: np.asarray(x) for name, x in inputs.items()}
@@ -129,3 +154,12 @@ class MaskerWrapper(MaskingLayer):
     def dynamic(self) -> bool:  # type: ignore[override]  # Nobody sets it.
         """Whether the rows of each epoch are masked and changed anew."""
         return self.masker.dynamic
+
+    @property
+    def labels(self) -> Mapping[str, tuple[str, str]]:  # type: ignore[override]
+        """The labels of the masker. A subclass that makes others has an attribute of this name."""
+        return self.masker.labels
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from the arrays of the masker."""
+        self.masker.check_task(task)

@@ -17,7 +17,7 @@ def draw_uniforms(
     numbers. The key is (seed, epoch). The second word of the counter is the row's id, and its first
     word counts the positions. So rows are 2**64 positions apart, and a longer padding only adds
     numbers at the end. The third word is the stream: 0 for `TokenMasker`, 1 for `TokenShuffler`, 2
-    for `LanguageModelMixture`.
+    for `LanguageModelMixture`; for a `Corruption` the number of the draw.
     """
     philox = np.random.Philox(key=0)
     generator = np.random.Generator(philox)

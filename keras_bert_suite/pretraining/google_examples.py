@@ -26,7 +26,7 @@ LABELS = "next_sentence_labels"
 FEATURES = {
     "input_ids": "token_ids",
     "masked_lm_weights": "mask_weights",
-    LABELS: None,
+    LABELS: "pair_labels",
     "masked_lm_positions": "mask_positions",
     "input_mask": "padding_mask",
     "segment_ids": "segment_ids",
@@ -104,9 +104,8 @@ class GoogleExamples(grain.MapDataset):
         examples = [self._read(*place) for place in self._places[rows].tolist()]
         # NumPy refuses examples of different lengths, of files with another max_seq_length.
         columns = {name: np.stack([example[name] for example in examples]) for name in FEATURES}
-        labels = columns.pop(LABELS)[:, 0]
-        masked = {ours: columns[name] for name, ours in FEATURES.items() if ours is not None}
-        return name_arrays(masked, labels)
+        columns[LABELS] = columns[LABELS][:, 0]
+        return name_arrays({ours: columns[name] for name, ours in FEATURES.items()})
 
     def _read(self, file, offset, size):
         path = self._paths[file]
@@ -146,11 +145,13 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                 )
             if x["segment_ids"].max(initial=0) > 1:
                 raise ValueError("Google's examples have no segments of a LanguageModelMixture.")
-            masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
-            columns = {
-                name: y["nsp"][:, None] if name == LABELS else masked[ours]
-                for name, ours in FEATURES.items()
+            arrays = {
+                **x,
+                "mask_ids": y["mlm"],
+                "mask_weights": sample_weight["mlm"],
+                "pair_labels": y["nsp"][:, None],
             }
+            columns = {name: arrays[ours] for name, ours in FEATURES.items()}
             for row in range(len(y["nsp"])):
                 example = {name: column[row] for name, column in columns.items()}
                 file.write(frame_record(serialize_example(example)))

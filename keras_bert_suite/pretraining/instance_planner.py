@@ -10,14 +10,8 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
 from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
-from keras_bert_suite.pretraining.instance_ranges import (
-    PAIR_MODES,
-    ROW_MODES,
-    plan_pairs,
-    plan_rows,
-)
-
-MODES = (*PAIR_MODES, *ROW_MODES)
+from keras_bert_suite.pretraining.instance_ranges import plan_pairs, plan_rows
+from keras_bert_suite.pretraining.objectives import MODES, PAIR_MODES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +28,8 @@ class InstancePlan:
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
         labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not, and 2 if
             it is the text before the first in mode "relations"; None without pairs.
+        sentence_begins: int64 (S + 1,), the tokens before each sentence of the documents, then all
+            tokens; None if the planner does not keep them.
     """
 
     documents: np.ndarray
@@ -41,6 +37,7 @@ class InstancePlan:
     starts: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray | None
+    sentence_begins: np.ndarray | None
 
     def __len__(self):
         return len(self.starts)
@@ -93,6 +90,7 @@ class InstancePlanner:
         short_seq_prob: float from 0 to 1.
         seed: int, not negative.
         num_separators: int, how many [SEP]s stand between the segments of a pair.
+        keeps_sentences: bool, whether plans have `sentence_begins`, 8 bytes for each sentence.
 
     Raises:
         ValueError: if an argument is out of its range, or the corpus is empty.
@@ -106,6 +104,7 @@ class InstancePlanner:
         short_seq_prob=0.1,
         seed=0,
         num_separators=1,
+        keeps_sentences=False,
     ):
         check_choice("mode", mode, MODES)
         check_share("short_seq_prob", short_seq_prob)
@@ -119,18 +118,26 @@ class InstancePlanner:
         self.short_seq_prob = short_seq_prob
         self.seed = seed
         self._budget = count_places(sequence_length, num_segments, num_separators)
+        self._keeps_sentences = keeps_sentences
         self.corpus = corpus
 
     def plan(self, epoch, blocks=None):
         """The `InstancePlan` of some blocks together, sorted ints; None for all blocks."""
         if blocks is None:
             blocks = range(self.corpus.num_blocks)
-        documents, document_begins, parts = self._plan_blocks(epoch, blocks)
+        documents, document_starts, tokens_before, parts = self._plan_blocks(epoch, blocks)
         starts, lengths, *labels = map(np.concatenate, zip(*parts, strict=True))
-        return InstancePlan(documents, document_begins, starts, lengths, *(labels or [None]))
+        return InstancePlan(
+            documents,
+            tokens_before[document_starts],
+            starts,
+            lengths,
+            labels[0] if labels else None,
+            tokens_before if self._keeps_sentences else None,
+        )
 
     def _plan_blocks(self, epoch, numbers):
-        """`documents` and `document_begins` of a plan, and a list of its other arrays by block."""
+        """The result of `_join`, and a list of the starts, lengths and labels of each block."""
         blocks = [self.corpus.read_block(number) for number in numbers]
         if self.mode in PAIR_MODES and sum(map(_count_documents, blocks)) == 1:
             blocks += self._borrow_block(numbers)
@@ -146,7 +153,7 @@ class InstancePlanner:
             planned = plan_block(rng, *lengths, self._budget, self.short_seq_prob, self.mode)
             parts.append((planned[0], planned[1].astype("int32"), *planned[2:]))
             first = end
-        return documents, tokens_before[document_starts], parts
+        return documents, document_starts, tokens_before, parts
 
     def _borrow_block(self, numbers):
         """A list of the next block that has a document, after `numbers` and from the beginning on.

@@ -8,10 +8,7 @@ first sentence. `InstancePlanner` explains the modes. D documents, S sentences, 
 import numpy as np
 
 from keras_bert_suite.preprocessing.packing import NUMPY, kept_lengths
-
-#: Each mode of pairs -> the number of its relations, which are the labels.
-PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
-ROW_MODES = ("full_sentences", "doc_sentences")
+from keras_bert_suite.pretraining.objectives import PAIR_MODES
 
 
 def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):

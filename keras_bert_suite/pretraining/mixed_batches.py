@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import grain
-import keras
 import numpy as np
 
 
@@ -41,7 +40,6 @@ class MixedBatches(grain.MapDataset):
     def __init__(self, datasets: Sequence[grain.MapDataset]) -> None:
         super().__init__(datasets)
         self._datasets = tuple(datasets)
-        self.batch_size = sum(dataset.batch_size for dataset in datasets)
 
     def __len__(self) -> int:
         return max(map(len, self._datasets))
@@ -52,11 +50,6 @@ class MixedBatches(grain.MapDataset):
             return self.slice(index)
         batches = [dataset[index] for dataset in self._datasets]
         return tuple(_join_arrays(parts) for parts in zip(*batches, strict=True))
-
-    def check_task(self, task: keras.Model) -> None:
-        """Raises a ValueError if a task cannot learn from the rows of a dataset."""
-        for dataset in self._datasets:
-            dataset.check_task(task)
 
 
 def share_rows(batch_size: int, shares: Sequence[float]) -> list[int]:

@@ -1,6 +1,7 @@
 """Makes masked pretraining batches from a tokenized corpus while a training runs."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import grain
@@ -10,25 +11,28 @@ import numpy as np
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.preparation_plan import describe_tokenizer, read_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.masking import Corruption
 from keras_bert_suite.masking.masking_layer import MaskingLayer
-from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.pretraining.epoch_sections import (
     EpochSections,
     SectionPlans,
     count_instances,
     divide_blocks,
 )
-from keras_bert_suite.pretraining.instance_planner import PAIR_MODES, InstancePlanner
+from keras_bert_suite.pretraining.instance_planner import InstancePlanner
+from keras_bert_suite.pretraining.objectives import PAIR_MODES
+from keras_bert_suite.pretraining.token_ranges import TokenRanges
 
 #: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
 SHUFFLE_BLOCKS = 8
 
-#: The arrays of a masker that are no inputs of a model.
-_OF_LOSS = ("mask_ids", "mask_weights", "pair_weights")
-
 
 class PretrainingBatches(grain.MapDataset):
-    """A Grain dataset of batches for masked language modelling, with or without sentence pairs.
+    """A Grain dataset of batches for a pretraining, with or without sentence pairs.
+
+    Rows are cut from a corpus, and a masker or a corruption makes arrays of them. The arrays reach
+    the model by their names: as its inputs, and as the labels of its outputs, as the `labels` of
+    the masker or corruption say. A model leaves out inputs that it does not have.
 
     Every epoch has its own instances and masks, in its own order. Element i is a pure function of
     the arguments and i. So it does not depend on threads, on processes, or on a resume at i.
@@ -49,7 +53,7 @@ class PretrainingBatches(grain.MapDataset):
 
     The plan of a section is made before its first batch. From the middle of a section on, a thread
     plans the next section. Each of the two plans takes 29 bytes for each instance. The lengths of
-    sentences are read for a plan, and not kept.
+    sentences are read for a plan, and kept only for a corruption, 8 bytes for each sentence.
 
     If there are several sections, each has a fixed number of batches. It leaves instances out or
     uses some again, as an epoch does. In a corpus of more than 32 blocks, the instances of 32
@@ -58,22 +62,22 @@ class PretrainingBatches(grain.MapDataset):
     Args:
         corpus: `TokenCorpus`.
         masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one, or
-            `NextTokenTargets`, or a `MaskingLayer` of your own. Rows are packed with the special
-            tokens of its tokenizer. Further arrays of it reach the inputs of the model by name.
+            `NextTokenTargets`, or a `MaskingLayer` or a `Corruption` of your own. Rows are packed
+            with the special tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
         mode: "pairs", "sop", "relations", "full_sentences" or "doc_sentences"; see
-            `InstancePlanner`.
+            `InstancePlanner`. A corruption takes one of the last two.
         short_seq_prob: float, how often to aim at a random shorter length.
-        seed: int, not negative, the seed of the instances and of their order. The masker has a seed
-            of its own for the masks.
+        seed: int, not negative, the seed of the instances and of their order. The masker or
+            corruption has another seed, for its random numbers.
         shuffle_blocks: int, the maximum number of blocks of the corpus that are shuffled together.
             A block takes some 40 MB. None shuffles the whole corpus.
 
     Raises:
         ValueError: if an argument is out of its range, the corpus was prepared with another
             vocabulary than that of the masker, an epoch does not fill a batch, or `mode` makes
-            pairs and no document has two sentences.
+            pairs and no document has two sentences, or a corruption takes no pairs.
 
     Example:
     ```python
@@ -85,7 +89,7 @@ class PretrainingBatches(grain.MapDataset):
     def __init__(
         self,
         corpus: TokenCorpus,
-        masker: MaskingLayer,
+        masker: MaskingLayer | Corruption,
         sequence_length: int,
         batch_size: int,
         mode: str = "pairs",
@@ -99,17 +103,24 @@ class PretrainingBatches(grain.MapDataset):
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
         _check_vocabulary(corpus, tokenizer)
+        if masker.reads_sentences and mode in PAIR_MODES:
+            raise ValueError(
+                f"A {type(masker).__name__} takes rows of one text, and mode={mode!r} makes pairs. "
+                "Use mode='full_sentences' or 'doc_sentences'."
+            )
         planner = InstancePlanner(
-            corpus, sequence_length, mode, short_seq_prob, seed, tokenizer.num_separators
+            corpus,
+            sequence_length,
+            mode,
+            short_seq_prob,
+            seed,
+            tokenizer.num_separators,
+            masker.reads_sentences,
         )
         self._corpus = corpus
         self._masker = masker
         self.batch_size = batch_size
-        self._packing: dict[str, Any] = {
-            "template": tokenizer.row_template,
-            "sequence_length": sequence_length,
-            "allowed_lengths": (sequence_length,),
-        }
+        self._sequence_length = sequence_length
         num_sections = -(-corpus.num_blocks // (shuffle_blocks or corpus.num_blocks))
         plan_section = functools.partial(_plan_section, planner, num_sections, masker.dynamic)
         self._plans = SectionPlans(plan_section)
@@ -137,13 +148,14 @@ class PretrainingBatches(grain.MapDataset):
         """One batch.
 
         Returns:
-            `(x, y, sample_weight)`, NumPy arrays in dicts:
+            `(x, y, sample_weight)`, NumPy arrays in dicts. With a `TokenMasker`:
             x: `token_ids`, `segment_ids` (not for RoBERTa), `padding_mask` int32 (B, L);
-            `mask_positions` int32 (B, P); and other arrays that the masker makes.
+            `mask_positions` int32 (B, P).
             y: `mlm` int32 (B, P), the original tokens at `mask_positions`; with pairs also `nsp`
             int32 (B,), 0 if B follows A, 1 if not, and in mode "relations" 2 if B precedes A.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
             pairs also `nsp` float32 (B,), 1 where the masker does not say otherwise.
+            With another masker or a corruption, what it makes, under the names that it gives.
         """
         if isinstance(index, slice):
             return self.slice(index)
@@ -156,17 +168,22 @@ class PretrainingBatches(grain.MapDataset):
         numbers = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
         rows = order[numbers % len(order)]
         ranges = TokenRanges(
-            self._corpus, plan.documents, plan.document_begins, self._masker.tokenizer.end_token_id
+            self._corpus,
+            plan.documents,
+            plan.document_begins,
+            self._masker.tokenizer.end_token_id,
+            plan.sentence_begins,
         )
-        segments = [
+        texts = [
             ranges.read(starts, lengths)
             for starts, lengths in zip(plan.starts[rows].T, plan.lengths[rows].T, strict=True)
         ]
-        packed = pack_segments(NUMPY, segments, **self._packing)
         # No two rows of an epoch have the same number, since a section has less than 2**32 rows.
-        masked = self._masker(packed, row_ids=(section << 32) + rows.astype("int64"), epoch=epoch)
-        labels = None if plan.labels is None else plan.labels[rows].astype("int32")
-        return name_arrays(masked, labels)
+        row_ids = (section << 32) + rows.astype("int64")
+        arrays = self._masker.make_arrays(texts, self._sequence_length, row_ids, epoch)
+        if plan.labels is not None:
+            arrays = {**arrays, "pair_labels": plan.labels[rows].astype("int32")}
+        return name_arrays(arrays, self._masker.labels)
 
     def _locate(self, index: int) -> tuple[int, int, int, int]:
         """The epoch of a batch, and the result of `EpochSections.locate`."""
@@ -176,28 +193,29 @@ class PretrainingBatches(grain.MapDataset):
         return epoch, *self._sections.locate(division, place)
 
     def check_task(self, task: keras.Model) -> None:
-        """Raises a ValueError if a task cannot learn from the rows of the masker.
+        """Raises a ValueError if a task cannot learn from the rows of the masker or corruption.
 
         `fit` and `evaluate` of a task call it.
         """
-        if hasattr(self._masker, "check_task"):
-            self._masker.check_task(task)
+        self._masker.check_task(task)
 
 
 def name_arrays(
-    masked: dict[str, np.ndarray], labels: np.ndarray | None
+    arrays: Mapping[str, np.ndarray],
+    labels: Mapping[str, tuple[str, str]] = MaskingLayer.labels,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Arranges the arrays of a batch of a masker as `fit` takes them, see `PretrainingBatches`.
+    """Arranges the arrays of a batch as `fit` takes them: (inputs, labels, weights) by name.
 
-    A masker has the labels and weights `mask_ids` and `mask_weights`; `pair_weights` float32 (B,)
-    if the pairs of some rows do not count; and any inputs. A model leaves out those that it does
-    not have. `labels`, int32 (B,), is None without pairs.
+    `labels` are those of a masker or a corruption. Outputs whose labels are not among the arrays
+    are left out.
     """
-    x = {name: array for name, array in masked.items() if name not in _OF_LOSS}
-    y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
-    if labels is not None:
-        y["nsp"] = labels
-        sample_weight["nsp"] = masked.get("pair_weights", np.ones(len(labels), "float32"))
+    of_loss = {name for names in labels.values() for name in names}
+    x = {name: array for name, array in arrays.items() if name not in of_loss}
+    y = {output: arrays[name] for output, (name, _) in labels.items() if name in arrays}
+    sample_weight = {
+        output: arrays.get(labels[output][1], np.ones(array.shape, "float32"))
+        for output, array in y.items()
+    }
     return x, y, sample_weight
 
 
@@ -237,50 +255,3 @@ def _plan_section(planner, num_sections, dynamic, number):
     plan = planner.plan(planned, blocks)
     seed = [planner.seed, epoch, 0, section]
     return plan, np.random.default_rng(seed).permutation(len(plan)).astype("uint32")
-
-
-class TokenRanges:
-    """Reads tokens of some documents by their number, counted from the first of these tokens.
-
-    Args:
-        corpus: `TokenCorpus`.
-        documents: int64 (D,), the number of each document in the corpus.
-        document_begins: int64 (D + 1,), the tokens before each document, then all tokens.
-        separator_id: int, the id to put between the tokens of two documents.
-    """
-
-    def __init__(self, corpus, documents, document_begins, separator_id):
-        self._corpus = corpus
-        self._documents = documents
-        self._document_begins = document_begins
-        self._separator = np.array([separator_id], "int32")
-
-    def read(self, starts, lengths):
-        """Reads B ranges, by the number of the first token of each, and how many tokens it has.
-
-        The result is a segment as `pack_segments` takes it, separators included.
-        """
-        documents = np.searchsorted(self._document_begins, starts, side="right") - 1
-        begins = starts - self._document_begins[documents]
-        last_documents = np.searchsorted(self._document_begins, starts + lengths) - 1
-        parts = []
-        for document, last, begin, length in zip(
-            documents.tolist(),
-            last_documents.tolist(),
-            begins.tolist(),
-            lengths.tolist(),
-            strict=True,
-        ):
-            tokens = self._read(document)[begin : begin + length]
-            while document < last:
-                length -= len(tokens)
-                document += 1
-                parts += tokens, self._separator
-                tokens = self._read(document)[:length]
-            parts.append(tokens)
-        lengths = (lengths + last_documents - documents).astype("int32")
-        ends = np.cumsum(lengths, dtype="int32")
-        return np.concatenate(parts), ends - lengths, lengths
-
-    def _read(self, document):
-        return self._corpus.tokens(int(self._documents[document]))

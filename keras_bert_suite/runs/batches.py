@@ -14,7 +14,6 @@ from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import (
     compare_dataset,
     is_dataset,
-    list_sources,
     num_batches,
     preprocess_batches,
     replica_batches,
@@ -135,7 +134,8 @@ def read(model, x, y=None, sample_weight=None, labelled=False, **given):
     """
     model.check_parts()
     if is_dataset(x):
-        _check_dataset(x, model, y=y, sample_weight=sample_weight, **given)
+        _check_dataset(x, y=y, sample_weight=sample_weight, **given)
+        model.check_dataset(x)
         return x
     return model.data.read(x, y, sample_weight, labelled)
 
@@ -228,11 +228,10 @@ def check_one_weight(weights):
         raise ValueError("Pass class_weight or sample_weight, not both.")
 
 
-def _check_dataset(dataset, model, **given):
+def _check_dataset(dataset, **given):
     """Checks that a dataset has batches, and comes without arguments that are for rows.
 
-    A dataset may have a method `check_task`, as `PretrainingBatches` has. All of `given` must be
-    None.
+    All of `given` must be None.
     """
     if not hasattr(dataset, "__iter__"):
         raise ValueError(
@@ -246,9 +245,6 @@ def _check_dataset(dataset, model, **given):
             f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
             f"weights. Drop {', '.join(names)}."
         )
-    for source in list_sources(dataset):
-        if hasattr(source, "check_task"):
-            source.check_task(model)
 
 
 def _share(data, batches, pack, lay_out=None):

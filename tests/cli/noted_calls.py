@@ -15,7 +15,15 @@ import keras_bert_suite as kbs
 from keras_bert_cli import kinds, plots, search, table_flags
 from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation, seq2seq
 from keras_bert_cli.saved_tasks import PRETRAINERS, TASKS
-from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
+from keras_bert_suite import (
+    checkpoints,
+    corpus,
+    masking,
+    models,
+    pretraining,
+    serving,
+    tokenizers,
+)
 from keras_bert_suite.corpus import input_files, preparation
 from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.heads.attributes.answers import AttributeAnswers
@@ -39,7 +47,7 @@ SPIED = (
     *((tag_schemes, "convert_tags"), (kbs, "open_tokenizer")),
     *((input_files, "find_files"), (input_files, "InputOptions"), (input_files, "plan_slices")),
     *((word_counts, "count_words"), (vocabulary_training, "learn_pieces")),
-    *((kbs, "TokenMasker"), (kbs, "rarity_weights"), (pretraining, "share_rows")),
+    *((masking, "TokenMasker"), (kbs, "rarity_weights"), (pretraining, "share_rows")),
     *((tokenizers, "train_byte_pairs"), (tokenizers, "train_sentence_pieces")),
     *((kbs, "AnswerF1"), (kbs, "EntityF1"), (kbs, "AugmentedRows")),
 )
@@ -150,6 +158,8 @@ class Task:
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names, self.card = LABEL_NAMES, ("text",), {}
         self.head_learning_rate = None
+        for name in ("default_rate", "warmup_ratio"):
+            setattr(self, name, getattr(cls, name, None))
         self.data = SimpleNamespace(read=lambda *_, **__: SimpleNamespace(is_packed=True))
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"), choose=len)
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")
@@ -285,7 +295,9 @@ def replace_library(monkeypatch, calls):
 
     monkeypatch.setattr(atomic_directory, "put_in_place", note_output)
     for name in PRETRAINERS:
-        monkeypatch.setattr(kbs, name, TaskClass(getattr(kbs, name), calls))
+        stand_in = TaskClass(getattr(kbs, name), calls)
+        for place in (kbs, heads):
+            monkeypatch.setattr(place, name, stand_in)
     for stand_in in [TaskClass(getattr(kbs, name), calls) for name in TASKS]:
         monkeypatch.setattr(stand_in.cls, "from_preset", stand_in.from_preset)
     replace(kbs, "inspect_by_folds", lambda *args, **kwargs: [])

@@ -8,10 +8,11 @@ from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 
 from keras_bert_cli import main, masker_flags, pretrain
 from keras_bert_cli.command_flags import Flags
-from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES, choose_objective
+from keras_bert_cli.objectives import choose_objective, list_choices, list_flags, list_idle_flags
 from keras_bert_suite.corpus import read_tokenizer
 from keras_bert_suite.masking import token_masker
-from keras_bert_suite.pretraining import instance_planner, instance_ranges
+from keras_bert_suite.pretraining import objectives
+from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
@@ -32,7 +33,7 @@ def runs(corpus, tmp_path_factory):
         output = folder / objective
         if not output.exists():
             arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
-            idle = OBJECTIVES[objective].idle_flags
+            idle = list_idle_flags(OBJECTIVES[objective])
             settings = [flag for flag in SETTINGS if flag[2:].partition("=")[0] not in idle]
             arguments += [*settings, *MODEL, *STEPS, f"--objective={objective}"]
             assert main(["pretrain", *arguments]) == 0
@@ -51,7 +52,7 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
         assert all(float(row[name]) >= 0 for row in rows), name
     assert (output / "curves.png").read_bytes().startswith(b"\x89PNG")
     settings = json.loads((output / "settings.json").read_text())
-    for name, value in OBJECTIVES[objective].defaults.items():
+    for name, value in list_flags(OBJECTIVES[objective]).items():
         assert settings[name] == value
     guess = ("fill-mask", "--model", output / "model", "--text=the [MASK] was good")
     status, out, err = run(*guess)
@@ -156,11 +157,13 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
 
 
 def test_the_rows_of_the_table():
-    assert PAIR_MODES == instance_ranges.PAIR_MODES and MODES == instance_planner.MODES
     assert masker_flags.UNITS == token_masker.UNITS
     for name, objective in OBJECTIVES.items():
-        assert set(objective.choices.get("mode", ())) <= set(MODES), name
-        for flag, choices in objective.choices.items():
-            if flag != "model":  # The corpus or --checkpoint says which model it is.
-                assert {"mode": "pairs", **objective.defaults}[flag] in choices, (name, flag)
-        assert not set(objective.defaults) & set(objective.idle_flags), name
+        assert set(objective.modes) <= set(MODES), name
+        flags = {"mode": "pairs", **list_flags(objective)}
+        for flag, choices in list_choices(objective).items():
+            # The corpus or --checkpoint may say which model it is.
+            assert flag == "model" or flags[flag] in choices, (name, flag)
+        assert not set(flags) & set(list_idle_flags(objective)), name
+    with pytest.raises(ValueError, match="name must be one of masked_lm, .*, got 'mlm'"):
+        objectives.get("mlm")

@@ -12,9 +12,8 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_cli import pretrain
 from keras_bert_cli.command_flags import Flags, UsageError
-from keras_bert_cli.masker_flags import make_masker, read_lexicon, read_similar_words
+from keras_bert_cli.masker_flags import read_lexicon, read_similar_words
 from keras_bert_cli.new_models import MODELS, find_backbone, make_backbone
-from keras_bert_cli.objectives import OBJECTIVES
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.corpus import TokenCorpus
@@ -115,9 +114,9 @@ def test_the_kinds_are_those_of_checkpoints():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_kinds_that_take_a_pattern(kind):
-    objective, cls = OBJECTIVES["left_to_right"], find_backbone(kind)
+    objective, cls = kbs.objectives.get("left_to_right"), find_backbone(kind)
     arguments = objective.backbone_arguments
-    if kind in objective.choices["model"]:
+    if kind in objective.models:
         assert cls(**ONE_LAYER, **arguments).attention_pattern == "left_to_right"
     else:
         with pytest.raises((TypeError, ValueError), match="attention_pattern"):
@@ -132,7 +131,7 @@ def test_a_new_model_has_the_positions_of_its_kind(kind, length, positions):
     flags = ["--corpus=shards", "--output=run", "--steps=1", "--size=tiny", f"--model={kind}"]
     values = Flags("pretrain", pretrain).parse([*flags, f"--sequence_length={length}"])
     tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
-    backbone = make_backbone(values, OBJECTIVES["masked_lm"], tokenizer)
+    backbone = make_backbone(values, kbs.objectives.get("masked_lm"), tokenizer)
     assert backbone.max_sequence_length == positions
     if kind == "longformer":
         assert backbone.separator_id == tokenizer.end_token_id == 3
@@ -144,6 +143,10 @@ def test_files_of_masks_may_begin_with_a_byte_order_mark(tmp_path):
     (tmp_path / "similar.tsv").write_text("good\tdull\n", "utf-8-sig")
     assert read_lexicon(tmp_path / "lexicon.txt") == ["good film"]
     assert read_similar_words(tmp_path / "similar.tsv") == {"good": "dull"}
+
+
+def make_masker(values, corpus, tokenizer):
+    return pretrain.make_masker(values, kbs.objectives.get("masked_lm"), corpus, tokenizer)
 
 
 @pytest.mark.parametrize(

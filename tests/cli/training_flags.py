@@ -2,6 +2,8 @@
 
 import csv
 
+import keras_bert_suite as kbs
+
 OVERWRITE = ("--overwrite", {"put_in_place.replace": True})
 
 #: Learning rates are read in the optimizer that `compile` gets.
@@ -52,7 +54,7 @@ PRETRAIN = [
             "ElectraPretrainer.backbone.__class__.__name__": "ElectraBackbone",
             "PretrainingBatches.masker.mask_token_rate": 0.85,
             "PretrainingBatches.masker.random_token_rate": 0.0,
-            SCHEDULE + "peak_learning_rate": 2e-4,
+            SCHEDULE + "peak_learning_rate": kbs.ElectraPretrainer.default_rate,
         },
     ),
     (
@@ -128,7 +130,10 @@ PRETRAIN = [
     ("--optimizer=adamw", {"compile.optimizer.__class__.__name__": "AdamW"}, "--optimizer=lamb"),
     (
         "--learning_rate=0.25",
-        {SCHEDULE + "peak_learning_rate": 0.25, SCHEDULE + "warmup_ratio": 0.01},
+        {
+            SCHEDULE + "peak_learning_rate": 0.25,
+            SCHEDULE + "warmup_ratio": kbs.Pretrainer.warmup_ratio,
+        },
     ),
     ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 20}),
     ("--warmup_steps=20", {SCHEDULE + "warmup_steps": 5}, "--accumulate=4"),

@@ -27,7 +27,6 @@ def datasets():
 
 def test_rows_of_each_dataset_come_in_its_own_order(datasets):
     mixed = MixedBatches(datasets)
-    assert mixed.batch_size == 8
     assert len(mixed) == max(map(len, datasets)) > min(map(len, datasets))
     for index in (0, 5, 3 * len(mixed), 1):
         parts = [dataset[index] for dataset in datasets]
@@ -81,11 +80,3 @@ def test_datasets_that_do_not_fit(datasets):
     pairs = make_batches(6, 30, 5, mode="pairs")
     with pytest.raises(ValueError, match="same masker and mode, got mlm and mlm, nsp"):
         MixedBatches([datasets[0], pairs])[0]
-
-
-def test_the_task_is_checked_for_each_dataset(datasets, monkeypatch):
-    checked = []
-    for dataset in datasets:
-        monkeypatch.setattr(dataset, "check_task", checked.append)
-    MixedBatches(datasets).check_task("task")
-    assert checked == ["task"] * 3

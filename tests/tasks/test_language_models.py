@@ -75,9 +75,8 @@ def test_a_left_to_right_model_has_the_loss_and_gradients_of_transformers(tmp_pa
     pretrainer = open_pretrainer(tmp_path, "left_to_right")
     pretrainer.compile()
 
-    x, y, weights = name_arrays(
-        NextTokenTargets(LETTERS)(SegmentPacker(LETTERS, 12).pack(*PAIRS)), None
-    )
+    packed = SegmentPacker(LETTERS, 12).pack(*PAIRS)
+    x, y, weights = name_arrays(NextTokenTargets(LETTERS)(packed))
     ids, segments, mask = (
         torch.from_numpy(x[name]).long() for name in ("token_ids", "segment_ids", "padding_mask")
     )
@@ -130,7 +129,7 @@ def test_two_steps_of_a_mixture_are_those_of_transformers(tmp_path):
     drawn = mixture.draw_kinds(np.arange(100))
     row_ids = [np.flatnonzero(drawn == kind)[0] for kind in range(len(kinds))]
     packer = SegmentPacker(LETTERS, 12, padding_lengths=(12,))
-    x, y, weights = name_arrays(mixture(packer.pack(*PAIRS), row_ids), None)
+    x, y, weights = name_arrays(mixture(packer.pack(*PAIRS), row_ids))
 
     is_token = x["padding_mask"] == 1
     sizes = (is_token & ~np.isin(x["segment_ids"], (1, 5))).sum(axis=1)

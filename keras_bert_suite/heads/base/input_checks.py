@@ -132,6 +132,19 @@ def check_packed(arrays, encoder, kinds_of_axes):
             )
 
 
+def check_inputs(arrays, names):
+    """Raises a ValueError if packed arrays lack an input of the model, by its name."""
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise ValueError(
+            f"The model reads {', '.join(missing)}, and the batches have {', '.join(arrays)}. A "
+            "packer makes token_ids, padding_mask and, for most tokenizers, segment_ids; the "
+            "masker or the corruption of PretrainingBatches makes all others, by these names. Pass "
+            f"one that makes {', '.join(missing)}, or give its arrays these names by "
+            "`batches.map(...)`."
+        )
+
+
 def read_names(names):
     """The argument `input_names` of a task as a tuple, or None."""
     if names is None:

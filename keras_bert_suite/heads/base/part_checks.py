@@ -1,6 +1,17 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
 
+def check_encoder(task, backbone):
+    """Checks that a backbone is an encoder, and no encoder-decoder."""
+    outputs = getattr(backbone, "output", None)
+    if isinstance(outputs, dict) and "sequence_output" not in outputs:
+        raise ValueError(
+            f"A {type(task).__name__} reads the sequence_output of an encoder, and a "
+            f"{type(backbone).__name__} has {', '.join(outputs)}. Train an encoder-decoder with a "
+            "Seq2Seq, whose `fit` also takes PretrainingBatches of a Corruption."
+        )
+
+
 def check_preprocessor(preprocessor, backbone):
     """Checks that a preprocessor makes the inputs of a backbone, with ids that have embeddings."""
     tokenizer = getattr(preprocessor, "tokenizer", None)

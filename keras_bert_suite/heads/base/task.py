@@ -10,11 +10,12 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
+from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
-from keras_bert_suite.heads.base.part_checks import check_preprocessor
+from keras_bert_suite.heads.base.part_checks import check_encoder, check_preprocessor
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.layers import PackedSequences
@@ -73,7 +74,6 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
-    backbone: Any
     data: Any
     answers: Any = RowAnswers()
 
@@ -106,6 +106,17 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         return {}
 
     @property
+    def backbone(self) -> Any:
+        """The encoder, or for some tasks the encoder-decoder. It is checked when it is set."""
+        return super().backbone
+
+    @backbone.setter
+    def backbone(self, value: Any) -> None:
+        if not self.takes_encoder_decoders:
+            check_encoder(self, value)
+        keras_hub.models.Task.backbone.fset(self, value)
+
+    @property
     def preprocessor(self) -> Any:
         """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
 
@@ -123,6 +134,15 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     def check_parts(self) -> None:
         """Raises a ValueError if the preprocessor has changed, and does not fit the backbone."""
         check_preprocessor(self.preprocessor, self.backbone)
+
+    def check_dataset(self, dataset: Any) -> None:
+        """Raises a ValueError if the task cannot learn from a user's dataset.
+
+        `PretrainingBatches` say so by their method `check_task`, also if they are mapped.
+        """
+        for source in list_sources(dataset):
+            if hasattr(source, "check_task"):
+                source.check_task(self)
 
     #: tuple of the names of the texts of a row, and of the inputs of an export. The first training
     #: sets it.

@@ -6,6 +6,7 @@ import zlib
 
 import numpy as np
 
+from keras_bert_suite.data.input_dataset import unpack_only_labels
 from keras_bert_suite.heads.base.labels import NoLabels
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.masking import TokenMasker
@@ -41,6 +42,9 @@ class MaskedTextData(TextData):
                 "texts with words."
             )
         return rows
+
+    def unpack(self, element):
+        return unpack_only_labels(element)
 
     def read_columns(self, x, y, sample_weight):
         rows = super().read_columns(x, y, sample_weight)

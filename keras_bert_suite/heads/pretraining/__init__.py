@@ -9,7 +9,8 @@ def make_parts(said, packer, encoder):
     from keras_bert_suite.heads.pretraining.data import PretrainingData
 
     num_relations = said["sentence_relations"] if said.get("next_sentence") else None
-    return PretrainingData(packer, encoder, num_relations), PretrainingAnswers()
+    data = PretrainingData(packer, encoder, num_relations=num_relations)
+    return data, PretrainingAnswers()
 
 
 def make_electra_parts(said, packer, encoder):
@@ -27,10 +28,10 @@ HEAD = Head(
     learning_rate=1e-4,
     warmup_ratio=0.01,
 )
-#: The rate is that of the small model.
+#: The rate is that of the base and the large model.
 ELECTRA_HEAD = Head(
     task="ElectraPretrainer",
     make_parts=make_electra_parts,
-    learning_rate=5e-4,
+    learning_rate=2e-4,
     warmup_ratio=0.01,
 )

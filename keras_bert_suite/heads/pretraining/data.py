@@ -1,45 +1,62 @@
-"""Batches that are packed and masked already."""
+"""Batches that are packed and masked, or corrupted, already."""
 
 import numpy as np
 
+from keras_bert_suite.heads.base.input_checks import check_inputs
 from keras_bert_suite.heads.base.labels import ClassIds
 from keras_bert_suite.heads.base.text_data import TextData
 
 
 class PretrainingData(TextData):
-    """Packed and masked batches, as `PretrainingBatches` makes them, or pairs of texts to predict.
+    """Batches of arrays by name, as `PretrainingBatches` makes them, or pairs of texts to predict.
 
     Args:
         packer, encoder: as for `TextData`.
-        num_relations: int, the relations between two texts that the head for pairs knows; None
-            without such a head.
+        inputs: the names of the inputs of the model that its encoder does not have.
+        outputs: the names of the other outputs that learn from labels of the batches.
+        num_relations: int, the relations between two texts that an output "nsp" knows; None
+            without such an output.
     """
 
-    def __init__(self, packer, encoder, num_relations=None):
+    def __init__(
+        self, packer, encoder, inputs=("mask_positions",), outputs=("mlm",), num_relations=None
+    ):
         super().__init__(packer, encoder, ClassIds())
+        self.inputs = (*encoder.names, *inputs)
+        self.outputs = tuple(outputs) if num_relations is None else (*outputs, "nsp")
         self.num_relations = num_relations
 
     def pack(self, rows, labelled=False):
         if not rows.is_packed:
             return self._pack_pairs(rows.inputs, labelled), None, rows.weights
-        labels = rows.labels
-        relations = labels.get("nsp") if isinstance(labels, dict) else None
-        if relations is not None and self.num_relations is None:
-            raise ValueError(
-                "The batches have labels for pairs of texts, `nsp`, and this Pretrainer has no "
-                "head for pairs. Make the batches with PretrainingBatches(mode='full_sentences'), "
-                "or make a new head with Pretrainer.from_preset(..., next_sentence=True)."
+        check_inputs(rows.inputs, self.inputs)
+        if labelled:
+            self._check_labels(rows.labels if isinstance(rows.labels, dict) else {})
+        return super().pack(rows, labelled)
+
+    def _check_labels(self, labels):
+        differing = set(labels) ^ set(self.outputs)
+        if differing:
+            remedy = (
+                "The `labels` of a masker or a corruption of PretrainingBatches name its labels. "
+                "Pass one that has these names, or rename the labels by `batches.map(...)`."
             )
-        if (
-            self.num_relations is not None
-            and isinstance(relations, np.ndarray)
-            and relations.max(initial=0) >= self.num_relations
-        ):
+            if differing == {"nsp"}:
+                remedy = (
+                    "The labels nsp are those of pairs of texts. Make batches with them by "
+                    "PretrainingBatches(mode='pairs'), and without them by mode='full_sentences'; "
+                    "or build the task with next_sentence=True, or False."
+                )
+            raise ValueError(
+                f"This task learns {', '.join(self.outputs)}, and the batches have labels for "
+                f"{', '.join(labels) or 'nothing'}. {remedy}"
+            )
+        relations = labels.get("nsp")
+        if isinstance(relations, np.ndarray) and relations.max(initial=0) >= self.num_relations:
             raise ValueError(
                 f"A pair has the relation {relations.max()}, and this Pretrainer has "
                 f"sentence_relations={self.num_relations}. For mode='relations' pass 3."
             )
-        return super().pack(rows, labelled)
 
     def _pack_pairs(self, texts, labelled):
         """Packs pairs of texts in which no token is masked."""

@@ -45,8 +45,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     (B, P). Outputs, a dictionary: `mlm`, the generator's logits (B, P, V); `rtd`, the
     discriminator's logits (B, L), positive for a token that was replaced; and `token_ids`,
     int32 (B, L), the input of the discriminator. Labels and sample weights: `mlm`, the original
-    tokens int32 (B, P), and their weights float32 (B, P). Other labels, such as `nsp`, are not
-    used.
+    tokens int32 (B, P), and their weights float32 (B, P).
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. ELECTRA's code
     masks 85% of the chosen tokens, keeps the rest, and replaces no token at random:
@@ -164,7 +163,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         loss: Any = "auto",
         **kwargs: Any,
     ) -> None:
-        """See `Task.compile`. The base and the large model of the paper had the rate 2e-4."""
+        """See `Task.compile`. The small model of the paper had the rate 5e-4."""
         self.generator.remat = self.backbone.remat
         super().compile(optimizer, loss, **kwargs)
 

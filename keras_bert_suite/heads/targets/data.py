@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 
+from keras_bert_suite.data.input_dataset import unpack_only_labels
 from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.heads.base.input_checks import check_inputs
 from keras_bert_suite.heads.base.labels import ClassIds
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.targets.rows import JoinedRows, SeparateRows
@@ -63,6 +65,9 @@ class TargetData(TextData):
         self.check_can_pack()
         return self._rows_cls(self.packer, self._backbone)
 
+    def unpack(self, element):
+        return unpack_only_labels(element)
+
     def read_batch_columns(self, x, y, sample_weight):
         rows = super().read_batch_columns(x, y, sample_weight)
         if rows.is_packed:
@@ -111,6 +116,7 @@ class TargetData(TextData):
     def pack(self, rows, labelled=False):
         """Packs pairs for training, or sources so that the first token of a target is scored."""
         if rows.is_packed:
+            check_inputs(rows.inputs, (*self.encoder.names, *self._rows_cls.further_inputs))
             return super().pack(rows)
         if not labelled:
             packed = self.pack_sources(rows.inputs[0], self.max_target_length)

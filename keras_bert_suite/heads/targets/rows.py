@@ -23,6 +23,9 @@ class TargetRows(ABC):
     A packer whose rows do not begin with the start token is a ValueError.
     """
 
+    #: The inputs of a task beside those of its encoder.
+    further_inputs: tuple[str, ...]
+
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
         template = packer.tokenizer.row_template
         if (template.summary_place, template.padding_side) != ("first", "right"):
@@ -107,6 +110,8 @@ class JoinedRows(TargetRows):
     A packer with `segment_ids` is a ValueError: segment 1 says which tokens are learned.
     """
 
+    further_inputs = ("mask_positions",)
+
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
         super().__init__(packer, backbone)
         if packer.segment_ids is not None:
@@ -146,6 +151,8 @@ class SeparateRows(TargetRows):
 
     The decoder does not read the last [SEP].
     """
+
+    further_inputs = ("decoder_token_ids", "decoder_padding_mask")
 
     @property
     def first_token_id(self) -> int:

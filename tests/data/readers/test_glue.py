@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keras_bert_suite.heads.texts.glue_scores import format_predictions, score_glue
 
 from keras_bert_suite import read_glue
 from keras_bert_suite.data.readers.glue import GLUE_TASKS, find_tasks
