@@ -23,6 +23,11 @@ def list_functions():
         module = importlib.import_module(room)
         for name in module.__all__:
             value = getattr(module, name)
+            if inspect.ismodule(value):
+                members = vars(value).items()
+                own = [m for m in members if inspect.isfunction(m[1]) and m[0][0] != "_"]
+                yield from ((f"{room}.{name}.{member}", function) for member, function in own)
+                continue
             if not inspect.isclass(value):
                 yield f"{room}.{name}", value
                 continue
