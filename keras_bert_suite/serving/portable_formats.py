@@ -215,7 +215,7 @@ def _make_served_model(task):
     }
     packed = replace_negative_ids(inputs, count_rows(task.backbone))
     outputs = task.answers.serve(keras.ops, task(packed), packed)
-    places = ("label_ids", "choices")
+    places = ("label_ids", "choices", "ranking")
     return keras.Model(inputs, {k: v for k, v in outputs.items() if k not in places})
 
 

@@ -20,6 +20,8 @@ class AttributeAnswers(RowAnswers):
         are_logits: bool, whether outputs are logits, and not probabilities.
     """
 
+    exported = {"probabilities": ("labels",)}
+
     def __init__(self, labels, are_logits=True):
         self.labels = labels
         self.are_logits = are_logits
@@ -83,3 +85,11 @@ class AttributeAnswers(RowAnswers):
             return {"probabilities": outputs}
         parts = [ops.softmax(part, axis=-1) for part in self.split(outputs).values()]
         return {"probabilities": ops.concatenate(parts, axis=-1)}
+
+    def name_served(self, xp, served):
+        """Of each attribute: its name, string (B,), and `NAME_probabilities`, float32 (B, C)."""
+        named = {}
+        for name, part in self.split(served["probabilities"]).items():
+            named[name] = xp.take(xp.asarray(self.labels.attributes[name]), xp.argmax(part))
+            named[f"{name}_probabilities"] = part
+        return named

@@ -37,6 +37,17 @@ class RowAnswers:
     #: graph or symbolic. `packed` is the dict of its inputs.
     serve = None
 
+    def name_served(self, xp, served):
+        """The answers of a SavedModel, made of the answers of `serve`: with names of labels.
+
+        Args:
+            xp: the namespace of array functions, see `preprocessing.packing`.
+            served: dict of arrays. If it has `label_ids`, `labels` are added.
+        """
+        if "label_ids" not in served:
+            return served
+        return {**served, "labels": xp.take(xp.asarray(self.labels.names), served["label_ids"])}
+
     #: The outputs of an exported model of which the answers are made -> the axes of each, after the
     #: batch. "labels" has one place for each label.
     exported: dict[str, tuple[str, ...]] = {}
@@ -129,6 +140,18 @@ class LabelSetAnswers(ClassAnswers):
             "probabilities": probabilities,
             "is_label": ops.greater(probabilities, thresholds),
         }
+
+    def name_served(self, xp, served):
+        """Adds `labels` string (B, E), E the most labels of a row, and `num_labels` int32 (B,).
+
+        Names of a row are in the order of the labels. "" fills the row up.
+        """
+        is_label = served["is_label"]
+        counts = xp.sum(xp.cast(is_label), axis=1)
+        order = xp.argsort(xp.cast(~is_label))[:, : xp.maximum(xp.max(counts), 0)]
+        is_name = xp.arange(xp.shape(order)[1])[None, :] < counts[:, None]
+        labels = xp.where(is_name, xp.take(xp.asarray(self.labels.names), order), "")
+        return {**served, "labels": labels, "num_labels": counts}
 
     def choose(self, outputs):
         """bool (N, C), whether a row has a label."""

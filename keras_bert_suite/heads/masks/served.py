@@ -83,4 +83,4 @@ class ServedMasks(ServedTask):
             sequence_length=self.task.preprocessor.sequence_length,
             template=self.task.preprocessor.row_template,
         )
-        return self.task.data.encoder.select(packed)
+        return self.data.encoder.select(packed)

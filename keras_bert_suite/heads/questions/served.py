@@ -4,8 +4,12 @@ import dataclasses
 from typing import Any
 
 from keras_bert_suite.heads.base.served import ServedTask
-from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts, make_segment
-from keras_bert_suite.heads.base.window_batches import run_in_batches
+from keras_bert_suite.heads.base.served_texts import (
+    count_characters,
+    cut_texts,
+    make_segment,
+    run_in_batches,
+)
 from keras_bert_suite.heads.questions.answers import NO_SPAN_ODDS
 from keras_bert_suite.heads.questions.windows import find_room
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
@@ -86,7 +90,7 @@ class ServedSpans(ServedTask):
         """
         import tensorflow as tf
 
-        xp, task, packer = tensorflow_namespace(), self.task, self.packer
+        xp, task, packer = tensorflow_namespace(), self.task, self.data.packer
         stride, query_length, budget = find_room(packer, task.data.stride, task.data.query_length)
 
         question, context = make_segment(packer.tokenizer.tokenize(questions)), make_segment(ids)
