@@ -211,8 +211,8 @@ class DictAnswers(RowAnswers):
         for name, other in itertools.permutations(self.parts, 2):
             if other.startswith(f"{name}_"):
                 raise ValueError(
-                    f"The name {other!r} of an output begins as an output of {name!r} in an export. "
-                    "Choose another."
+                    f"The output {other!r} begins as outputs of {name!r} in an export do. "
+                    "Choose another name."
                 )
 
     def split(self, outputs):
