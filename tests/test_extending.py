@@ -104,7 +104,7 @@ def test_a_head_from_fit_to_a_runtime(checkpoint, tmp_path):
 
 def test_labels_of_several_outputs():
     labels = DictLabels({"tone": Classes(["no", "yes"]), "stars": Numbers(["stars"])})
-    rows = {"stars": [1.5, 2], "tone": ["yes", 0]}
+    rows = {"stars": [1.5, 2], "tone": ["yes", "no"]}
     for columns in (rows, pandas.DataFrame(rows)):
         encoded = labels.encode(labels.read(columns))
         assert encoded["tone"].tolist() == [1, 0] and encoded["stars"].tolist() == [[1.5], [2.0]]

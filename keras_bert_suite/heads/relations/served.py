@@ -37,8 +37,7 @@ class ServedRelations(ServedTask):
         room = self.data.packer.count_places()
         offsets = cut_around(xp, lengths, first, last, room)
         packed = self.data.packer.pack_tokens(ids, text_starts + offsets, tf.minimum(lengths, room))
-        inputs = self.data.encoder.select(packed)
-        return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
+        return self.data.encoder.select(packed)
 
     def answer_ids(self, packed):
         """As in `ServedTask`. Running the graph fails if a row lacks a marker, or repeats one."""
