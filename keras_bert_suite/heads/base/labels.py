@@ -85,7 +85,7 @@ class DictLabels(Labels):
         return all(part.have_fixed_shape for part in self.parts.values())
 
     def of_output(self, name):
-        return self.parts[name]
+        return self.parts.get(name, self)
 
     def read(self, labels):
         """dict of columns, one for each output."""
