@@ -5,8 +5,11 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pandas
 import pytest
+from peer_weights import randomize
 from small_sentence_pieces import PIECES, make_albert
+from small_tasks import assert_close
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -16,7 +19,11 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     change_pattern,
     encode_with_attention,
+    export_onnx,
+    export_saved_model,
+    open_runtime,
 )
+from keras_bert_suite.heads import Classes, DictAnswers, DictLabels, NumberAnswers, Numbers
 from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/extending.md"
@@ -49,20 +56,67 @@ def checkpoint(tmp_path_factory):
     return folder
 
 
-def test_a_head(checkpoint, tmp_path):
+@pytest.mark.backend("tensorflow")
+def test_a_head_from_fit_to_a_runtime(checkpoint, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    pytest.importorskip("tf2onnx")
     names = {"__name__": "extending", "checkpoint": checkpoint}
-    with pytest.warns(UserWarning, match="holds a backbone, but no TextScorer"):
+    with pytest.warns(UserWarning, match="holds a backbone, but no"):
         run_section("A head", names)
-    scorer, texts = names["scorer"], ["the film was good", "a bad plot"]
-    wanted = scorer.predict(texts, verbose=0)
-    assert wanted.shape == (2, 1) and (wanted > 0).all() and wanted[0] != wanted[1]
-    scorer.save(tmp_path / "scorer.keras")
-    copy = keras.saving.load_model(tmp_path / "scorer.keras")
-    np.testing.assert_allclose(copy.predict(texts, verbose=0), wanted, atol=1e-6)
-    with pytest.raises(ValueError, match="targets of a regression must be numbers, got 'good'"):
-        scorer.fit(texts, ["good", "bad"])
-    assert names["SCORES"].path == "text_scorer/kernel"
-    assert copy.get_layer(names["SCORES"].layer) is copy.text_scorer
+        stars = names["OrdinalClassifier"].from_preset(checkpoint, label_names=["a", "b", "c"])
+    stars.fit(["a long film", "good", "bad"], ["a", "c", "b"], verbose=0)
+    randomize(stars)
+    texts = ["the film was good", "a bad plot", "the plot"]
+    for task in (stars, names["reader"]):
+        folder = tmp_path / type(task).__name__
+        wanted = task.predict(texts, verbose=0)
+        task.save(folder.with_suffix(".keras"))
+        task.save_to_preset(folder / "preset")
+        for copy in (
+            keras.saving.load_model(folder.with_suffix(".keras")),
+            type(task).from_preset(folder / "preset"),
+        ):
+            assert_close(copy.predict(texts, verbose=0), wanted)
+        saved = tf.saved_model.load(str(export_saved_model(task, folder / "saved")))
+        served = saved.signatures["serving_default"](text=tf.constant(texts))
+        export_onnx(task, folder / "onnx")
+        runtime = open_runtime(folder / "onnx")
+        if task is stars:
+            assert_close(served["above"].numpy(), wanted)
+            assert_close(runtime.predict(texts), wanted)
+            labels = stars.predict_labels(texts)
+            assert labels == [str(label, "utf-8") for label in served["labels"].numpy()]
+            assert labels == runtime.predict_labels(texts)
+            assert labels == ["abc"[(row > 0).sum()] for row in wanted]
+            assert stars.score(texts, labels)["accuracy"] == 1
+            assert_close(stars.answers.find_probabilities(wanted).sum(axis=-1), np.ones(3))
+            assert not stars.optimizer.decay_of(stars.ordinal_head.first)
+        else:
+            probabilities = np.exp(wanted["tone"]) / np.exp(wanted["tone"]).sum(-1, keepdims=True)
+            assert_close(served["tone_probabilities"].numpy(), probabilities)
+            assert_close(served["stars_scores"].numpy(), wanted["stars"])
+            assert_close(runtime.predict(texts), {"tone": probabilities, "stars": wanted["stars"]})
+            named = runtime.predict_labels(texts)
+            assert named["tone"] == [str(tone, "utf-8") for tone in served["tone_labels"].numpy()]
+            scores = task.score_with(task.answers.score, texts, {**named, "stars": wanted["stars"]})
+            assert scores["tone"]["accuracy"] == 1 and scores["stars"]["mean_squared_error"] < 1e-9
+
+
+def test_labels_of_several_outputs():
+    labels = DictLabels({"tone": Classes(["no", "yes"]), "stars": Numbers(["stars"])})
+    rows = {"stars": [1.5, 2], "tone": ["yes", "no"]}
+    for columns in (rows, pandas.DataFrame(rows)):
+        encoded = labels.encode(labels.read(columns))
+        assert encoded["tone"].tolist() == [1, 0] and encoded["stars"].tolist() == [[1.5], [2.0]]
+    for wrong, message in (
+        ({"tone": [1, 0]}, "for each output, tone, stars, and no others; got the columns tone"),
+        (["yes"], "for each output, tone, stars, and no others; got list"),
+        ({**rows, "tone": ["yes", "maybe"]}, "The output 'tone': Label 'maybe' at row 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            labels.encode(labels.read(wrong))
+    with pytest.raises(ValueError, match="'a_b' begins as outputs of 'a' in an export do"):
+        DictAnswers({"a_b": NumberAnswers(None), "a": NumberAnswers(None)})
 
 
 def test_a_reader(tmp_path):

@@ -1,22 +1,23 @@
-"""The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
+"""The tasks, a folder each, and what a head of your own is made of; `names` lists them.
 
-from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
-from keras_bert_suite.heads.base.attention_maps import encode_with_attention
-from keras_bert_suite.heads.base.inspection import inspect_by_folds
-from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
-from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
-from keras_bert_suite.heads.masks.masked_lm import MaskedLM
-from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
-from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
-from keras_bert_suite.heads.questions.callbacks import AnswerF1
-from keras_bert_suite.heads.questions.question_answerer import QuestionAnswerer
-from keras_bert_suite.heads.rankings.text_ranker import TextRanker
-from keras_bert_suite.heads.relations.relation_classifier import RelationClassifier
-from keras_bert_suite.heads.spans.entity_span_classifier import EntitySpanClassifier
-from keras_bert_suite.heads.tags.callbacks import EntityF1
-from keras_bert_suite.heads.tags.crf_token_classifier import CrfLoss, CrfTokenClassifier
-from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
-from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
-from keras_bert_suite.heads.texts.text_classifier import TextClassifier
-from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
-from keras_bert_suite.heads.vectors.vector_index import VectorIndex
+They are imported when one of them is asked for. So the facts of a head, in the `__init__.py` of its
+folder, can be read before Keras is imported.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keras_bert_suite.heads.names import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    if name[:1].isupper() or "_" in name.strip("_"):  # The folders have other names.
+        names = importlib.import_module(f"{__name__}.names")
+        if name in vars(names):
+            return getattr(names, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return dir(importlib.import_module(f"{__name__}.names"))

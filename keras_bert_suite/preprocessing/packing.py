@@ -17,6 +17,8 @@ TRUNCATIONS = ("longest_first", "only_first", "only_second", "head", "tail", "he
 NUMPY = SimpleNamespace(
     append_zero=lambda x: np.append(x, np.int32(0)),
     arange=np.arange,
+    argmax=lambda x: np.argmax(x, axis=-1),
+    argsort=lambda x: np.argsort(x, axis=-1, kind="stable"),
     asarray=np.asarray,
     cast=lambda x: np.asarray(x).astype("int32"),
     clip=np.clip,
@@ -27,7 +29,10 @@ NUMPY = SimpleNamespace(
     maximum=np.maximum,
     min=np.min,
     minimum=np.minimum,
+    repeat=np.repeat,
+    reshape=np.reshape,
     searchsorted=np.searchsorted,
+    shape=np.shape,
     size=np.size,
     sum=np.sum,
     take=np.take,
@@ -43,6 +48,8 @@ def tensorflow_namespace():
     return SimpleNamespace(
         append_zero=lambda x: tf.pad(x, [[0, 1]]),
         arange=tf.range,
+        argmax=lambda x: tf.argmax(x, axis=-1),
+        argsort=lambda x: tf.argsort(x, axis=-1, stable=True),
         asarray=tf.constant,
         cast=lambda x: tf.cast(x, "int32"),
         clip=tf.clip_by_value,
@@ -53,13 +60,21 @@ def tensorflow_namespace():
         maximum=tf.maximum,
         min=tf.reduce_min,
         minimum=tf.minimum,
+        repeat=tf.repeat,
+        reshape=tf.reshape,
         searchsorted=tf.searchsorted,
+        shape=tf.shape,
         size=tf.size,
         sum=tf.reduce_sum,
         take=tf.gather,
         where=tf.where,
         zeros_like=tf.zeros_like,
     )
+
+
+def choose_namespace(*arrays):
+    """`NUMPY`, or the namespace of TensorFlow if one of the arrays is a tensor of it."""
+    return tensorflow_namespace() if any(map(is_tf_tensor, arrays)) else NUMPY
 
 
 def count_places(sequence_length, num_segments, num_separators=1):

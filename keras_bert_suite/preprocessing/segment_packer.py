@@ -13,11 +13,10 @@ from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
-    NUMPY,
     TRUNCATIONS,
+    choose_namespace,
     count_places,
     pack_segments,
-    tensorflow_namespace,
     tokenize_segments,
 )
 from keras_bert_suite.preprocessing.padding_lengths import list_lengths
@@ -25,7 +24,7 @@ from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH, PresetP
 from keras_bert_suite.preprocessing.windows import choose_stride, number_tokens, slide_windows
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
-from keras_bert_suite.tokenizers.text_inputs import as_written, is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import as_written
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -235,7 +234,7 @@ class SegmentPacker(PresetPacker):
             dict of int32 (B, L), as from `pack`, and `token_indices`, the position of each token in
             `ids`, -1 on special tokens, padding and tokens of queries.
         """
-        xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
+        xp = choose_namespace(ids)
         places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
         return self._pack_numbered(xp, [*queries, (ids, starts, lengths)], [*no_places, places])

@@ -207,7 +207,8 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 def _make_served_model(task):
     """The functional model from a task's inputs to those answers that are scores.
 
-    ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
+    Answers that are integers are places of a maximum. ONNX lacks the ops with which Keras finds it,
+    and callers can find it themselves.
     """
     inputs = {
         name: keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=name)
@@ -215,8 +216,8 @@ def _make_served_model(task):
     }
     packed = replace_negative_ids(inputs, count_rows(task.backbone))
     outputs = task.answers.serve(keras.ops, task(packed), packed)
-    places = ("label_ids", "choices")
-    return keras.Model(inputs, {k: v for k, v in outputs.items() if k not in places})
+    scores = {k: v for k, v in outputs.items() if not v.dtype.startswith("int")}
+    return keras.Model(inputs, scores)
 
 
 def _make_signature(task, length):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, PathLike
@@ -95,17 +96,19 @@ class TaskRuntime:
             return decode(self.answers.read_exported(*nothing), windows)
         # Rows of similar length share a batch.
         order = np.argsort(self.data.lengths(windows), kind="stable")
-        outputs = [None] * len(order)
+        found = []
         for begin in range(0, len(order), batch_size):
-            batch = order[begin : begin + batch_size]
-            inputs, _, _ = self.data.pack(windows.take(batch))
-            found = self.answers.read_exported(*self._run(inputs))
+            inputs, _, _ = self.data.pack(windows.take(order[begin : begin + batch_size]))
+            outputs = self.answers.read_exported(*self._run(inputs))
             if self.answers.condense is not None:
-                found = self.answers.condense(found, windows)
-            for row, output in zip(batch, found, strict=True):
-                outputs[row] = output
-        has_one_length = all(0 not in shape for shape in self._shapes)
-        return decode(np.stack(outputs) if has_one_length else outputs, windows)
+                outputs = self.answers.condense(outputs, windows)
+            found.append(outputs)
+        place = np.argsort(order)
+        if all(0 not in shape for shape in self._shapes):
+            joined = keras.tree.map_structure(lambda *parts: np.concatenate(parts)[place], *found)
+            return decode(joined, windows)
+        rows = [output for outputs in found for output in outputs]
+        return decode([rows[number] for number in place], windows)
 
 
 def open_runtime(path: PathLike) -> TaskRuntime:

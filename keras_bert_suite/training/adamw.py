@@ -31,7 +31,9 @@ class AdamW(BertOptimizer):
             steps are three to six times as large (Zhang et al., 2021,
             https://arxiv.org/abs/2006.05987).
         no_decay: regular expressions searched in `variable.path`. A variable is not decayed if an
-            expression is found in its path. Defaults to biases and norms.
+            expression is found in its path. The default is biases and norms, and with them any
+            vector or scalar, such as the thresholds of a head; but not the weights of `ScalarMix`
+            and of a `ConditionalRandomField`.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
         rate_multipliers: dict of regular expression -> factor, or pairs. The learning rate of a

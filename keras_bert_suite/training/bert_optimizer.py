@@ -17,6 +17,10 @@ from keras_bert_suite.training.schedules import LinearWarmupDecay
 #: "LayerNorm" finds no layer norm: the variables are called `gamma` and `beta`.
 NO_DECAY = (r"(^|/)bias$", r"(^|/)(gamma|beta)$")
 
+#: The vectors and scalars that are decayed all the same: the weights of `ScalarMix`, and of a
+#: `ConditionalRandomField`. Google's and Hugging Face's rule leaves out biases and norms alone.
+DECAYED = (r"(^|/)(layer_weights|scale)$", r"(^|/)(start|end)_scores$")
+
 
 class BertOptimizer(keras.optimizers.Optimizer):
     """The moments of Adam, clipping by the global norm, and no decay for biases and norms.
@@ -104,12 +108,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
         )
         all_names = [*((v.path, v.name) for v in variables), *self.frozen_names]
         paths, names = (list(texts) for texts in zip(*all_names, strict=True))
-        found = zip(
-            _find_all("no_decay", self.no_decay, paths, "paths"),
-            _find_all("no_decay_names", self.no_decay_names, names, "names"),
-            strict=True,
-        )
-        self._found_by_no_decay = [path or name for path, name in found]
+        paths_found = _find_all("no_decay", self.no_decay, paths, "paths")
+        names_found = _find_all("no_decay_names", self.no_decay_names, names, "names")
+        has_default = {*NO_DECAY} <= {*self.no_decay}
+        are_vectors = [has_default and _is_plain_vector(v) for v in variables]
+        are_vectors += [False] * len(self.frozen_names)
+        self._found_by_no_decay = [
+            any(of) for of in zip(paths_found, names_found, are_vectors, strict=True)
+        ]
         patterns = [pattern for pattern, _ in self.rate_multipliers]
         _find_all("rate_multipliers", patterns, paths, "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
@@ -318,6 +324,11 @@ def is_found(pattern: str, text: str) -> bool:
     """
     # What follows the expression must not go on with the number that ends it.
     return re.search(f"(?:{pattern})(?!(?<=[0-9])[0-9])", text) is not None
+
+
+def _is_plain_vector(variable: keras.Variable) -> bool:
+    """Whether a variable is a vector or a scalar that is not `DECAYED`."""
+    return len(variable.shape) < 2 and not any(is_found(p, variable.path) for p in DECAYED)
 
 
 def _find_all(

@@ -15,7 +15,7 @@ from keras_bert_suite import (
     TokenClassifier,
     WordPieceTokenizer,
 )
-from keras_bert_suite.heads.base import window_batches
+from keras_bert_suite.heads.base import served_texts
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts
 
@@ -49,7 +49,7 @@ def test_entities_of_several_batches(cls, monkeypatch):
     if cls is EntitySpanClassifier:
         for weight in task.head.weights:
             weight.assign(np.random.default_rng(3).normal(size=weight.shape))
-    monkeypatch.setattr(window_batches, "MOST_TOKENS", 50)
+    monkeypatch.setattr(served_texts, "MOST_TOKENS", 50)
     got = run_served(task, TEXTS)
     wanted = task.predict(TEXTS, verbose=0)
     assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
@@ -67,7 +67,7 @@ def test_entities_of_several_batches(cls, monkeypatch):
 def test_answers_of_several_batches(threshold, monkeypatch):
     task = make_task(QuestionAnswerer, query_length=5, max_answer_length=7, stride=6)
     task.no_answer_threshold = threshold
-    monkeypatch.setattr(window_batches, "MOST_TOKENS", 50)
+    monkeypatch.setattr(served_texts, "MOST_TOKENS", 50)
     questions = [text[:14] for text in make_reviews(len(TEXTS), seed=5)[0]]
     got = run_served(task, questions, TEXTS)
     wanted = task.predict((questions, TEXTS), verbose=0)
@@ -85,12 +85,12 @@ def test_answers_of_several_batches(threshold, monkeypatch):
 )
 def test_no_batch_is_larger_than_its_bound(lengths, sizes, monkeypatch):
     """A window that is larger than the bound has a batch of its own."""
-    monkeypatch.setattr(window_batches, "MOST_TOKENS", 20)
+    monkeypatch.setattr(served_texts, "MOST_TOKENS", 20)
 
     def run(begin, end):
         return [tf.range(begin, end), tf.reshape(end - begin, [1])]
 
-    windows, got = tf.function(lambda lengths: window_batches.run_in_batches(run, lengths))(
+    windows, got = tf.function(lambda lengths: served_texts.run_in_batches(run, lengths))(
         tf.constant(lengths, tf.int32)
     )
     assert windows.numpy().tolist() == list(range(len(lengths)))

@@ -7,8 +7,11 @@ import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 import pytest
 from keras import ops
+from small_tasks import TASKS, make_task
+from small_texts import ONE_LAYER
 from tables import everywhere_for
 
+import keras_bert_suite as kbs
 from keras_bert_suite import AdamW, Lamb, LinearWarmupDecay
 
 STEPS, PEAK, DECAY = 6, 1e-2, 0.1
@@ -265,3 +268,45 @@ def test_a_momentum_in_bfloat16_is_saved_and_loaded(model, kind, tmp_path):
 def test_a_momentum_has_no_other_dtype():
     with pytest.raises(ValueError, match="momentum_dtype must be 'bfloat16', or None .* 'float16'"):
         AdamW(momentum_dtype="float16")
+
+
+def make_backbone(cls, **sizes):
+    kinds = {"layer_types": ["full_attention"]} if cls is kbs.ModernBertBackbone else {}
+    return cls(**{**ONE_LAYER, **kinds, **sizes})
+
+
+DECAYED_MODELS = {
+    **{task: lambda task=task: make_task(task, "SegmentPacker")[0] for task in TASKS},
+    **{
+        pooling: lambda pooling=pooling: kbs.TextClassifier(
+            kbs.BertBackbone(**ONE_LAYER), 2, pooling=getattr(kbs, pooling)()
+        )
+        for pooling in ("AttentionPooling", "BiLSTMPooling", "ConvolutionPooling", "ScalarMix")
+    },
+    **{
+        backbone: lambda backbone=backbone: make_backbone(getattr(kbs, backbone))
+        for backbone in ("NezhaBackbone", "RoFormerBackbone", "ModernBertBackbone")
+    },
+}
+
+
+@pytest.mark.parametrize("name", DECAYED_MODELS)
+def test_the_decayed_weights_of_every_model(name):
+    """All but biases and norms, as `Trainer.get_decay_parameter_names` of transformers says."""
+    model = DECAYED_MODELS[name]()
+    layers = [x for x in model._flatten_layers() if isinstance(x, keras.layers.LayerNormalization)]
+    norms = {id(variable) for layer in layers for variable in layer.variables}
+    optimizer = AdamW()
+    optimizer.build(model.trainable_variables)
+    for variable in model.trainable_variables:
+        is_left_out = id(variable) in norms or variable.name == "bias"
+        assert optimizer.is_excluded(variable) == is_left_out, variable.path
+
+
+def test_the_vectors_of_a_head_are_not_decayed():
+    variables = [keras.Variable(np.ones(shape), name="first") for shape in ((), (3,), (3, 3))]
+    optimizer, decays_all = AdamW(), AdamW(no_decay=())
+    optimizer.build(variables)
+    decays_all.build(variables)
+    assert [optimizer.is_excluded(v) for v in variables] == [True, True, False]
+    assert not any(decays_all.is_excluded(v) for v in variables)

@@ -17,5 +17,4 @@ HEAD = Head(
     task="AttributeClassifier",
     make_parts=make_parts,
     settings=("attributes",),
-    served="keras_bert_suite.heads.attributes.served:ServedAttributes",
 )

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.score_counts import check_scored
-from keras_bert_suite.heads.base.answers import RowAnswers
+from keras_bert_suite.heads.base.answers import ClassAnswers, DictAnswers, RowAnswers
 from keras_bert_suite.heads.base.label_scores import score_classes
 from keras_bert_suite.heads.base.probabilities import softmax
 from keras_bert_suite.heads.base.wrong_answers import find_wrong_classes
 from keras_bert_suite.training.losses import split_attributes
 
 
-class AttributeAnswers(RowAnswers):
+class AttributeAnswers(DictAnswers):
     """Classes of attributes, from logits or probabilities (N, C), one attribute after the other.
 
     Args:
@@ -20,30 +20,23 @@ class AttributeAnswers(RowAnswers):
         are_logits: bool, whether outputs are logits, and not probabilities.
     """
 
+    exported = {"probabilities": ("labels",)}
+    read_exported = staticmethod(RowAnswers.read_exported)
+
     def __init__(self, labels, are_logits=True):
+        super().__init__({n: ClassAnswers(part, are_logits) for n, part in labels.parts.items()})
         self.labels = labels
         self.are_logits = are_logits
 
     def split(self, outputs):
         """dict of the name of an attribute -> its part (N, its labels) of outputs (N, C)."""
-        sizes = [len(labels) for labels in self.labels.attributes.values()]
-        return dict(zip(self.labels.attributes, split_attributes(outputs, sizes), strict=True))
-
-    def decode(self, outputs, rows):
-        """dict of the name of an attribute -> float32 (N, its labels)."""
-        return self.split(outputs)
+        sizes = [len(part.names) for part in self.labels.parts.values()]
+        return dict(zip(self.parts, split_attributes(outputs, sizes), strict=True))
 
     def decode_probabilities(self, outputs, rows):
         """dict of the name of an attribute -> float32 (N, its labels), probabilities."""
         parts = self.split(outputs)
         return {n: softmax(part) for n, part in parts.items()} if self.are_logits else parts
-
-    def name(self, outputs, rows):
-        """dict of the name of an attribute -> list of N str."""
-        return {
-            name: [self.labels.attributes[name][i] for i in part.argmax(axis=-1)]
-            for name, part in self.split(outputs).items()
-        }
 
     def score(self, outputs, rows, labels):
         """dict of scores; see `AttributeClassifier.score`."""
@@ -83,3 +76,11 @@ class AttributeAnswers(RowAnswers):
             return {"probabilities": outputs}
         parts = [ops.softmax(part, axis=-1) for part in self.split(outputs).values()]
         return {"probabilities": ops.concatenate(parts, axis=-1)}
+
+    def name_served(self, xp, served):
+        """Of each attribute: its name, string (B,), and `NAME_probabilities`, float32 (B, C)."""
+        named = {}
+        for name, part in self.split(served["probabilities"]).items():
+            named[name] = xp.take(xp.asarray(self.labels.attributes[name]), xp.argmax(part))
+            named[f"{name}_probabilities"] = part
+        return named

@@ -5,83 +5,66 @@ import numbers
 
 import numpy as np
 
-from keras_bert_suite.data.arrays import as_array, name_columns
+from keras_bert_suite.data.arrays import as_array
 from keras_bert_suite.data.readers.records import is_missing
-from keras_bert_suite.heads.base.label_encoding import encode_labels
-from keras_bert_suite.heads.base.labels import NamedLabels
+from keras_bert_suite.heads.base.labels import Classes, DictLabels
 from keras_bert_suite.heads.base.text_data import TextData
 
 #: The id of a missing label.
 MISSING = -1
 
 
-class AttributeLabels(NamedLabels):
-    """A class of each attribute for each row, or none.
-
-    `attributes` is a dict of the name of an attribute -> list of the names of its labels.
-    """
-
-    have_fixed_shape = True
-
-    def __init__(self, attributes):
-        super().__init__([f"{name}={label}" for name, part in attributes.items() for label in part])
-        self.attributes = {name: list(labels) for name, labels in attributes.items()}
-
-    def read(self, labels):
-        """dict of columns, one for each attribute."""
-        if labels is None:
-            return None
-        columns = name_columns(labels)
-        if not isinstance(columns, dict) or not {*columns} & {*self.attributes}:
-            raise ValueError(
-                "Labels must be a dict or a DataFrame with a column for each attribute, "
-                f"{', '.join(self.attributes)}; got {type(labels).__name__}"
-                + (f" with {', '.join(map(str, columns))}." if isinstance(columns, dict) else ".")
-            )
-        wrong = {*columns} ^ {*self.attributes}
-        if wrong:
-            raise ValueError(
-                f"Labels have the columns {', '.join(map(str, columns))}, and the attributes are "
-                f"{', '.join(self.attributes)}. Pass a column for each attribute and no others. A "
-                "label that is missing is None."
-            )
-        return {name: columns[name] for name in self.attributes}
-
-    read_batch = read
+class KnownClasses(Classes):
+    """One class for each row, or none."""
 
     def encode(self, labels):
-        """int32 (N, A), the class id of each attribute, `MISSING` for a missing label."""
-        columns = [self._encode_column(name, as_array(column)) for name, column in labels.items()]
-        return np.stack(columns, axis=1)
-
-    def class_weighting(self, class_weight, loss):
-        raise ValueError(
-            "The labels of several attributes have no common class_weight, so it must be None. "
-            "Build the task with `attribute_weights`, or pass `sample_weight`."
-        )
-
-    def _encode_column(self, name, column):
-        names = self.attributes[name]
-        missing = np.array([_is_missing(label, names) for label in column], bool)
+        """int32 (N,), the class id, `MISSING` for a missing label."""
+        column = as_array(labels)
+        missing = np.array([_is_missing(label, self.names) for label in column], bool)
         if missing.all():
             return np.full(len(column), MISSING, "int32")
         if missing.any():
             column = column.astype(object)
             has_names = isinstance(column[~missing][0], (str, bytes))
-            column[missing] = names[0] if has_names else 0
+            column[missing] = self.names[0] if has_names else 0
             column = as_array(column)
         try:
-            ids = encode_labels(column, names)
+            ids = super().encode(column)
         except ValueError as error:
             # The labels of an attribute are in `attributes`, those of other tasks in `label_names`.
-            message = str(error).replace("`label_names`", "`attributes`")
-            raise ValueError(f"The attribute {name!r}: {message}") from None
+            raise ValueError(str(error).replace("`label_names`", "`attributes`")) from None
         if ids.ndim != 1:
-            raise ValueError(
-                f"The attribute {name!r} must have one label for each row, got an array of shape "
-                f"{ids.shape}."
-            )
+            raise ValueError(f"Wanted one label for each row, got an array of shape {ids.shape}.")
         return np.where(missing, np.int32(MISSING), ids)
+
+
+class AttributeLabels(DictLabels):
+    """A class of each attribute for each row, or none.
+
+    `attributes` is a dict of the name of an attribute -> list of the names of its labels.
+    """
+
+    noun = "attribute"
+
+    def __init__(self, attributes):
+        super().__init__({name: KnownClasses(labels) for name, labels in attributes.items()})
+
+    @property
+    def attributes(self):
+        """dict of the name of an attribute -> list of the names of its labels."""
+        return {name: part.names for name, part in self.parts.items()}
+
+    @property
+    def names(self):
+        """list of str, "attribute=label"."""
+        return [f"{name}={label}" for name, part in self.parts.items() for label in part.names]
+
+    def of_output(self, name):
+        return self
+
+    def encode(self, labels):
+        """int32 (N, A), the class id of each attribute, `MISSING` for a missing label."""
+        return np.stack(list(super().encode(labels).values()), axis=1)
 
 
 class AttributeData(TextData):

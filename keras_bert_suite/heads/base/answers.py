@@ -1,5 +1,7 @@
 """An answer for each row: a class, a set of labels, a number, a choice, a vector, a text."""
 
+import itertools
+
 import numpy as np
 
 from keras_bert_suite.heads.base.label_scores import score_classes, score_label_sets, score_numbers
@@ -36,6 +38,17 @@ class RowAnswers:
     #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
     #: graph or symbolic. `packed` is the dict of its inputs.
     serve = None
+
+    def name_served(self, xp, served):
+        """The answers of a SavedModel, made of the answers of `serve`: with names of labels.
+
+        Args:
+            xp: the namespace of array functions, see `preprocessing.packing`.
+            served: dict of arrays. If it has `label_ids`, `labels` are added.
+        """
+        if "label_ids" not in served:
+            return served
+        return {**served, "labels": xp.take(xp.asarray(self.labels.names), served["label_ids"])}
 
     #: The outputs of an exported model of which the answers are made -> the axes of each, after the
     #: batch. "labels" has one place for each label.
@@ -130,6 +143,18 @@ class LabelSetAnswers(ClassAnswers):
             "is_label": ops.greater(probabilities, thresholds),
         }
 
+    def name_served(self, xp, served):
+        """Adds `labels` string (B, E), E the most labels of a row, and `num_labels` int32 (B,).
+
+        Names of a row are in the order of the labels. "" fills the row up.
+        """
+        is_label = served["is_label"]
+        counts = xp.sum(xp.cast(is_label), axis=1)
+        order = xp.argsort(xp.cast(~is_label))[:, : xp.maximum(xp.max(counts), 0)]
+        is_name = xp.arange(xp.shape(order)[1])[None, :] < counts[:, None]
+        labels = xp.where(is_name, xp.take(xp.asarray(self.labels.names), order), "")
+        return {**served, "labels": labels, "num_labels": counts}
+
     def choose(self, outputs):
         """bool (N, C), whether a row has a label."""
         return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
@@ -171,3 +196,73 @@ class NumberAnswers(ClassAnswers):
     def serve(self, ops, outputs, packed):
         """`scores` float32 (B, T)."""
         return {"scores": outputs}
+
+
+class DictAnswers(RowAnswers):
+    """Answers of several outputs: a dict of the name of an output -> its answers.
+
+    Args:
+        parts: dict of the name of an output -> its `RowAnswers`. No name may be the beginning of
+            another, up to a "_": exports have the outputs `NAME_probabilities` and so on.
+    """
+
+    def __init__(self, parts):
+        self.parts = dict(parts)
+        for name, other in itertools.permutations(self.parts, 2):
+            if other.startswith(f"{name}_"):
+                raise ValueError(
+                    f"The output {other!r} begins as outputs of {name!r} in an export do. "
+                    "Choose another name."
+                )
+
+    def split(self, outputs):
+        """dict of the name of an output -> its part of the outputs of the model."""
+        return outputs
+
+    def decode(self, outputs, rows):
+        return self._each("decode", outputs, rows)
+
+    def name(self, outputs, rows):
+        """dict of the name of an output -> the names of its answers."""
+        return self._each("name", outputs, rows)
+
+    def score(self, outputs, rows, labels):
+        """dict of the name of an output -> dict of its scores."""
+        return {
+            name: self.parts[name].score(part, rows, labels[name])
+            for name, part in self.split(outputs).items()
+        }
+
+    @property
+    def exported(self):
+        return {
+            f"{name}_{key}": tuple(f"{axis} of {name}" for axis in axes)
+            for name, part in self.parts.items()
+            for key, axes in part.exported.items()
+        }
+
+    def read_exported(self, *arrays):
+        arrays = iter(arrays)
+        return {
+            name: part.read_exported(*itertools.islice(arrays, len(part.exported)))
+            for name, part in self.parts.items()
+        }
+
+    def serve(self, ops, outputs, packed):
+        """`NAME_KEY` for each `KEY` that the answers of an output serve."""
+        split = self.split(outputs)
+        served = {n: part.serve(ops, split[n], packed) for n, part in self.parts.items()}
+        return {f"{n}_{key}": array for n, part in served.items() for key, array in part.items()}
+
+    def name_served(self, xp, served):
+        named = {}
+        for name, part in self.parts.items():
+            begin = f"{name}_"
+            own = {k.removeprefix(begin): v for k, v in served.items() if k.startswith(begin)}
+            own = part.name_served(xp, own)
+            named.update({f"{name}_{key}": array for key, array in own.items()})
+        return named
+
+    def _each(self, method, outputs, rows):
+        split = self.split(outputs)
+        return {n: getattr(part, method)(split[n], rows) for n, part in self.parts.items()}

@@ -1,5 +1,6 @@
 """Labels of rows: how users write them, and how a loss takes them."""
 
+from keras_bert_suite.data.arrays import name_columns
 from keras_bert_suite.heads.base.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.heads.base.label_encoding import (
     encode_labels,
@@ -26,6 +27,10 @@ class Labels:
     #: Whether the labels of two batches differ only in the number of rows. Metrics of Keras such as
     #: F1Score ask for the number of labels.
     have_fixed_shape = False
+
+    def of_output(self, name):
+        """The `Labels` of an output of the model, which has a name if there are several."""
+        return self
 
     def read(self, labels):
         """Reads the labels of rows in memory as a column, or None."""
@@ -60,6 +65,63 @@ class Labels:
                 keep the losses of single labels.
         """
         raise ValueError("This task has no classes, so class_weight must be None.")
+
+
+class DictLabels(Labels):
+    """Labels of several outputs: a dict, or a DataFrame, with a column for each.
+
+    Args:
+        parts: dict of the name of an output -> its `Labels`.
+    """
+
+    #: What an output is called in messages.
+    noun = "output"
+
+    def __init__(self, parts):
+        self.parts = dict(parts)
+
+    @property
+    def have_fixed_shape(self):
+        return all(part.have_fixed_shape for part in self.parts.values())
+
+    def of_output(self, name):
+        return self.parts.get(name, self)
+
+    def read(self, labels):
+        """dict of columns, one for each output."""
+        return self._read(labels, "read")
+
+    def read_batch(self, labels):
+        return self._read(labels, "read_batch")
+
+    def encode(self, labels):
+        """dict of the name of an output -> its labels for the loss."""
+        encoded = {}
+        for name, part in self.parts.items():
+            try:
+                encoded[name] = part.encode(labels[name])
+            except ValueError as error:
+                raise ValueError(f"The {self.noun} {name!r}: {error}") from None
+        return encoded
+
+    def class_weighting(self, class_weight, loss):
+        raise ValueError(
+            f"The labels of several {self.noun}s have no common class_weight, so it must be None. "
+            "Weight the losses, or pass `sample_weight`."
+        )
+
+    def _read(self, labels, method):
+        if labels is None:
+            return None
+        columns = name_columns(labels)
+        names = {*columns} if isinstance(columns, dict) else set()
+        if names != {*self.parts}:
+            got = f"the columns {', '.join(map(str, columns))}" if names else type(labels).__name__
+            raise ValueError(
+                f"Labels must be a dict or a DataFrame with a column for each {self.noun}, "
+                f"{', '.join(self.parts)}, and no others; got {got}."
+            )
+        return {name: getattr(part, method)(columns[name]) for name, part in self.parts.items()}
 
 
 class ClassIds(Labels):

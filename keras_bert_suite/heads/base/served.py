@@ -1,10 +1,12 @@
 """Describes a task for the graph of a SavedModel: how it packs texts, and its answers."""
 
+import copy
 import functools
 
 from keras import ops
 
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 
 
 def serve(task):
@@ -55,26 +57,24 @@ class ServedTask:
         return "text"
 
     @functools.cached_property
-    def packer(self):
-        """A copy of our packer that pads to the longest row; None for KerasHub's preprocessors.
+    def data(self):
+        """The data of the task, whose `SegmentPacker` pads to the longest row.
 
         TensorFlow does not compile the graph for each length, so rounding the length up would only
         add padding.
         """
-        packer = self.task.preprocessor
-        if not isinstance(packer, SegmentPacker):
-            return None
-        config = {**packer.get_config(), "padding_lengths": None, "tokenizer": packer.tokenizer}
-        return type(packer).from_config(config)
+        data, packer = copy.copy(self.task.data), self.task.preprocessor
+        if isinstance(packer, SegmentPacker):
+            config = {**packer.get_config(), "padding_lengths": None, "tokenizer": packer.tokenizer}
+            data.packer = type(packer).from_config(config)
+        return data
 
     def pack(self, texts):
         """Packs the string tensors (B,) of a request: the inputs of the backbone, int32 (B, L)."""
         import tensorflow as tf
 
-        packed = self.packer.pack(*texts) if self.packer else self.task.data.pack_texts(texts)
         # The padding masks of KerasHub are bool.
-        inputs = self.task.data.encoder.select(packed)
-        return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
+        return {n: tf.cast(array, tf.int32) for n, array in self.data.pack_texts(texts).items()}
 
     @functools.cached_property
     def pack_once_traced(self):
@@ -92,15 +92,8 @@ class ServedTask:
 
     def answer_ids(self, packed):
         """The answers for inputs of the backbone, as `pack` returns them: dict of tensors."""
-        import tensorflow as tf
-
-        answers = self.task.answers.serve(ops, self.task(packed, training=False), packed)
-        if "label_ids" in answers:
-            labels = tf.gather(tf.constant(self.task.label_names), answers["label_ids"])
-            answers = {**answers, "labels": labels}
-        if "is_label" in answers:
-            answers = {**answers, **_list_labels(answers["is_label"], self.task.label_names)}
-        return answers
+        answers, outputs = self.task.answers, self.task(packed, training=False)
+        return answers.name_served(tensorflow_namespace(), answers.serve(ops, outputs, packed))
 
     def more_signatures(self):
         """Signatures that only this task has, dict of name -> (function, ranks).
@@ -111,19 +104,10 @@ class ServedTask:
         return {}
 
 
-def _list_labels(is_label, label_names):
-    """Lists the names of the labels of each row, of bool (B, C).
-
-    The result has `labels` string (B, E) for the E labels of the row with the most labels, filled
-    up with "", and `num_labels` int32 (B,).
-    """
+def order_candidates(scores):
+    """`order` int32 (B, K), the positions of scores (B, K), the highest first, and `scores`."""
     import tensorflow as tf
 
-    rows, labels = tf.unstack(tf.where(is_label), axis=1)
-    num_rows = tf.shape(is_label, out_type=tf.int64)[0]
-    names = tf.gather(tf.constant(list(label_names)), labels)
-    ragged = tf.RaggedTensor.from_value_rowids(names, rows, nrows=num_rows)
-    return {
-        "labels": ragged.to_tensor(""),
-        "num_labels": tf.reduce_sum(tf.cast(is_label, tf.int32), axis=1),
-    }
+    # Equal candidates stay in their order.
+    order = tf.argsort(scores, direction="DESCENDING", stable=True)
+    return {"order": order, "scores": tf.gather(scores, order, batch_dims=1)}

@@ -183,7 +183,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         if isinstance(outputs, dict):
             outputs = outputs.get(output) if len(outputs) > 1 else next(iter(outputs.values()))
         size = None if outputs is None else outputs.shape[-1]
-        kind = self.data.labels.output_kind
+        kind = self.data.labels.of_output(output).output_kind
         return OutputForm(kind, self.returns_logits, size, self.are_tokens)
 
     def read_loss(self, loss: Any, output: str | None = None) -> Any:

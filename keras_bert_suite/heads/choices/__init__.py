@@ -14,6 +14,5 @@ def make_parts(said, packer, encoder):
 HEAD = Head(
     task="MultipleChoice",
     make_parts=make_parts,
-    served="keras_bert_suite.heads.choices.served:ServedChoices",
     learning_rate=2e-5,
 )

@@ -11,8 +11,9 @@ class ChoiceAnswers(RowAnswers):
     read_exported = staticmethod(find_logits)
 
     def serve(self, ops, outputs, packed):
-        """`probabilities` float32 (B, K), `choices` int32 (B,)."""
+        """`probabilities` float32 (B, K), `choices` int32 (B,), `ranking` int32 (B, K)."""
         return {
             "probabilities": ops.softmax(outputs, axis=-1),
             "choices": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+            "ranking": ops.cast(ops.argsort(-outputs, axis=-1), "int32"),
         }

@@ -9,6 +9,7 @@ from keras_bert_suite.heads.choices.rows import (
     read_choice_rows,
     read_collated,
 )
+from keras_bert_suite.preprocessing.packing import choose_namespace
 
 
 class ChoiceData(TextData):
@@ -40,8 +41,21 @@ class ChoiceData(TextData):
         if rows.is_packed:
             return super().pack(rows)
         prompts, *endings = rows.inputs
-        pairs = (np.repeat(prompts, len(endings)), np.stack(endings, axis=1).reshape(-1))
-        packed = self.pack_texts(tuple(map(list, pairs)))
-        shape = (len(prompts), len(endings), -1)
-        inputs = {name: array.reshape(shape) for name, array in packed.items()}
+        inputs = self.pack_texts((prompts, np.stack(endings, axis=1)))
         return inputs, rows.labels, rows.weights
+
+    def pack_texts(self, texts):
+        """Packs prompts (B,) and endings (B, K), arrays or string tensors: dict (B, K, L)."""
+        xp = choose_namespace(*texts)
+        packed = super().pack_texts(pair_up(xp, *texts))
+        shape = xp.shape(texts[1])
+        # The number of rows is named, because a batch may have no row.
+        return {
+            name: xp.reshape(array, [shape[0], shape[1], xp.shape(array)[1]])
+            for name, array in packed.items()
+        }
+
+
+def pair_up(xp, texts, lists):
+    """Two columns (B K,): each of the texts (B,) beside each text of its list (B, K)."""
+    return xp.repeat(texts, xp.shape(lists)[1]), xp.reshape(lists, [-1])

@@ -18,5 +18,4 @@ HEAD = Head(
     task="DocumentClassifier",
     make_parts=make_parts,
     settings=(*texts.SETTINGS, *WINDOWS),
-    served="keras_bert_suite.heads.documents.served:ServedDocuments",
 )

@@ -36,12 +36,8 @@ class DocumentData(TextData):
         """Packs documents without labels, dict (B, W, L). The last text is the document."""
         self.check_can_pack()
         check_num_texts(len(texts), self.encoder, self.input_names, self.packer)
-        return self.pack_with(self.packer, texts)
-
-    def pack_with(self, packer, texts):
-        """Does the same as `pack_texts` with another packer, whose padding may differ."""
         packed = pack_documents(
-            packer,
+            self.packer,
             tuple(texts),
             max_windows=self.max_windows,
             stride=self.stride,

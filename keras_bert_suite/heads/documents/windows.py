@@ -1,10 +1,9 @@
 """Packs documents as windows, with the windows of a document side by side."""
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.preprocessing.packing import NUMPY, padded_length, tensorflow_namespace
+from keras_bert_suite.preprocessing.packing import choose_namespace, padded_length
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.preprocessing.windows import choose_query_length
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def pack_documents(
@@ -35,17 +34,12 @@ def pack_documents(
         query_length = choose_query_length(room, num_queries)
     if stride is None:
         stride = max(1, room - num_queries * query_length)
-    if any(map(is_tf_tensor, segments)):
-        import tensorflow as tf
-
-        xp, num_rows = tensorflow_namespace(), tf.size(segments[-1])
-    else:
-        xp, num_rows = NUMPY, len(segments[-1])
+    xp = choose_namespace(*segments)
     windows = packer.pack_windows(*segments, stride=stride, query_length=query_length)
     del windows["token_indices"]
     row_ids = windows.pop("row_ids")
     allowed = None if packer.allowed_lengths() is None else _list_allowed_numbers(max_windows)
-    places = keep_windows(xp, row_ids, num_rows, max_windows, allowed)
+    places = keep_windows(xp, row_ids, xp.size(segments[-1]), max_windows, allowed)
     is_window = (places >= 0)[:, :, None]
     padding = {"token_ids": packer.tokenizer.pad_token_id}
     taken = xp.maximum(places, 0)

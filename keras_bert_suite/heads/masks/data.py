@@ -144,12 +144,23 @@ def pack_masked_texts(packer, encoder, segments):
         template=packer.row_template,
         allowed_lengths=packer.allowed_lengths(),
     )
-    masked = packed["token_ids"] == tokenizer.mask_token_id
+    positions, is_slot, _ = find_masks(NUMPY, packed["token_ids"], tokenizer.mask_token_id)
+    return {**encoder.select(packed), "mask_positions": np.where(is_slot, positions, 0)}
+
+
+def find_masks(xp, token_ids, mask_token_id):
+    """Where the masks of packed rows, int32 (B, L), stand.
+
+    Returns:
+        (int32 (B, P), the positions of the masks of each row, and then of other tokens; bool (B,
+        P), which of them are masks; int32 (B,), the number of masks). P is at least 1.
+    """
+    is_mask = token_ids == mask_token_id
+    counts = xp.sum(xp.cast(is_mask), axis=1)
     # Keras cannot gather nothing from an empty batch, so there is always a slot.
-    slots = np.arange(max(masked.sum(axis=1).max(), 1)) < masked.sum(axis=1)[:, None]
-    positions = np.zeros(slots.shape, "int32")
-    positions[slots] = np.nonzero(masked)[1]
-    return {**encoder.select(packed), "mask_positions": positions}
+    num_slots = xp.maximum(xp.max(counts), 1)
+    positions = xp.cast(xp.argsort(xp.cast(~is_mask))[:, :num_slots])
+    return positions, xp.arange(num_slots)[None, :] < counts[:, None], counts
 
 
 def count_guessed(packer, text):

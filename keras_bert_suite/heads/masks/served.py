@@ -2,6 +2,7 @@
 
 from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.base.served_texts import make_segment
+from keras_bert_suite.heads.masks.data import find_masks
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
 from keras_bert_suite.tokenizers.engines import drop_invalid
 
@@ -49,12 +50,9 @@ class ServedMasks(ServedTask):
         import tensorflow as tf
 
         task, tokenizer = self.task, self.task.preprocessor.tokenizer
-        is_mask = packed["token_ids"] == tokenizer.mask_token_id
-        num_masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1)
-        # Keras cannot gather nothing from an empty batch, so there is always a slot.
-        is_slot = tf.sequence_mask(num_masks, tf.maximum(tf.reduce_max(num_masks), 1))
-        in_order = tf.argsort(tf.cast(~is_mask, tf.int32), axis=1, stable=True)
-        positions = in_order[:, : tf.shape(is_slot)[1]]
+        positions, is_slot, num_masks = find_masks(
+            tensorflow_namespace(), packed["token_ids"], tokenizer.mask_token_id
+        )
         logits = task({**packed, "mask_positions": positions}, training=False)
         vocabulary = tokenizer.get_vocabulary()
         # There may be more logits than tokens.
@@ -83,4 +81,4 @@ class ServedMasks(ServedTask):
             sequence_length=self.task.preprocessor.sequence_length,
             template=self.task.preprocessor.row_template,
         )
-        return self.task.data.encoder.select(packed)
+        return self.data.encoder.select(packed)

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.questions.scores import find_threshold
+from keras_bert_suite.preprocessing.packing import NUMPY
 
 #: The `null_odds` of a context without a span, as in Google's run_squad.py. JSON has no infinity.
 NO_SPAN_ODDS = 1e6
@@ -186,9 +187,21 @@ def _score_candidates(output, position, windows, window, context, max_answer_len
     begin, length = windows.begins[window], len(windows.inputs[1][window])
     is_blank = context.is_blank[begin : begin + length]
     start, end = np.where(is_blank, -np.inf, output[:, position : position + length])
-    first = np.arange(windows.own_starts[window], windows.own_ends[window])
-    last = first[:, None] + np.arange(max_answer_length)
-    beyond = last >= length
-    scores = start[first][:, None] + np.where(beyond, -np.inf, end[np.where(beyond, 0, last)])
+    own = slice(windows.own_starts[window], windows.own_ends[window])
+    scores = score_spans(NUMPY, start[own], end[own.start :], max_answer_length)
     kept = np.nonzero(scores > -np.inf)
-    return scores[kept].astype("float32"), begin + first[kept[0]], begin + last[kept]
+    first = begin + own.start + kept[0]
+    return scores[kept].astype("float32"), first, first + kept[1]
+
+
+def score_spans(xp, starts, ends, max_answer_length):
+    """The scores of spans that begin at each token: (..., M) and (..., L) -> (..., M, K).
+
+    A span has 1 to K = `max_answer_length` tokens. The scores of ends are counted from the first
+    token that may begin a span. A span beyond the last end has -inf. `xp` is the namespace of array
+    functions, see `preprocessing.packing`.
+    """
+    length = xp.shape(ends)[-1]
+    last = xp.arange(xp.shape(starts)[-1])[:, None] + xp.arange(max_answer_length)
+    at_end = xp.take(ends, xp.minimum(last, length - 1), axis=-1)
+    return starts[..., None] + xp.where(last < length, at_end, -float("inf"))

@@ -4,9 +4,13 @@ import dataclasses
 from typing import Any
 
 from keras_bert_suite.heads.base.served import ServedTask
-from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts, make_segment
-from keras_bert_suite.heads.base.window_batches import run_in_batches
-from keras_bert_suite.heads.questions.answers import NO_SPAN_ODDS
+from keras_bert_suite.heads.base.served_texts import (
+    count_characters,
+    cut_texts,
+    make_segment,
+    run_in_batches,
+)
+from keras_bert_suite.heads.questions.answers import NO_SPAN_ODDS, score_spans
 from keras_bert_suite.heads.questions.windows import find_room
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
@@ -86,7 +90,7 @@ class ServedSpans(ServedTask):
         """
         import tensorflow as tf
 
-        xp, task, packer = tensorflow_namespace(), self.task, self.packer
+        xp, task, packer = tensorflow_namespace(), self.task, self.data.packer
         stride, query_length, budget = find_room(packer, task.data.stride, task.data.query_length)
 
         question, context = make_segment(packer.tokenizer.tokenize(questions)), make_segment(ids)
@@ -112,7 +116,8 @@ class ServedSpans(ServedTask):
             summary += template.find_origin(tf.shape(tokens)[1]) + tf.zeros_like(where[1])
             nulls = tf.gather(tf.reduce_sum(scores, axis=1), summary, axis=1, batch_dims=1)
             is_token = (tokens >= 0) & ~_take(is_blank, tokens)
-            spans = _add_spans(
+            spans = score_spans(
+                xp,
                 tf.where(is_own & is_token, scores[:, 0], -float("inf")),
                 tf.where(is_token, scores[:, 1], -float("inf")),
                 task.answers.max_answer_length,
@@ -138,15 +143,6 @@ def _take(values, places):
     import tensorflow as tf
 
     return tf.gather(tf.pad(values, [[1, 0]]), places + 1)
-
-
-def _add_spans(start_scores, end_scores, max_answer_length):
-    """float32 (N, L, K), the scores of spans that begin at each token, of 1 to K tokens."""
-    import tensorflow as tf
-
-    padded = tf.pad(end_scores, [[0, 0], [0, max_answer_length - 1]], constant_values=-float("inf"))
-    places = tf.range(tf.shape(start_scores)[1])[:, None] + tf.range(max_answer_length)
-    return start_scores[:, :, None] + tf.gather(padded, places, axis=1)
 
 
 def _sum_up(spans, tokens):

@@ -23,6 +23,7 @@ class RankingData(ChoiceData):
     text_ranks = None
     packed_axes = (("lists", "candidates", "tokens"), ("pairs", "tokens"))
     compares = True
+    pack_texts = TextData.pack_texts
 
     def read_columns(self, x, y, sample_weight):
         return read_ranking_rows(x, y, sample_weight, self.input_names)

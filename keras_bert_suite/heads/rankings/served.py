@@ -1,7 +1,8 @@
 """Candidates in the graph of a SavedModel."""
 
-from keras_bert_suite.heads.base.served import ServedTask
-from keras_bert_suite.heads.base.served_rows import order_candidates, pair_up
+from keras_bert_suite.heads.base.served import ServedTask, order_candidates
+from keras_bert_suite.heads.choices.data import pair_up
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 
 
 class ServedRanker(ServedTask):
@@ -12,7 +13,6 @@ class ServedRanker(ServedTask):
 
     def rank(self, texts):
         """Orders the candidates of queries: (string tensor (B,), string tensor (B, K))."""
-        import tensorflow as tf
-
-        scores = self.answer_texts(pair_up(*texts))["relevance"]
-        return order_candidates(tf.reshape(scores, tf.shape(texts[1])))
+        xp = tensorflow_namespace()
+        scores = self.answer_texts(pair_up(xp, *texts))["relevance"]
+        return order_candidates(xp.reshape(scores, xp.shape(texts[1])))

@@ -22,7 +22,7 @@ class ServedRelations(ServedTask):
         import tensorflow as tf
 
         xp = tensorflow_namespace()
-        tokens = self.packer.tokenizer.tokenize(texts[0])
+        tokens = self.data.packer.tokenizer.tokenize(texts[0])
         ids, text_starts, lengths = make_segment(tokens)
         places = tf.cast(tf.ragged.range(lengths).flat_values, tf.int32)
         is_marker = tf.reduce_any(ids[:, None] == tf.constant(self.task.marker_ids), axis=-1)
@@ -34,11 +34,10 @@ class ServedRelations(ServedTask):
 
         first = find_place(tf.reduce_min, tf.int32.max)
         last = find_place(tf.reduce_max, -1)
-        room = self.packer.count_places()
+        room = self.data.packer.count_places()
         offsets = cut_around(xp, lengths, first, last, room)
-        packed = self.packer.pack_tokens(ids, text_starts + offsets, tf.minimum(lengths, room))
-        inputs = self.task.data.encoder.select(packed)
-        return {name: tf.cast(array, tf.int32) for name, array in inputs.items()}
+        packed = self.data.packer.pack_tokens(ids, text_starts + offsets, tf.minimum(lengths, room))
+        return self.data.encoder.select(packed)
 
     def answer_ids(self, packed):
         """As in `ServedTask`. Running the graph fails if a row lacks a marker, or repeats one."""

@@ -23,7 +23,7 @@ class ServedEntitySpans(ServedTask):
             tf.fill([num_tokens + 1], -1), words.first_tokens[:, None], tf.range(num_words)
         )
         first, last, kind, scores = run_windows(
-            task, self.packer, words.ids, lambda windows: _find_spans(windows, word_of)
+            task, self.data.packer, words.ids, lambda windows: _find_spans(windows, word_of)
         )
         keys = tf.cast(tf.stack([first, last, kind]), tf.int64)
         width = tf.cast(num_words, tf.int64)

@@ -60,7 +60,7 @@ class ServedEntities(ServedTask):
             # Special tokens and padding have the index -1.
             return [tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))]
 
-        (outputs,) = run_windows(self.task, self.packer, ids, read)
+        (outputs,) = run_windows(self.task, self.data.packer, ids, read)
         return outputs
 
 

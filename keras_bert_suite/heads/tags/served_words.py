@@ -3,8 +3,12 @@
 import dataclasses
 from typing import Any
 
-from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts, make_segment
-from keras_bert_suite.heads.base.window_batches import run_in_batches
+from keras_bert_suite.heads.base.served_texts import (
+    count_characters,
+    cut_texts,
+    make_segment,
+    run_in_batches,
+)
 from keras_bert_suite.heads.tags.served_cutting import cut_texts_into_words
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows

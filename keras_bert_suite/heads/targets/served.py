@@ -46,7 +46,7 @@ class ServedTargets(ServedTask):
         packed = self.task.target_rows.pack_sources(
             tensorflow_namespace(), ids, lengths, self.task.max_target_length
         )
-        return self.task.data.encoder.select(packed)
+        return self.data.encoder.select(packed)
 
     def answer_ids(self, packed):
         """Writes the targets of packed sources, dict of int32 (B, L); see `make_signatures`.

@@ -2,8 +2,7 @@
 
 import functools
 
-from keras_bert_suite.heads.base.served import ServedTask
-from keras_bert_suite.heads.base.served_rows import order_candidates
+from keras_bert_suite.heads.base.served import ServedTask, order_candidates
 
 
 class ServedVectors(ServedTask):
