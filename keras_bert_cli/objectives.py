@@ -80,7 +80,7 @@ OBJECTIVES = {
     "replaced_tokens": Objective(
         defaults={
             "mode": "full_sentences",
-            "learning_rate": 2e-4,
+            "learning_rate": 2e-4,  # Of the base model, the default of --size.
             "mask_token_rate": 0.85,
             "random_token_rate": 0.0,
             "model": "electra",

@@ -45,6 +45,8 @@ Example:
 
 from pathlib import Path
 
+from keras_bert_suite.heads.pretraining import HEAD
+
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
@@ -65,10 +67,10 @@ def define_flags(flags):
     flags.choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
     define_model_flags(flags)
     flags.path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
-    flags.integer("batch_size", 32, "Batch size, in sequences.")
+    flags.integer("batch_size", HEAD.batch_size, "Batch size, in sequences.")
     explanation = "Gradient accumulation: steps for one update. All flags count steps."
     flags.integer("accumulate", 1, explanation)
-    flags.integer("sequence_length", 128, "Tokens in a sequence.", at_least=16)
+    flags.integer("sequence_length", HEAD.sequence_length, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
@@ -84,10 +86,9 @@ def define_flags(flags):
     )
     flags.integer("shuffle_blocks", 8, explanation)
     flags.choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
-    flags.number("learning_rate", 1e-4, "Peak learning rate.")
-    flags.integer(
-        "warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", at_least=0
-    )
+    flags.number("learning_rate", HEAD.learning_rate, "Peak learning rate.")
+    explanation = f"Warm-up steps. Default: {HEAD.warmup_ratio:.0%} of all steps."
+    flags.integer("warmup_steps", None, explanation, at_least=0)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     flags.choice("dtype", "float32", dtypes, "Precision.")
@@ -245,7 +246,7 @@ def make_optimizer(values):
         values.learning_rate,
         total_steps=values.steps // values.accumulate,
         warmup_steps=None if warmup is None else warmup // values.accumulate,
-        warmup_ratio=0.01,
+        warmup_ratio=HEAD.warmup_ratio,
     )
     optimizer = {"adamw": kbs.AdamW, "lamb": kbs.Lamb}[values.optimizer]
     return optimizer(

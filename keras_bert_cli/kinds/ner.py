@@ -136,10 +136,6 @@ class EntityKind(Kind):
         layers = head_layers.read_head_layers(self.values.head_layers)
         return {"label_names": train.label_names, "head_layers": layers}
 
-    def optimizer_arguments(self):
-        # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.
-        return {"rate_multipliers": [("(^|/)crf/", 100.0)]} if self.values.head == "crf" else {}
-
     def balance(self, train):
         return weigh_labels([tag for row in train.y for tag in row])
 

@@ -20,7 +20,6 @@ class QuestionKind(Kind):
     about = "the part of a context that answers a question"
     rows = "questions"
     input_names = ("question", "context")
-    sequence_length = 384
     own_flags = ("question", "answer_errors", "characters", "head_layers")
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
 

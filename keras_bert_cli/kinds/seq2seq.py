@@ -11,7 +11,6 @@ class Seq2SeqKind(Kind):
     name = "seq2seq"
     about = "a text written from a text"
     rows = "rows of a text and its target"
-    sequence_length = 256
     own_flags = ("target_column", "max_target_length", "num_beams")
     idle_table_flags = ("text_pair_column", "label_column")
 

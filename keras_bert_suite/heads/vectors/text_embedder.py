@@ -113,7 +113,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def splits_batches(self) -> str | None:
         return None if self.cache_batch_size is None else "cache_batch_size"
 
-
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
