@@ -81,26 +81,27 @@ def choose_kind(values):
 
 def open_kind(values):
     """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
-    if is_saved_model(values.model):
-        model = SavedModel(values.model)
-        found = f"a SavedModel with the outputs {', '.join(model.output_names)}"
-        chosen = [kind for kind in KINDS.values() if kind.serves(model.output_names)]
-    elif is_runtime_folder(values.model):
-        from keras_bert_suite import open_runtime
-
-        model = open_runtime(values.model)
-        found = f"the export of a {model.description['task']}"
-        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
-    else:
-        model = open_task(values.model)
-        found = f"a {type(model).__name__}"
-        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
+    model = open_model(values.model)
+    chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
+        export = getattr(model, "description", None)
+        found = f"the export of a {export['task']}" if export else f"a {type(model).__name__}"
         raise ValueError(
             f"{values.model} holds {found}. Wanted a model that keras-bert finetune trains: --task "
             f"{', '.join(KINDS)}. A model that guesses masked tokens is for keras-bert fill-mask."
         )
     return make_kind(chosen[0], values, model)
+
+
+def open_model(path):
+    """The task, the `SavedModel` or the `TaskRuntime` of a model."""
+    if is_saved_model(path):
+        return SavedModel(path)
+    if is_runtime_folder(path):
+        from keras_bert_suite import open_runtime
+
+        return open_runtime(path)
+    return open_task(path)
 
 
 def make_kind(cls, values, model=None):

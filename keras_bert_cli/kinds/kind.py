@@ -57,19 +57,13 @@ class Kind(ABC):
         """Defines the flags of `own_flags` for `finetune` alone."""
 
     @classmethod
-    def recognizes(cls, task):
-        """Whether a task, or the `TaskRuntime` of an export, is of this kind."""
-        import keras_bert_suite as kbs
-
-        names = [head.task for head in heads_of_command(cls.name)]
-        if isinstance(task, kbs.serving.TaskRuntime):
-            return task.description["task"] in names
-        return isinstance(task, tuple(getattr(kbs, name) for name in names))
-
-    @classmethod
-    @abstractmethod
-    def serves(cls, output_names):
-        """Whether a SavedModel with these outputs is of this kind."""
+    def recognizes(cls, model):
+        """Whether a task, a `SavedModel` or a `TaskRuntime` is of this kind."""
+        if description := getattr(model, "description", None):
+            heads = {description["head"]}
+        else:
+            heads = {base.__name__ for base in type(model).__mro__}
+        return any(head.task in heads for head in heads_of_command(cls.name))
 
     @property
     @abstractmethod

@@ -92,10 +92,6 @@ class EntityKind(Kind):
         flags.choice("head", "softmax", list(HEADS), explanation)
         flags.list("head_layers", None, head_layers.EXPLANATION)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "num_entities" in output_names
-
     def read(self, path):
         self.check_table_flags()
         values = self.values

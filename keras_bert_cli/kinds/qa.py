@@ -37,10 +37,6 @@ class QuestionKind(Kind):
         rules = ("cmrc2018", "korquad")
         flags.choice("characters", None, rules, explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "null_odds" in output_names
-
     def read(self, path):
         self.check_table_flags()
         return read_squad(path, errors=self.values.answer_errors)

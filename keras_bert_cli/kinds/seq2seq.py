@@ -27,10 +27,6 @@ class Seq2SeqKind(Kind):
         )
         flags.integer("num_beams", 1, explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "target_ids" in output_names
-
     @property
     def input_names(self):
         return (self.values.text_column if self.values.header else "text",)

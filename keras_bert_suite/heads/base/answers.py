@@ -61,9 +61,13 @@ class ClassAnswers(RowAnswers):
         self.labels = labels
         self.are_logits = are_logits
 
-    def choose(self, outputs):
-        """int (N,), the class that is the answer for each row: the most probable."""
-        return outputs.argmax(axis=-1)
+    def choose(self, outputs, xp=np):
+        """int (N,), the class that is the answer for each row: the most probable.
+
+        All that answers comes here: names, scores, exports. `xp` has the functions for arrays:
+        `numpy`, or `keras.ops` in a graph.
+        """
+        return xp.argmax(outputs, axis=-1)
 
     def find_probabilities(self, outputs):
         """float (N, C), the probability of each class."""
@@ -89,7 +93,7 @@ class ClassAnswers(RowAnswers):
         """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
         return {
             "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
-            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+            "label_ids": ops.cast(self.choose(outputs, ops), "int32"),
         }
 
 
@@ -124,15 +128,15 @@ class LabelSetAnswers(ClassAnswers):
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (B, C) and `is_label` bool (B, C)."""
         probabilities = ops.sigmoid(outputs) if self.are_logits else outputs
-        thresholds = np.array(self.thresholds, "float32")
-        return {
-            "probabilities": probabilities,
-            "is_label": ops.greater(probabilities, thresholds),
-        }
+        return {"probabilities": probabilities, "is_label": self.choose_likely(probabilities, ops)}
 
-    def choose(self, outputs):
-        """bool (N, C), whether a row has a label."""
-        return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
+    def choose(self, outputs, xp=np):
+        """bool (N, C), whether a row has a label. `outputs` are in NumPy."""
+        return self.choose_likely(self.find_probabilities(outputs), xp)
+
+    def choose_likely(self, probabilities, xp):
+        """bool (N, C), of the probabilities of labels. `xp` is as for `ClassAnswers.choose`."""
+        return xp.greater(probabilities, np.array(self.thresholds, "float32"))
 
     def find_probabilities(self, outputs):
         """float32 (N, C), the probability of each label.
