@@ -170,7 +170,7 @@ FINETUNE = {
     "--text_column=sentence": {"fit.x": ["sentence0", "sentence1", "sentence2"]},
     "--text_pair_column=second": {"fit.self.input_names": ["text", "second"]},
     "--label_column=kind": {"fit.y": ["a", "a", "b"], "fit.self.label_names": ["a", "b"]},
-    f"--label_column=number {EMBED}": {"compile.loss.__class__.__name__": "CoSENT"},
+    f"--label_column=number {EMBED}": {"fit.self.loss.__class__.__name__": "CoSENT"},
     "--noheader --text_column=2 --label_column=4": "read_table.header",
     "--delimiter=; --train=semicolons.txt": "read_table.delimiter",
     f"--delimiter=, {CHOICE}": "read_swag.delimiter",
@@ -217,7 +217,7 @@ FINETUNE = {
     f"--answer_errors=fix {QA}": "read_squad.errors",
     f"--characters=cmrc2018 {QA} --dev=squad.json --test=squad.json": "AnswerF1.characters "
     "tune_threshold.characters score.characters",
-    f"--ranking_loss=pairwise {RANKING}": "compile.loss.kind",
+    f"--ranking_loss=pairwise {RANKING}": "fit.self.loss.kind",
     f"--max_target_length=7 {SEQ2SEQ}": "fit.self.max_target_length",
     f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
     "--output=b.keras": "put_in_place.path",
@@ -241,8 +241,9 @@ FINETUNE = {
     f"--folds=2 {FOLDS}": "inspect_by_folds.folds",
     "--truncation=tail": "fit.self.preprocessor.truncation",
     "--learning_rate=0.25": RATE + "peak_learning_rate",
-    "--head_learning_rate=0.25": "compile.head_learning_rate",
-    "--head_learning_rate=0": "compile.head_learning_rate",
+    "--head_learning_rate=0.25 --learning_rate=0.5": {
+        "fit.self.optimizer.rate_multipliers.0.1": 0.5
+    },
     "--num_layers=7": "from_preset.num_layers",
     "--warmup_ratio=0.75": RATE + "warmup_ratio",
     "--weight_decay=0.5": "fit.self.optimizer.decay",

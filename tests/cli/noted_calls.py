@@ -26,7 +26,7 @@ FUNCTIONS = {
     **{"read_lines": [table_flags, search, qa], "read_squad": [qa], "read_swag": [choice]},
     **{"read_conll": [ner], "read_annotations": [ner], "read_semeval": [relation]},
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
-    **{"from_preset": [PresetTask, kbs.Pretrainer], "compile": [kbs.heads.base.task.Task]},
+    "from_preset": [PresetTask, kbs.Pretrainer],
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
     **{"batch_rows": [batches, prediction], "choose_size": [kbs.heads.targets.decoding]},
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},
@@ -73,9 +73,10 @@ class Calls:
 
         @functools.wraps(function)
         def note(*args, **kwargs):
-            self.note(name, inspect.signature(function), args, kwargs)
+            self.note(name, note.__signature__, args, kwargs)
             return function(*args, **kwargs)
 
+        note.__signature__ = inspect.signature(function)
         monkeypatch.setattr(place, attribute, type(found)(note) if found is not function else note)
 
     def note(self, name, signature, args, kwargs):
@@ -85,7 +86,9 @@ class Calls:
         for parameter in signature.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(parameter.name)
-        if not str(arguments.get("path", "")).startswith("."):  # A folder that is made aside.
+        if not Path(str(arguments.get("path"))).name.startswith(
+            "."
+        ):  # A folder that is made aside.
             self.noted.setdefault(name, []).append(arguments)
             if name in self.wanted:
                 self.wanted.remove(name)
@@ -108,7 +111,7 @@ def step_into(value, name):
         return len(value)
     if isinstance(value, dict):
         return value.get(name, "absent")
-    return value[int(name)] if isinstance(value, (list, tuple)) else getattr(value, name)
+    return value[int(name)] if isinstance(value, (list, tuple)) else getattr(value, name, None)
 
 
 def to_plain(value):

@@ -1,6 +1,7 @@
 """Every flag of every command changes the real calls of the library, with its value."""
 
 import json
+import re
 import shlex
 
 import numpy as np
@@ -204,7 +205,8 @@ def test_python_trains_with_the_same_values(call, flags):
     twin = type(task).from_preset("bert", **opened)
     twin.compile()
     ours, theirs = (model.optimizer.get_config() for model in (task, twin))
-    assert ours.pop("name") and theirs.pop("name") and ours == theirs
+    # Layers without a name are numbered.
+    assert re.sub(r"lstm_\d+", "lstm", str(ours)) == re.sub(r"lstm_\d+", "lstm", str(theirs))
     assert type(task.loss) is type(twin.loss)
     calls.wanted = {"training_batches"}
     with pytest.raises(Seen):
