@@ -200,7 +200,7 @@ def test_python_trains_with_the_same_values(call, flags):
     calls = call("finetune", [*line.split(), *flags.split()], ["fit"])
     (given,), (opened,) = calls.noted["fit"], calls.noted["from_preset"][:1]
     task = given["self"]
-    assert task.preprocessor.sequence_length == type(task).head.sequence_length
+    assert task.preprocessor.sequence_length == task.HEAD.sequence_length
     opened = {name: value for name, value in opened.items() if name not in ("cls", "preset")}
     twin = type(task).from_preset("bert", **opened)
     twin.compile()

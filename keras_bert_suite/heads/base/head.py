@@ -16,7 +16,7 @@ HEAD_LAYERS_RATE = 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """A head of an encoder. Its task has it as the attribute `head`, and so have its subclasses.
+    """A head of an encoder. Its task has it as the attribute `HEAD`, and so have its subclasses.
 
     The constructor of the task and `open_runtime` make the parts of the task by `make_parts`. An
     export says in `task.json` what they are made of. Python and the command line train the task
@@ -71,3 +71,11 @@ def read_heads() -> dict[str, Head]:
     for module in pkgutil.iter_modules([str(folder)]):
         importlib.import_module(f"{package}.{module.name}")
     return HEADS
+
+
+def make_no_parts(said, packer, encoder):
+    """For a task without a `HEAD`, which makes its parts in its constructor alone."""
+    raise ValueError(
+        "The class of this task has no HEAD, so its parts cannot be made of a file. Give it one, "
+        "see keras_bert_suite.heads.base.head."
+    )

@@ -12,7 +12,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
-from keras_bert_suite.heads.base.head import Head
+from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.part_checks import check_preprocessor
 from keras_bert_suite.heads.base.parts import part_attribute
@@ -78,12 +78,12 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     answers: Any = RowAnswers()
 
     #: How the parts are made, and how the task is trained.
-    head: Head
+    HEAD = Head(task="Task", make_parts=make_no_parts)
 
     @property
     def head_learning_rate(self) -> float | None:
         """float, the peak for the weights outside of the backbone; None for that of all weights."""
-        return type(self).head.head_learning_rate
+        return self.HEAD.head_learning_rate
 
     def make_parts(
         self, packer: keras.layers.Layer | None, encoder: EncoderInputs | None = None, **said: Any
@@ -98,7 +98,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         common = {"returns_logits": self.returns_logits, "input_names": None}
         said = {**common, **self.find_part_settings(), **said}
         encoder = EncoderInputs.of(self.backbone) if encoder is None else encoder
-        self.data, self.answers = type(self).head.make_parts(said, packer, encoder)
+        self.data, self.answers = self.HEAD.make_parts(said, packer, encoder)
         self.preprocessor = packer
 
     def find_part_settings(self) -> dict[str, Any]:
@@ -137,14 +137,14 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """The optimizer that `compile` takes for "auto", or one with other values.
 
         Args:
-            learning_rate, warmup_ratio: floats; None for those of `head`.
+            learning_rate, warmup_ratio: floats; None for those of the `HEAD`.
             **kwargs: further arguments of `AdamW`.
         """
         schedule = LinearWarmupDecay(
-            type(self).head.learning_rate if learning_rate is None else learning_rate,
-            warmup_ratio=type(self).head.warmup_ratio if warmup_ratio is None else warmup_ratio,
+            self.HEAD.learning_rate if learning_rate is None else learning_rate,
+            warmup_ratio=self.HEAD.warmup_ratio if warmup_ratio is None else warmup_ratio,
         )
-        return AdamW(schedule, **{"rate_multipliers": type(self).head.rate_multipliers, **kwargs})
+        return AdamW(schedule, **{"rate_multipliers": self.HEAD.rate_multipliers, **kwargs})
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
@@ -242,8 +242,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
 
         Args:
-            optimizer: "auto" is `make_optimizer()`: `AdamW` at the `learning_rate` of the task's
-                `head`, with linear warm-up over the share `warmup_ratio` of the steps that `fit`
+            optimizer: "auto" is `make_optimizer()`: `AdamW` at the `learning_rate` of its
+                `HEAD`, with linear warm-up over the share `warmup_ratio` of the steps that `fit`
                 takes, and linear decay over the rest.
             loss: "auto" is `make_loss()`.
             head_learning_rate: float, the peak for the weights outside of the backbone, which are
@@ -339,7 +339,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
                 `DataLoader` or a generator.
             y: the labels of all rows, as the task takes them; None for a dataset.
-            batch_size: int, that of the task's `head` by default; None for a dataset.
+            batch_size: int, that of the `HEAD` by default; None for a dataset.
             class_weight: dict of label or class id -> weight of its rows.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
             validation_split: float, the share of the rows to validate on. They are the last rows.
@@ -376,7 +376,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             weigh = self._weigh_classes(class_weight)
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
             if batch_size is None:
-                batch_size = type(self).head.batch_size
+                batch_size = self.HEAD.batch_size
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
