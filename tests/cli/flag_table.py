@@ -74,7 +74,7 @@ SHARED = {
     "--nodynamic": MASKER + "dynamic",
     "--learning_rate=0.25": RATE + "peak_learning_rate",
     "--dtype=mixed_bfloat16": "fit.self.backbone.dtype_policy.name",
-    "--held_out=0.3": "hold_out.share",
+    "--held_out=0.4": "hold_out.share",
     "--checkpoint_every=7": "fit.callbacks.1.every",
     "--seed=7": "set_random_seed.seed PretrainingBatches.masker.seed PretrainingBatches.seed "
     "hold_out.seed",
@@ -141,14 +141,53 @@ ADAPT = {
     "--checkpoint=other_bert": "from_preset.preset",
     "--texts=texts.txt,more.txt": {"read_lines.path": "more.txt", "prepare_corpus.workers": 1},
     "--output=other": {"fit.callbacks.0.log_file": "other/run/log.csv"},
-    "--epochs=70 --batch_size=1 --sequence_length=16": {
-        RATE + "total_steps": 30,
-        RATE + "warmup_steps": 3,
+    "--epochs=70": {
+        RATE + "total_steps": 680,
+        RATE + "warmup_steps": 68,
     },
     "--text=[MASK] --checkpoint=masked_lm": {"print_guesses.texts": ["[MASK]"]},
     COMPARED: {"read_table.path": "train.tsv"},
     f"--seeds=2 {COMPARED}": "compare.values.seeds",
 }
+
+
+def read_labelled(task, file):
+    """The flags of labelled files, for the flags that name the task and the file."""
+    ner, spans = (f"{task}=ner {file}={name}" for name in ("words.txt", "spans.json"))
+    pairs = f"{task}=embed --text_column=text --text_pair_column=second"
+    return {
+        f"{file}=other.tsv": "read_table.path",
+        "--text_column=sentence": {"read_table.text_columns": ["sentence"]},
+        "--label_column=opposite": "read_table.label_column",
+        f"--noheader --text_column=2 --label_column=4 {file}=no_header.tsv": "read_table.header",
+        f"--delimiter=; {file}=semicolons.txt": "read_table.delimiter",
+        "--quoting=minimal": {"read_table.quoting": csv.QUOTE_MINIMAL},
+        f"--quoting=none {task}=choice {file}=swag.csv": {"read_swag.quoting": csv.QUOTE_NONE},
+        "--left_out_labels=yes,maybe": "read_table.left_out_labels",
+        f"--label_columns=no,yes {task}=multilabel {file}=bits.tsv": "read_table.label_columns",
+        f"--label_separator=; {task}=multilabel {file}=sets.tsv": "read_table.label_separator",
+        "--encoding=cp1252": "read_table.encoding",
+        f"--encoding=cp1252 {task}=relation {file}=semeval.txt": "read_semeval.encoding",
+        f"--encoding=cp1252 {ner}": "read_conll.encoding",
+        f"--word_column=2 {ner}": "read_conll.word_column",
+        f"--tag_column=2 {ner}": "read_conll.tag_column",
+        f"--max_tags=7 {ner}": "read_conll.max_tags",
+        f"--outside=B-X {ner}": "read_conll.outside",
+        f"--tag_scheme=BIOES {ner}": "read_conll.scheme",
+        f"--span_errors=fix {spans}": {
+            "read_annotations.errors": "fix",
+            "read_annotations.scheme": "BIO",
+        },
+        f"--negative_column=sentence {pairs}": {
+            "read_table.text_columns": ["text", "second", "sentence"]
+        },
+        f"--target_column=sentence {task}=seq2seq": {"read_table.label_column": "sentence"},
+        f"--attribute_columns=opposite {task}=attributes": {
+            "read_columns.columns": ["text", "opposite"]
+        },
+        f"--answer_errors=skip {task}=qa {file}=squad.json": "read_squad.errors",
+    }
+
 
 MULTI = "--task=multilabel --train=sets.tsv"
 REGRESS = "--task=regress --label_column=number"
@@ -156,46 +195,21 @@ ATTRIBUTES = "--task=attributes --attribute_columns=label"
 NER = "--task=ner --train=words.txt"
 RELATION = "--task=relation --train=semeval.txt"
 QA = "--task=qa --train=squad.json"
-CHOICE = "--task=choice --train=swag.csv"
 RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
 EMBED = "--task=embed --text_pair_column=second"
 SEQ2SEQ = "--task=seq2seq"
 FOLDS = "--errors=errors.csv"
 FINETUNE = {
+    **read_labelled("--task", "--train"),
     "--checkpoint=other_bert": "from_preset.preset",
     REGRESS: {"fit.self.problem_type": "regression"},
-    "--train=other.tsv": "read_table.path",
     "--dev=dev.tsv": {"fit.validation_data": [["dev0", "dev1"], ["no", "yes"]]},
     "--test=test.tsv": {"score_with.x": ["test0", "test1"]},
-    "--text_column=sentence": {"fit.x": ["sentence0", "sentence1", "sentence2"]},
     "--text_pair_column=second": {"fit.self.input_names": ["text", "second"]},
-    "--label_column=kind": {"fit.y": ["a", "a", "b"], "fit.self.label_names": ["a", "b"]},
     f"--label_column=number {EMBED}": {"fit.self.loss.__class__.__name__": "CoSENT"},
-    "--noheader --text_column=2 --label_column=4": "read_table.header",
-    "--delimiter=; --train=semicolons.txt": "read_table.delimiter",
-    f"--delimiter=, {CHOICE}": "read_swag.delimiter",
-    "--quoting=none": {"read_table.quoting": csv.QUOTE_NONE},
-    f"--quoting=minimal {CHOICE}": {"read_swag.quoting": csv.QUOTE_MINIMAL},
-    "--left_out_labels=yes": "read_table.left_out_labels",
     f"--left_out_labels=3 {RANKING}": "read_rankings.left_out_labels",
     f"--left_out_labels=3 {EMBED} --label_column=number": "read_table.left_out_labels",
-    "--label_columns=no,yes --task=multilabel --train=bits.tsv": "read_table.label_columns",
-    "--encoding=cp1252": "read_table.encoding",
-    f"--encoding=cp1252 {CHOICE}": "read_swag.encoding",
-    f"--encoding=cp1252 {NER}": "read_conll.encoding",
-    f"--label_separator=; {MULTI}": {"fit.self.label_names": ["no", "yes"]},
-    f"--word_column=2 {NER}": "read_conll.word_column",
-    f"--tag_column=2 {NER}": "read_conll.tag_column",
-    f"--max_tags=7 {NER}": "read_conll.max_tags",
-    f"--outside=B-X {NER}": "read_conll.outside",
-    "--span_errors=fix --task=ner --train=spans.json": {
-        "read_annotations.errors": "fix",
-        "read_annotations.scheme": "BIO",
-    },
     "--tag_scheme=BIOES --task=ner --train=spans.json": "read_annotations.scheme",
-    f"--tag_scheme=BIOES {NER}": "read_conll.scheme",
-    f"--negative_column=sentence {EMBED}": {"fit.x.2": ["sentence0", "sentence1", "sentence2"]},
-    f"--target_column=sentence {SEQ2SEQ}": {"fit.y": ["sentence0", "sentence1", "sentence2"]},
     "--window_pooling=max": {"from_preset.window_pooling": "max"},
     "--window_pooling=attention": {
         "from_preset.window_pooling.class_name": "keras_bert_suite>AttentionPooling"
@@ -208,13 +222,9 @@ FINETUNE = {
         "from_preset.head_layers.1.config.layer.config.units": 7,
     },
     f"--head_layers=convolution:7 {QA}": {"from_preset.head_layers.0.config.filters": 7},
-    "--attribute_columns=label,opposite --task=attributes": {
-        "fit.self.attributes": {"label": ["no", "yes"], "opposite": ["no", "yes"]}
-    },
     f"--attribute_weights=label=2 {ATTRIBUTES}": {"from_preset.attribute_weights": {"label": 2.0}},
     f"--entity_states=averages {RELATION}": "fit.self.entity_states",
     f"--other_label=no {RELATION} --test=semeval.txt": {"score.other": "no"},
-    f"--answer_errors=fix {QA}": "read_squad.errors",
     f"--characters=cmrc2018 {QA} --dev=squad.json --test=squad.json": "AnswerF1.characters "
     "tune_threshold.characters score.characters",
     f"--ranking_loss=pairwise {RANKING}": "fit.self.loss.kind",
@@ -288,42 +298,15 @@ def write_batches(models, size):
 
 
 EVALUATE = {
+    **read_labelled("--model", "--input"),
     **write_batches(LABELLED, 7),
     f"--batch_size=7 {IN_PAIRS} --label_column=number": "batch_rows.batch_size",
     f"--batch_size=7 {FOLDS}": "score_with.batch_size",
     LABELLED["regress"]: "from_preset.preset",
-    "--input=other.tsv": "read_table.path",
-    "--text_column=sentence": {"read_table.text_columns": ["sentence"]},
     "--text_pair_column=second --text_column=text --model=pairs": {
         "read_table.text_columns": ["text", "second"]
     },
-    "--label_column=opposite": "read_table.label_column",
-    "--noheader --text_column=2 --label_column=4 --input=no_header.tsv": "read_table.header",
-    "--delimiter=; --input=semicolons.txt": "read_table.delimiter",
-    "--quoting=minimal": {"read_table.quoting": csv.QUOTE_MINIMAL},
-    "--left_out_labels=yes,maybe": "read_table.left_out_labels",
-    "--label_columns=no,yes --model=multilabel --input=bits.tsv": "read_table.label_columns",
-    "--encoding=cp1252": "read_table.encoding",
-    f"--encoding=cp1252 {IN_NER}": "read_conll.encoding",
-    f"--encoding=cp1252 {LABELLED['relation']}": "read_semeval.encoding",
-    f"--label_separator=; {LABELLED['multilabel']}": "read_table.label_separator",
-    f"--word_column=2 {IN_NER}": "read_conll.word_column",
-    f"--tag_column=2 {IN_NER}": "read_conll.tag_column",
-    f"--max_tags=7 {IN_NER}": "read_conll.max_tags",
-    f"--outside=B-X {IN_NER}": "read_conll.outside",
-    "--span_errors=fix --model=ner --input=spans.json": "read_annotations.errors",
-    f"--tag_scheme=BIO {IN_NER}": "read_conll.scheme",
-    f"--negative_column=sentence {IN_PAIRS}": {
-        "score_retrieval.corpus": {
-            f"{n}{i}": f"{n}{i}" for n in ("second", "sentence") for i in range(3)
-        }
-    },
-    "--target_column=sentence --model=seq2seq": {"read_table.label_column": "sentence"},
-    "--attribute_columns=opposite --model=attributes": {
-        "read_columns.columns": ["text", "opposite"]
-    },
     f"--other_label=no {LABELLED['relation']}": {"score.other": "no"},
-    f"--answer_errors=skip {IN_QA}": "read_squad.errors",
     f"--characters=korquad {IN_QA}": "score.characters",
     "--json=scores.json": "put_in_place.path",
     "--png=scores.png": "put_in_place.path",
@@ -334,13 +317,18 @@ EVALUATE = {
 
 #: Texts for a model of each kind.
 ASKED = dict.fromkeys(LABELLED, "") | {"ner": "--format=jsonl", "embed": "--format=jsonl"}
-ASKED |= {"qa": "--input=squad.json", "choice": "--input=swag.csv", "ranking": "--input=train.tsv"}
+ASKED |= {
+    "relation": "--input=semeval.txt",
+    "qa": "--input=squad.json",
+    "choice": "--input=swag.csv",
+    "ranking": "--input=train.tsv",
+}
 PREDICT = {
     **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
     **read_columns("--input=train.tsv"),
     "--model=regress": "from_preset.preset",
     "--input=more.txt": "read_lines.path",
-    "--question=who? --model=qa": {"printed": "answer"},
+    "--question=who? --model=qa": {"printed": '{"question": "who?"'},
     "--text_pair_column=sentence --text_column=text --model=pairs --input=train.tsv": {
         "read_columns.columns": ["text", "sentence"]
     },
@@ -376,6 +364,7 @@ EXPORT = {
     "--format=onnx --output=onnx": {"export_onnx.precision": "float32"},
     "--format=openvino --output=openvino": {"export_openvino.precision": "float32"},
     "--format=litert --output=litert": {"export_litert.task.__class__.__name__": "TextClassifier"},
+    "--overwrite --output=there --format=onnx": "write_output.overwrite",
     "--output=other/7": {"export_saved_model.model_name": "other"},
     "--inputs=sentence": {"export_saved_model.inputs": ["sentence"]},
     "--max_batch_size=7": "export_saved_model.max_batch_size",
@@ -395,17 +384,20 @@ CONVERT = {
     "--overwrite --output=there": {"put_in_place.replace": True},
 }
 
+#: A corpus of a few sentences has batches of this size.
+SMALL = "--batch_size=2 --sequence_length=16 --held_out=0.25"
+
 #: A command, its flags without the flags of a row, and the rows.
 TABLES = [
     ("vocab", "--input=texts.txt --output=vocab.out", VOCAB),
     ("prepare", "--input=texts.txt --vocab=vocab.txt --output=shards.out", PREPARE),
-    ("pretrain", "--corpus=shards --output=run --steps=200 --size=tiny", PRETRAIN),
+    ("pretrain", f"--corpus=shards --output=run --steps=200 --size=tiny {SMALL}", PRETRAIN),
     (
         "pretrain",
         "--corpus=shards --output=run --steps=200 --checkpoint=bert",
         PRETRAIN_FROM_CHECKPOINT,
     ),
-    ("adapt", "--checkpoint=bert --texts=texts.txt --output=adapted", ADAPT),
+    ("adapt", f"--checkpoint=bert --texts=texts.txt --output=adapted {SMALL}", ADAPT),
     (
         "fill-mask",
         "--model=masked_lm --text=[MASK]",

@@ -9,7 +9,7 @@ import numpy as np
 import torch.distributed.run
 
 import keras_bert_suite as kbs
-from keras_bert_cli import adapt, kinds, search, show, table_flags
+from keras_bert_cli import adapt, export, kinds, search, show, table_flags
 from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
@@ -46,7 +46,7 @@ FUNCTIONS = {
     **{"export_saved_model": [serving], "open_backbone": [models]},
     **{f"export_{name}": [kbs] for name in ("onnx", "openvino", "litert")},
     **{f"save_{name}": [checkpoints] for name in ("hugging_face", "google_tf1", "keras_hub")},
-    "save_to_preset": [PresetTask],
+    **{"save_to_preset": [PresetTask], "write_output": [export]},
 }
 CLASSES = (kbs.TokenMasker, kbs.EntityF1, kbs.AnswerF1, kbs.AugmentedRows)
 CLASSES += (pretraining.PretrainingBatches, input_files.InputOptions, keras.callbacks.TensorBoard)
@@ -111,7 +111,7 @@ def step_into(value, name):
         return len(value)
     if isinstance(value, dict):
         return value.get(name, "absent")
-    return value[int(name)] if isinstance(value, (list, tuple)) else getattr(value, name, None)
+    return value[int(name)] if name.lstrip("-").isdigit() else getattr(value, name, None)
 
 
 def to_plain(value):

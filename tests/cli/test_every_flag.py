@@ -56,7 +56,7 @@ QUESTIONS = [
     {"id": "2", "question": "!", "answers": [], "is_impossible": True},
 ]
 FILES = {
-    "texts.txt": "a good film\na dull plot\n" * 20,
+    "texts.txt": "a good film\na dull plot\n" * 60,
     "more.txt": "more\n",
     "vocab.txt": "\n".join(VOCABULARY) + "\n",
     "phrases.txt": "good film\n",
@@ -89,7 +89,7 @@ def shelf(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shelf")
     for name, content in FILES.items():
         (folder / name).write_text(content)
-    np.save(folder / "vectors.npy", np.tile([[1.0, 2.0], [3.0, 4.0]], (20, 1)))
+    np.save(folder / "vectors.npy", np.tile([[1.0, 2.0], [3.0, 4.0]], (60, 1)))
     (folder / "shards").symlink_to(corpus)
     backbone = kbs.BertBackbone(**{**ONE_LAYER, "max_sequence_length": 512})
     save_hugging_face(backbone, folder / "bert", tokenizer=kbs.WordPieceTokenizer(VOCABULARY))
