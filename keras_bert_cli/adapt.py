@@ -4,6 +4,8 @@ The checkpoint goes on with its pretraining: it learns to guess masked words of 
 need no labels. A text is a line of a file, or a row of a table (TSV, CSV, JSON lines, Parquet).
 Whole words are masked, Chinese words as jieba finds them, and other words in each epoch.
 
+The rates are those of a fine-tuning, and not those of a pretraining from new weights.
+
 With --finetune, the checkpoint and the adapted model are then fine-tuned in the same way, with
 several seeds, and the scores on the test file are compared.
 
@@ -32,6 +34,8 @@ import json
 import math
 from pathlib import Path
 
+from keras_bert_suite.heads.masks import HEAD
+
 from . import pretrain
 from .adapted_scores import compare, read_recipe
 from .command_flags import REQUIRED, Flags, UsageError
@@ -58,11 +62,11 @@ def define_flags(flags):
     flags.path("output", REQUIRED, "Folder of the run. An unfinished run in it is resumed.")
     explanation = "About how many times the model sees all texts."
     flags.number("epochs", 3.0, explanation, at_least=0.001)
-    flags.integer("batch_size", 32, "Batch size, in sequences.")
+    flags.integer("batch_size", HEAD.batch_size, "Batch size, in sequences.")
     explanation = "Tokens in a sequence. It has several short texts, or a part of a long text."
-    flags.integer("sequence_length", 128, explanation, at_least=16)
+    flags.integer("sequence_length", HEAD.sequence_length, explanation, at_least=16)
     define_masker_flags(flags, unit="word")
-    flags.number("learning_rate", 5e-5, "Peak learning rate.")
+    flags.number("learning_rate", HEAD.learning_rate, "Peak learning rate.")
     flags.number("held_out", 0.05, "Share of the texts to evaluate on.", at_most=0.5, at_least=1e-6)
     flags.integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
     flags.integer("seed", 0, "Seed of dropout, instances and masks.", at_least=0)
@@ -166,7 +170,7 @@ def make_stage(values, output, tokens):
         "mode": "full_sentences",
         "steps": steps,
         "report_every": report_every,
-        "warmup_steps": steps // 10,
+        "warmup_steps": int(steps * HEAD.warmup_ratio),
         "evaluation_batches": 20,
         "given": frozenset(),
     }

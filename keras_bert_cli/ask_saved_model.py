@@ -6,6 +6,7 @@ Run as a script it prints a table:
 """
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -24,11 +25,15 @@ class SavedModel:
     whose columns had no names, the names may be any. A file without its checksum is a ValueError.
 
     Attributes:
+        description: dict, what `export_saved_model` says of the task.
+        label_names: list of str, or None.
+        problem_type: str, of a classifier, or None.
         input_names: list of str, the inputs of `serving_default` in the order of the alphabet.
-        output_names: list of str, the outputs of `serving_default`.
     """
 
     def __init__(self, path):
+        self.description = said = read_description(path)
+        self.label_names, self.problem_type = said.get("labels"), said.get("problem_type")
         import tensorflow as tf
 
         checksums.check_checksums(path)
@@ -38,7 +43,6 @@ class SavedModel:
         self._model = tf.saved_model.load(str(path))
         self._signature = self._model.signatures["serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
-        self.output_names = list(self._signature.structured_outputs)
 
     def find_entities(self, columns, batch_size=32):
         """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
@@ -81,6 +85,23 @@ class SavedModel:
             yield {name: value.numpy() for name, value in self._signature(**batch).items()}
 
 
+def read_description(path):
+    """dict, what a SavedModel says of its task in `task.json` beside the graph.
+
+    Raises:
+        ValueError: if the SavedModel is of another origin.
+    """
+    file = Path(path) / "assets.extra" / "task.json"
+    said = json.loads(file.read_bytes()) if file.is_file() else {}
+    if "head" not in said:
+        raise ValueError(
+            f"{file} does not say what {path} answers. Wanted the whole folder that keras-bert "
+            "export or export_saved_model writes. Export the task again, or ask a SavedModel of "
+            "another origin by its signatures, which saved_model_cli lists."
+        )
+    return said
+
+
 def _replace_surrogates(texts):
     """Replaces half characters, which JSON and command lines may hold, and UTF-8 may not.
 
@@ -104,15 +125,14 @@ def load_text_ops(tf):
 
 
 def print_answers(texts, labels, probabilities):
-    """Prints a table: text, label, a bar and the probability of the label."""
+    """Prints a table: text, label, a bar and the probability of the label, a float."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False, markup=False)
     block = "#" if console.options.ascii_only else "█"
     table = Table("text", "label", "probability", padding=(0, 1))
-    for text, label, by_label in zip(texts, labels, probabilities, strict=True):
-        probability = float(max(by_label))
+    for text, label, probability in zip(texts, labels, probabilities, strict=True):
         table.add_row(text, label, f"{block * round(20 * probability):<20} {probability:6.1%}")
     console.print(table)
 
@@ -124,7 +144,8 @@ def main(path, *texts):
     (outputs,) = model.answer({"text": list(texts)}, batch_size=len(texts))
     assert not any(name.startswith("keras.") for name in sys.modules)
     labels = [label.decode() for label in outputs["labels"]]
-    print_answers(texts, labels, outputs["probabilities"])
+    rows = zip(outputs["probabilities"].tolist(), outputs["label_ids"], strict=True)
+    print_answers(texts, labels, [row[i] for row, i in rows])
 
 
 if __name__ == "__main__":

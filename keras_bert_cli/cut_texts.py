@@ -42,7 +42,7 @@ def set_sequence_length(task, length, train, data):
     Args:
         task: a task.
         length: int; "auto" for the length that leaves 99% of the training texts whole; None for the
-            default of the kind. "auto" and None are at most the positions of the model.
+            default of the task. "auto" and None are at most the positions of the model.
         train: `Examples`.
         data: `Kind`.
 
@@ -57,7 +57,7 @@ def set_sequence_length(task, length, train, data):
             f"--sequence_length={length} is more than the {most} positions of the checkpoint. "
             f"Choose at most {most}."
         )
-    task.preprocessor.sequence_length = length or min(data.sequence_length, most)
+    task.preprocessor.sequence_length = length or min(data.head.sequence_length, most)
 
 
 def _advise(packer, train):

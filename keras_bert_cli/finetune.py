@@ -65,13 +65,14 @@ from pathlib import Path
 
 from keras_bert_suite.files import messages
 from keras_bert_suite.files.checksums import find_digest
+from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.serving import input_names, versions
 
 from .augment import augment_rows
 from .command_flags import DTYPES, REQUIRED
 from .cut_texts import check_length_flag, report_cut_texts, set_sequence_length
 from .devices import define_devices_flag, is_leader, use_devices
-from .kinds import choose_kind, define_kind_flags, define_task_flag
+from .kinds import choose_kind, define_kind_flags, define_task_flag, describe_defaults
 from .label_check import check_label_check, check_labels, define_check_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
@@ -106,22 +107,27 @@ def define_flags(flags):
     flags.switch("overwrite", False, "Replace the output.")
     define_check_flags(flags)
     flags.integer("epochs", 3, "Passes over the training file.")
-    flags.integer("batch_size", 32, "Batch size, in texts; in queries with --task ranking.")
+    explanation = "Batch size, in texts; in queries with --task ranking. Default: "
+    flags.integer("batch_size", None, explanation + describe_defaults("batch_size"))
     explanation = (
-        "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
-        "seq2seq, or fewer if the model has fewer positions. auto: as many as 99% of the training "
-        "texts have, with the tasks that read only a part of a longer text."
+        f"Maximum sequence length, in tokens. Default: {describe_defaults('sequence_length')} Or "
+        "fewer if the model has fewer positions. auto: as many as 99% of the training texts have, "
+        "with the tasks that read only a part of a longer text."
     )
     flags.integer("sequence_length", None, explanation, at_least=4, words=("auto",))
-    flags.number("learning_rate", 5e-5, "Peak learning rate.", at_most=1)
+    explanation = f"Peak learning rate. Default: {describe_defaults('learning_rate')}"
+    flags.number("learning_rate", None, explanation, at_most=1)
     explanation = (
-        "Peak learning rate of the new layers. Default: --learning_rate, or 0.001 with "
-        "--head_layers."
+        f"Peak learning rate of the new layers. Default: --learning_rate, or {HEAD_LAYERS_RATE} "
+        "with --head_layers."
     )
     flags.number("head_learning_rate", None, explanation, at_most=1)
     explanation = "Layers of the encoder that are kept, the first ones. Default: all."
     flags.integer("num_layers", None, explanation)
-    flags.number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", at_most=1)
+    explanation = (
+        f"Share of the steps that are warm-up. Default: {describe_defaults('warmup_ratio')}"
+    )
+    flags.number("warmup_ratio", None, explanation, at_most=1)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
     flags.switch("bias_correction", False, explanation)
@@ -243,16 +249,14 @@ def make_task(values, data, arguments, train):
     if values.truncation:
         task.preprocessor.truncation = values.truncation
     rate = values.head_learning_rate
-    rate = task.head_learning_rate if rate is None else rate
-    schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
-        optimizer=kbs.AdamW(
-            schedule,
+        optimizer=task.make_optimizer(
+            values.learning_rate,
+            values.warmup_ratio,
             weight_decay=values.weight_decay,
             bias_correction=values.bias_correction,
-            **data.optimizer_arguments(),
         ),
-        head_learning_rate=rate,
+        head_learning_rate=task.head_learning_rate if rate is None else rate,
         **data.find_compile_arguments(),
     )
     return task

@@ -45,6 +45,7 @@ Example:
 
 from pathlib import Path
 
+from keras_bert_suite.heads.pretraining import HEAD
 from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
 
 from .command_flags import REQUIRED
@@ -67,10 +68,10 @@ def define_flags(flags):
     flags.choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
     define_model_flags(flags)
     flags.path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
-    flags.integer("batch_size", 32, "Batch size, in sequences.")
+    flags.integer("batch_size", HEAD.batch_size, "Batch size, in sequences.")
     explanation = "Gradient accumulation: steps for one update. All flags count steps."
     flags.integer("accumulate", 1, explanation)
-    flags.integer("sequence_length", 128, "Tokens in a sequence.", at_least=16)
+    flags.integer("sequence_length", HEAD.sequence_length, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
@@ -88,9 +89,8 @@ def define_flags(flags):
     flags.choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     explanation = "Peak learning rate. Default: that of the task."
     flags.number("learning_rate", None, explanation)
-    flags.integer(
-        "warmup_steps", None, "Warm-up steps. Default: a hundredth of all steps.", at_least=0
-    )
+    explanation = f"Warm-up steps. Default: {HEAD.warmup_ratio:.0%} of all steps."
+    flags.integer("warmup_steps", None, explanation, at_least=0)
     flags.number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     flags.choice("dtype", "float32", dtypes, "Precision.")

@@ -1,5 +1,8 @@
 """The kinds of tasks that the command line knows: a file and a row for each."""
 
+from keras_bert_suite.checkpoints.head_types.records import heads_of_command
+from keras_bert_suite.heads.base.head import read_heads
+
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_runtime_folder, is_saved_model
@@ -48,33 +51,57 @@ def define_kind_flags(flags, method="define_flags"):
             getattr(kind, method)(flags)
 
 
+def describe_defaults(field):
+    """str, the values of a field of `Head`, with the tasks that have them.
+
+    >>> describe_defaults("sequence_length")
+    '128; 384 with --task qa; 256 with --task seq2seq.'
+    """
+    tasks = {}
+    for name in KINDS:
+        for head in heads_of_command(name):
+            task = f"{name} --head {head.flag}" if head.flag else name
+            tasks.setdefault(getattr(read_heads()[head.task], field), {})[task] = None
+    (common, _), *others = sorted(tasks.items(), key=lambda item: -len(item[1]))
+    others = [f"{value} with --task {', '.join(names)}" for value, names in others]
+    return f"{'; '.join([str(common), *others])}."
+
+
 def choose_kind(values):
-    """The `Kind` of --task. A flag that is for other kinds is a `UsageError`."""
-    return make_kind(KINDS[values.task], values)
+    """The `Kind` of --task. Flags that are not given get the values of its `Head`.
+
+    A flag that is for other kinds is a `UsageError`.
+    """
+    kind = make_kind(KINDS[values.task], values)
+    for name in ("learning_rate", "warmup_ratio", "batch_size"):
+        if getattr(values, name) is None:
+            setattr(values, name, getattr(kind.head, name))
+    return kind
 
 
 def open_kind(values):
     """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
-    if is_saved_model(values.model):
-        model = SavedModel(values.model)
-        found = f"a SavedModel with the outputs {', '.join(model.output_names)}"
-        chosen = [kind for kind in KINDS.values() if kind.serves(model.output_names)]
-    elif is_runtime_folder(values.model):
-        from keras_bert_suite import open_runtime
-
-        model = open_runtime(values.model)
-        found = f"the export of a {model.description['task']}"
-        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
-    else:
-        model = open_task(values.model)
-        found = f"a {type(model).__name__}"
-        chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
+    model = open_model(values.model)
+    chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
+        export = getattr(model, "description", None)
+        found = f"the export of a {export['task']}" if export else f"a {type(model).__name__}"
         raise ValueError(
             f"{values.model} holds {found}. Wanted a model that keras-bert finetune trains: --task "
             f"{', '.join(KINDS)}. A model that guesses masked tokens is for keras-bert fill-mask."
         )
     return make_kind(chosen[0], values, model)
+
+
+def open_model(path):
+    """The task, the `SavedModel` or the `TaskRuntime` of a model."""
+    if is_saved_model(path):
+        return SavedModel(path)
+    if is_runtime_folder(path):
+        from keras_bert_suite import open_runtime
+
+        return open_runtime(path)
+    return open_task(path)
 
 
 def make_kind(cls, values, model=None):

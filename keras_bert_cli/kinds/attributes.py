@@ -37,10 +37,6 @@ class AttributeKind(Kind):
         )
         flags.text("attribute_weights", None, explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return bool(_list_attributes(output_names))
-
     @property
     def columns(self):
         """list of str, the columns of the labels."""
@@ -104,12 +100,14 @@ class AttributeKind(Kind):
 
     def predict(self, columns):
         if isinstance(self.model, SavedModel):
-            names = _list_attributes(self.model.output_names)
-            answers = self.answer(columns, *names, *(f"{name}_probabilities" for name in names))
-            labels = {name: [label.decode() for label in answers[name]] for name in names}
-            sure = {name: answers[f"{name}_probabilities"].max(axis=-1) for name in names}
+            attributes = self.model.description["attributes"]
+            shares = {name: f"{name}_probabilities" for name in attributes}
+            answers = self.answer(columns, *attributes, *shares.values())
+            labels = {name: [label.decode() for label in answers[name]] for name in attributes}
+            shares = {name: answers[output] for name, output in shares.items()}
         else:
-            labels, sure = self._answer_by_model(columns)
+            attributes = self.model.answers.labels.attributes
+            labels, shares = self._answer_by_model(columns)
         if self.values.format != "jsonl":
             rows = zip(*labels.values(), strict=True)
             lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
@@ -118,8 +116,11 @@ class AttributeKind(Kind):
         answers = (
             {
                 "attributes": {
-                    name: {"label": labels[name][row], "probability": round(float(p[row]), 6)}
-                    for name, p in sure.items()
+                    name: {
+                        "label": labels[name][row],
+                        "probability": round(float(p[row][names.index(labels[name][row])]), 6),
+                    }
+                    for (name, names), p in zip(attributes.items(), shares.values(), strict=True)
                 }
             }
             for row in range(rows)
@@ -127,16 +128,10 @@ class AttributeKind(Kind):
         return format_json(columns, answers)
 
     def _answer_by_model(self, columns):
-        """(labels, their probabilities), each a dict of attribute -> N values."""
+        """(labels, probabilities of all labels), each a dict of attribute -> N rows."""
         import numpy as np
 
         answers = self.model.answers
         parts = self.predict_rows(columns)
         outputs = np.concatenate(list(parts.values()), axis=-1)
-        shares = answers.decode_probabilities(outputs, None)
-        return answers.name(outputs, None), {n: part.max(axis=-1) for n, part in shares.items()}
-
-
-def _list_attributes(output_names):
-    """list of the attributes of a SavedModel with these outputs."""
-    return [name for name in output_names if f"{name}_probabilities" in output_names]
+        return answers.name(outputs, None), answers.decode_probabilities(outputs, None)

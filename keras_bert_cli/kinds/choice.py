@@ -16,10 +16,6 @@ class ChoiceKind(Kind):
     #: The columns of a file of SWAG's form have names of their own.
     idle_table_flags = ("text_column", "text_pair_column", "label_column", "header")
 
-    @classmethod
-    def serves(cls, output_names):
-        return "choices" in output_names
-
     def read(self, path, labelled=True):
         self.check_table_flags()
         arguments = table_arguments(self.values)
@@ -28,7 +24,7 @@ class ChoiceKind(Kind):
 
     def score(self, task, examples):
         scores = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)
-        return {"accuracy": float((scores.argmax(axis=-1) == examples.y).mean())}
+        return {"accuracy": float((task.answers.choose(scores) == examples.y).mean())}
 
     def read_texts(self):
         rows = self.read(self.values.input, labelled=False)

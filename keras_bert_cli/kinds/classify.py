@@ -1,8 +1,5 @@
 """A label for each text: a `TextClassifier` or `DocumentClassifier`, and tables of texts."""
 
-from pathlib import Path
-
-from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..scores import count_confusions
 from ..table_flags import choose_text_columns, read_examples, to_field
@@ -75,12 +72,8 @@ class ClassifyKind(Kind):
         flags.integer("training_windows", None, explanation)
 
     @classmethod
-    def serves(cls, output_names):
-        return {"labels", "probabilities"} <= {*output_names} and "is_label" not in output_names
-
-    @classmethod
-    def recognizes(cls, task):
-        return super().recognizes(task) and task.problem_type == cls.problem_type
+    def recognizes(cls, model):
+        return super().recognizes(model) and model.problem_type == cls.problem_type
 
     @property
     def input_names(self):
@@ -146,20 +139,14 @@ class ClassifyKind(Kind):
 
     @property
     def label_names(self):
-        """list of C str, the label names of --model, or None for a SavedModel without them."""
-        if isinstance(self.model, SavedModel):
-            return read_label_names(self.values.model)
+        """list of C str, the label names of --model."""
         return self.model.label_names
 
     def predict(self, columns):
         names = self.label_names
-        answers = self.answer(columns, "labels", "label_ids", "probabilities")
-        if "labels" in answers:  # of a SavedModel
-            labels = [label.decode() for label in answers["labels"]]
-        else:
-            labels = [names[i] for i in answers["label_ids"]]
+        answers = self.answer(columns, "label_ids", "probabilities")
+        labels = [names[i] for i in answers["label_ids"]]
         rounded = [[round(float(p), 6) for p in row] for row in answers["probabilities"]]
-        # A class of a user may answer with another class than the most probable.
         chosen = [row[i] for row, i in zip(rounded, answers["label_ids"], strict=True)]
         if self.values.format != "jsonl":
             rows = zip(labels, chosen, strict=True)
@@ -169,15 +156,8 @@ class ClassifyKind(Kind):
             {
                 "label": label,
                 "probability": probability,
-                "probabilities": dict(zip(names, row, strict=True)) if names else row,
+                "probabilities": dict(zip(names, row, strict=True)),
             }
             for label, probability, row in zip(labels, chosen, rounded, strict=True)
         )
         return format_json(columns, answers)
-
-
-def read_label_names(saved_model):
-    """The class names that `export_saved_model` has written beside the graph, or None."""
-    file = Path(saved_model) / "assets.extra" / "label_names.txt"
-    # A name may hold any character but a line feed. `read_text` would change a carriage return.
-    return file.read_bytes().decode("utf-8").split("\n") if file.is_file() else None

@@ -21,10 +21,6 @@ class EmbedKind(Kind):
         )
         flags.text("negative_column", None, explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "embedding" in output_names
-
     @property
     def rows(self):
         return "pairs" if self.has_scores else "pairs, read as matches, since no --label_column"

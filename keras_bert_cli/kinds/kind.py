@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
+from keras_bert_suite.heads.base.head import read_heads
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
@@ -26,8 +27,6 @@ class Kind(ABC):
     about: str
     #: What a row of its files is.
     rows = "texts"
-    #: The most tokens of a row, unless --sequence_length says otherwise.
-    sequence_length = 128
     #: Whether only a part is read of a text that is longer.
     cuts_texts = False
     #: The flags that go with this kind, and not with all others.
@@ -44,6 +43,11 @@ class Kind(ABC):
         """The class of keras_bert_suite that `finetune` trains."""
         return heads_of_command(self.name)[0].task
 
+    @property
+    def head(self):
+        """The `Head` of `task`."""
+        return read_heads()[self.task]
+
     @staticmethod  # noqa: B027
     def define_flags(flags):
         """Defines the flags of `own_flags` for `finetune` and `evaluate`."""
@@ -53,19 +57,13 @@ class Kind(ABC):
         """Defines the flags of `own_flags` for `finetune` alone."""
 
     @classmethod
-    def recognizes(cls, task):
-        """Whether a task, or the `TaskRuntime` of an export, is of this kind."""
-        import keras_bert_suite as kbs
-
-        names = [head.task for head in heads_of_command(cls.name)]
-        if isinstance(task, kbs.serving.TaskRuntime):
-            return task.description["task"] in names
-        return isinstance(task, tuple(getattr(kbs, name) for name in names))
-
-    @classmethod
-    @abstractmethod
-    def serves(cls, output_names):
-        """Whether a SavedModel with these outputs is of this kind."""
+    def recognizes(cls, model):
+        """Whether a task, a `SavedModel` or a `TaskRuntime` is of this kind."""
+        if description := getattr(model, "description", None):
+            heads = {description["head"]}
+        else:
+            heads = {base.__name__ for base in type(model).__mro__}
+        return any(head.task in heads for head in heads_of_command(cls.name))
 
     @property
     @abstractmethod
@@ -100,10 +98,6 @@ class Kind(ABC):
     def balance(self, train):
         """dict of label -> weight in the loss, so that all labels have the same weight."""
         raise UsageError(f"--class_weight is for labels. Leave it out with --task {self.name}")
-
-    def optimizer_arguments(self):
-        """dict of arguments of `AdamW` that no flag sets."""
-        return {}
 
     def callbacks(self, dev):
         """list of the callbacks that score the held-out examples, or None, after each epoch."""

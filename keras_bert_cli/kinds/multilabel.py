@@ -20,10 +20,6 @@ class MultiLabelKind(ClassifyKind):
         explanation = "Separator of the labels of a text, with --task multilabel."
         flags.text("label_separator", ",", explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "is_label" in output_names
-
     def read(self, path):
         separator = self.values.label_separator
         if not separator:

@@ -92,10 +92,6 @@ class EntityKind(Kind):
         flags.choice("head", "softmax", list(HEADS), explanation)
         flags.list("head_layers", None, head_layers.EXPLANATION)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "num_entities" in output_names
-
     def read(self, path):
         self.check_table_flags()
         values = self.values
@@ -135,10 +131,6 @@ class EntityKind(Kind):
             )
         layers = head_layers.read_head_layers(self.values.head_layers)
         return {"label_names": train.label_names, "head_layers": layers}
-
-    def optimizer_arguments(self):
-        # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.
-        return {"rate_multipliers": [("(^|/)crf/", 100.0)]} if self.values.head == "crf" else {}
 
     def balance(self, train):
         return weigh_labels([tag for row in train.y for tag in row])

@@ -20,7 +20,6 @@ class QuestionKind(Kind):
     about = "the part of a context that answers a question"
     rows = "questions"
     input_names = ("question", "context")
-    sequence_length = 384
     own_flags = ("question", "answer_errors", "characters", "head_layers")
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
 
@@ -37,10 +36,6 @@ class QuestionKind(Kind):
         )
         rules = ("cmrc2018", "korquad")
         flags.choice("characters", None, rules, explanation)
-
-    @classmethod
-    def serves(cls, output_names):
-        return "null_odds" in output_names
 
     def read(self, path):
         self.check_table_flags()

@@ -24,10 +24,6 @@ class RankingKind(Kind):
         kinds = ("listwise", "pairwise", "pointwise")
         flags.choice("ranking_loss", "listwise", kinds, explanation)
 
-    @classmethod
-    def serves(cls, output_names):
-        return "relevance" in output_names
-
     @property
     def input_names(self):
         return self.columns if self.values.header else ("query", "text")

@@ -14,10 +14,6 @@ class RegressKind(ClassifyKind):
     balance = Kind.balance
     score_outputs = Kind.score_outputs
 
-    @classmethod
-    def serves(cls, output_names):
-        return "scores" in output_names and len(output_names) == 1
-
     def predict(self, columns):
         names, numbers = self.label_names, self.answer(columns, "scores")["scores"]
         if self.values.format != "jsonl":

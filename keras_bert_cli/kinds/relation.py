@@ -37,12 +37,8 @@ class RelationKind(ClassifyKind):
         flags.choice("entity_states", "markers", ("markers", "averages"), explanation)
 
     @classmethod
-    def recognizes(cls, task):
-        return super(ClassifyKind, cls).recognizes(task)
-
-    @classmethod
-    def serves(cls, output_names):
-        return False  # A SavedModel answers as one of --task classify.
+    def recognizes(cls, model):
+        return super(ClassifyKind, cls).recognizes(model)
 
     def read(self, path):
         self.check_table_flags()

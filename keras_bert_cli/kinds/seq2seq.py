@@ -11,7 +11,6 @@ class Seq2SeqKind(Kind):
     name = "seq2seq"
     about = "a text written from a text"
     rows = "rows of a text and its target"
-    sequence_length = 256
     own_flags = ("target_column", "max_target_length", "num_beams")
     idle_table_flags = ("text_pair_column", "label_column")
 
@@ -27,10 +26,6 @@ class Seq2SeqKind(Kind):
             "Number of beams of the search for a text, with --task seq2seq. 1 is a greedy search."
         )
         flags.integer("num_beams", 1, explanation)
-
-    @classmethod
-    def serves(cls, output_names):
-        return "target_ids" in output_names
 
     @property
     def input_names(self):

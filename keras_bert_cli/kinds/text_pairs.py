@@ -18,10 +18,11 @@ class TextPairKind(ClassifyKind):
         return RELATIONS[self.model.sentence_relations]
 
     def answer(self, columns, *outputs):
-        from keras_bert_suite.heads.base.probabilities import softmax
+        from keras_bert_suite.heads.base.answers import ClassAnswers
 
-        probabilities = softmax(self.predict_rows(columns))
-        return {"label_ids": probabilities.argmax(axis=-1), "probabilities": probabilities}
+        logits, classes = self.predict_rows(columns), ClassAnswers(None)
+        probabilities = classes.find_probabilities(logits)
+        return {"label_ids": classes.choose(logits), "probabilities": probabilities}
 
 
 def open_text_pairs(values):

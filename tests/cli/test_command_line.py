@@ -1,5 +1,6 @@
 """Help, exit statuses and messages; nothing here trains."""
 
+import argparse
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import pytest
 import keras_bert_suite
 from keras_bert_cli import COMMANDS, main
 from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.kinds import choose_kind
 from keras_bert_cli.model_paths import check_model
 
 
@@ -47,6 +49,8 @@ def test_help_tells_defaults(run):
     assert "or another with --delimiter or --task. Required. --dev" in out
     assert "--dtype {float32,bfloat16,mixed_bfloat16,mixed_float16} Precision. Default" in out
     assert "--noheader" in out
+    assert "--learning_rate X Peak learning rate. Default: 5e-05; 2e-05 with --task " in out
+    assert "; 3e-05 with --task qa. --head_learning_rate" in out
 
 
 #: Of run_classifier.py, create_pretraining_data.py and optimization.py in Google's BERT. The
@@ -76,7 +80,10 @@ PUBLISHED_DEFAULTS = {
 @pytest.mark.parametrize("name", PUBLISHED_DEFAULTS)
 def test_defaults_are_the_published_ones(name):
     wanted, defaults = PUBLISHED_DEFAULTS[name], Flags(name, COMMANDS[name]).defaults
-    assert {flag: defaults[flag] for flag in wanted} == wanted
+    values = argparse.Namespace(**defaults, given=frozenset())
+    if name == "finetune":
+        choose_kind(values)
+    assert {flag: getattr(values, flag) for flag in wanted} == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
 
+import functools
 import json
 
-import keras
 import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_cli import main
 from keras_bert_cli.kinds.ner import HEADS
+from keras_bert_cli.saved_tasks import open_task
 
 
 def write_sentences(path, num_rows, seed):
@@ -21,8 +23,6 @@ def write_sentences(path, num_rows, seed):
 @pytest.fixture(scope="module")
 def tagged(workshop, tmp_path_factory):
     """Folder of a tagger and its data. Not to be written to."""
-    from keras_bert_cli import main
-
     folder = tmp_path_factory.mktemp("tagged")
     write_sentences(folder / "train.txt", 96, seed=1)
     write_sentences(folder / "dev.txt", 24, seed=2)
@@ -84,32 +84,69 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path):
         assert row == wanted
 
 
-@pytest.mark.parametrize("head", ["crf", "global_pointer"])
-def test_every_head(workshop, tagged, run, tmp_path, head):
-    """Trained, evaluated and asked, with the head named only once."""
-    model = tmp_path / "model.keras"
-    status, _, err = run(
-        *("finetune", "--task=ner", f"--head={head}", f"--checkpoint={workshop / 'checkpoint'}"),
-        *(f"--train={tagged / 'train.txt'}", f"--dev={tagged / 'dev.txt'}", "--epochs=1"),
-        *("--learning_rate=5e-2", "--sequence_length=16", "--batch_size=16", "--tag_scheme=BIO"),
-        f"--output={model}",
-    )
-    assert (status, err) == (0, "")
-    tagger = keras.saving.load_model(model)
+@pytest.fixture(scope="module")
+def taggers(workshop, tagged):
+    """Function: head -> path of a tagger, and the scheme of its tags. Not to be written to.
+
+    `softmax` has learned words with tags, and the others spans of annotation tools.
+    """
+    for name, seed in (("train.jsonl", 1), ("dev.json", 2)):
+        rows = [
+            {"text": text, "label": [[text.index("good"), text.index("good") + 4, "POS"]]}
+            for text in make_reviews(80, seed)[0]
+            if "good" in text
+        ]
+        (tagged / name).write_text("\n".join(map(json.dumps, rows)))
+
+    @functools.cache
+    def train(head):
+        if head == "softmax":
+            return str(tagged / "tagger"), "BIO"
+        model = str(tagged / f"{head}.keras")
+        arguments = [
+            *(
+                "finetune",
+                "--task=ner",
+                f"--head={head}",
+                f"--checkpoint={workshop / 'checkpoint'}",
+            ),
+            *(f"--train={tagged / 'train.jsonl'}", f"--dev={tagged / 'dev.json'}", "--epochs=1"),
+            *("--learning_rate=5e-2", "--sequence_length=16", "--batch_size=16"),
+            *("--tag_scheme=BIOES", f"--output={model}"),
+        ]
+        assert main(arguments) == 0
+        return model, "BIOES"
+
+    return train
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_head(taggers, tagged, run, tmp_path, head):
+    """Evaluated and asked, with the head named only once, and in the scheme of its own tags."""
+    model, scheme = taggers(head)
+    tagger = open_task(model)
     assert type(tagger).__name__ == HEADS[head]
-    status, out, err = run(
-        *("evaluate", "--model", model, "--input", tagged / "dev.txt", "--tag_scheme=BIO"),
-        *("--json", tmp_path / "scores.json", "--png", tmp_path / "scores.png"),
-    )
+    files = ("--json", tmp_path / "scores.json", "--png", tmp_path / "scores.png")
+    lines = ("--input", tagged / "dev.txt", f"--tag_scheme={scheme}")
+    status, out, err = run("evaluate", "--model", model, *lines, *files)
     assert (status, err) == (0, "")
     text = (tagged / "dev.txt").read_text()
     rows = [[line.split() for line in row.splitlines()] for row in text.strip().split("\n\n")]
     words = [[word for word, _ in row] for row in rows]
     spans = [[(i, i + 1, "POS") for i, (_, tag) in enumerate(row) if tag != "O"] for row in rows]
-    tags = [["B-POS" if tag != "O" else "O" for _, tag in row] for row in rows]
+    entity = "S-POS" if scheme == "BIOES" else "B-POS"
+    tags = [[entity if tag != "O" else "O" for _, tag in row] for row in rows]
     wanted = tagger.score(words, spans if head == "global_pointer" else tags)
     assert json.loads((tmp_path / "scores.json").read_text()) == {"rows": 24, **wanted}
     assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
+
+    read = kbs.read_annotations(tagged / "dev.json", None if head == "global_pointer" else scheme)
+    assert head == "softmax" or tagger.label_names == read.label_names
+    spans = ("--input", tagged / "dev.json", "--json", tmp_path / "spans.json")
+    assert run("evaluate", "--model", model, *spans)[0] == 0
+    wanted = {"rows": len(read), **tagger.score(read.x, read.y)}
+    assert json.loads((tmp_path / "spans.json").read_text()) == wanted
+
     (tmp_path / "texts.txt").write_text("the film was good\n")
     status, out, err = run("predict", "--model", model, "--input", tmp_path / "texts.txt")
     assert (status, err) == (0, "")
@@ -137,33 +174,6 @@ def test_wrong_heads(workshop, tagged, run, tmp_path, head, flags, message):
         *(f"--train={tmp_path / 'train.txt'}", f"--output={tmp_path / 'model.keras'}", *flags),
     )
     assert status in (1, 2) and message in err
-
-
-@pytest.mark.parametrize("head", HEADS)
-def test_files_of_annotation_tools(workshop, run, tmp_path, head):
-    """Tags of words, or spans of characters. A model is asked in the scheme of its own tags."""
-    for name, seed in (("train.jsonl", 1), ("dev.json", 2)):
-        rows = [
-            {"text": text, "label": [[text.index("good"), text.index("good") + 4, "POS"]]}
-            for text in make_reviews(40, seed)[0]
-            if text.count("good") == 1
-        ]
-        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
-    model, scheme = tmp_path / "model.keras", "BIO" if head == "softmax" else "BIOES"
-    status, out, err = run(
-        *("finetune", "--task=ner", f"--head={head}", f"--checkpoint={workshop / 'checkpoint'}"),
-        *(f"--train={tmp_path / 'train.jsonl'}", f"--dev={tmp_path / 'dev.json'}", "--epochs=1"),
-        *("--sequence_length=16", "--batch_size=16", f"--output={model}"),
-        *([] if head == "softmax" else [f"--tag_scheme={scheme}"]),
-    )
-    assert (status, err) == (0, "")
-    tagger = keras.saving.load_model(model)
-    read = kbs.read_annotations(tmp_path / "dev.json", None if head == "global_pointer" else scheme)
-    assert tagger.label_names == read.label_names
-    arguments = ("--input", tmp_path / "dev.json", "--json", tmp_path / "scores.json")
-    assert run("evaluate", "--model", model, *arguments)[0] == 0
-    wanted = {"rows": len(read), **tagger.score(read.x, read.y)}
-    assert json.loads((tmp_path / "scores.json").read_text()) == wanted
 
 
 def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):

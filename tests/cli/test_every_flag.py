@@ -1,44 +1,49 @@
-"""Every flag of every command reaches the library with its value."""
+"""Every flag of every command changes the real calls of the library, with its value."""
 
 import json
+import re
 import shlex
 
 import numpy as np
 import pytest
 from cli.flag_table import TABLES
-from cli.noted_calls import LABEL_NAMES, Calls, replace_library
-from small_texts import VOCABULARY
+from cli.noted_calls import Calls, Seen, to_plain
+from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_cli
+import keras_bert_suite as kbs
 from keras_bert_cli import COMMANDS, main
 from keras_bert_cli.command_flags import Flags
+from keras_bert_suite.checkpoints import save_hugging_face
 
-pytestmark = pytest.mark.backend("torch")  # Nothing is computed.
+# New heads are not trained.
+pytestmark = pytest.mark.filterwarnings("ignore:.*Train them before you use")
 
-#: The models of the folder: the class of each, and what its configuration says.
+LABELS = {"label_names": ["no", "yes"]}
+TAGS = {"label_names": ["O", "B-X", "I-X", "B-Y"]}
+#: The models of the folder: the class of each, and its arguments.
 MODELS = {
-    "classify": ("TextClassifier", {"problem_type": "single_label_classification"}),
-    "multilabel": ("TextClassifier", {"problem_type": "multi_label_classification"}),
-    "regress": ("TextClassifier", {"problem_type": "regression"}),
-    "pairs": (
+    "classify": ("TextClassifier", LABELS),
+    "pairs": ("TextClassifier", {**LABELS, "input_names": ("text", "sentence")}),
+    "multilabel": (
         "TextClassifier",
-        {"problem_type": "single_label_classification", "input_names": ["text", "sentence"]},
+        {"label_names": ["no", "yes", "no;yes"], "problem_type": "multi_label_classification"},
     ),
-    "ner": ("TokenClassifier", {"label_names": ["O", "B-X", "I-X"]}),
+    "regress": ("TextClassifier", {"label_names": ["x"], "problem_type": "regression"}),
+    "ner": ("TokenClassifier", TAGS),
     "attributes": ("AttributeClassifier", {"attributes": {"label": ["no", "yes"]}}),
-    "relation": ("RelationClassifier", {"input_names": ["text"]}),
-    "qa": ("QuestionAnswerer", {"input_names": ["question", "context"]}),
-    "choice": ("MultipleChoice", {"input_names": ["prompt", "endings"]}),
-    "ranking": ("TextRanker", {"input_names": ["text", "second"]}),
+    "relation": ("RelationClassifier", LABELS),
+    "qa": ("QuestionAnswerer", {"input_names": ("question", "context")}),
+    "choice": ("MultipleChoice", {"input_names": ("prompt", "endings")}),
+    "ranking": ("TextRanker", {"input_names": ("text", "second")}),
     "embed": ("TextEmbedder", {}),
-    "other_embed": ("TextEmbedder", {}),
-    "seq2seq": ("Seq2Seq", {}),
+    "seq2seq": ("Seq2Seq", {"max_target_length": 2}),
     "masked_lm": ("MaskedLM", {}),
-    "other_masked_lm": ("MaskedLM", {}),
     "pretrained": ("Pretrainer", {}),
-    "electra": ("ElectraPretrainer", {}),
 }
-MODELS["multilabel"][1]["label_names"] = ["no", "yes", "no;yes"]
+#: Other names of models and files.
+SAME = {"other_bert": "bert", "other_embed": "embed", "other_masked_lm": "masked_lm"}
+SAME |= {"there": "classify", "books": "shards", "other.txt": "vocab.txt"}
 
 TABLE = """\
 text sentence second label kind opposite number half labels target
@@ -46,21 +51,23 @@ text0 sentence0 second0 no a yes 1 .5 a;b target0
 text1 sentence1 second1 no a yes 2 1 b target1
 text2 sentence2 second2 yes b no 3 1.5 a target2
 """
-
+QUESTIONS = [
+    {"id": "1", "question": "?", "answers": [{"text": "a", "answer_start": 0}]},
+    {"id": "2", "question": "!", "answers": [], "is_impossible": True},
+]
 FILES = {
-    "texts.txt": "a good film\na dull plot\n",
+    "texts.txt": "a good film\na dull plot\n" * 60,
     "more.txt": "more\n",
     "vocab.txt": "\n".join(VOCABULARY) + "\n",
-    "other.txt": "\n".join(VOCABULARY) + "\n",
     "phrases.txt": "good film\n",
     "similar.txt": "good\tgreat\n",
+    "there.txt": "",
+    "there.keras": "",
     "train.tsv": TABLE.replace(" ", "\t"),
     "semicolons.txt": TABLE.replace("a;b", "a").replace(" ", ";"),
-    "tabs.txt": TABLE.replace(" ", "\t"),
     "no_header.tsv": "".join(TABLE.replace(" ", "\t").splitlines(keepends=True)[1:]),
     **{
-        f"{name}.tsv": f"text\tsecond\ttarget\tlabel\tnumber\n{name}0\tx\tx\tno\t1\n"
-        f"{name}1\ty\ty\tyes\t2\n"
+        f"{name}.tsv": f"text\tlabel\n{name}0\tno\n{name}1\tyes\n"
         for name in ("other", "dev", "test")
     },
     "bits.tsv": "text\tno\tyes\tlabel\ntext0\t0\t1\t1\ntext1\t1\t1\t2\n",
@@ -68,118 +75,81 @@ FILES = {
     "more.jsonl": '{"text": "line0"}\n{"text": "line1"}\n',
     "words.txt": "film B-Y O\nParis O B-X\n",
     "spans.json": '{"text": "Paris", "label": [[0, 5, "X"]]}',
-    "nested.txt": "film B-X O\nParis O B-X\n",
-    "semeval.txt": '1\t"a <e1>b</e1> <e2>c</e2>"\nno\n',
-    "types.txt": "film no\nParis yes\n",
-    "inside.txt": "film I-X\nParis O\n",
-    "swag.csv": "sent1,sent2,ending0,ending1,ending2,ending3,label\na,b,c,d,e,f,1\n",
-    "squad.json": json.dumps(
-        {
-            "data": [
-                {
-                    "paragraphs": [
-                        {
-                            "context": "a b",
-                            "qas": [
-                                {
-                                    "id": "1",
-                                    "question": "?",
-                                    "answers": [{"text": "a", "answer_start": 0}],
-                                },
-                                {"id": "2", "question": "!", "answers": [], "is_impossible": True},
-                            ],
-                        }
-                    ]
-                }
-            ]
-        }
+    "semeval.txt": "".join(
+        f'{i}\t"a <e1>b</e1> <e2>c</e2>"\n{label}\n\n' for i, label in enumerate(["no", "yes"])
     ),
-    "shards/manifest.json": "{}",
-    "books/manifest.json": "{}",
+    "swag.csv": "sent1,sent2,ending0,ending1,ending2,ending3,label\na,b,c,d,e,f,1\n",
+    "squad.json": json.dumps({"data": [{"paragraphs": [{"context": "a b", "qas": QUESTIONS}]}]}),
 }
 
 
-def write_files(folder):
-    """The files and models that the command lines name."""
+@pytest.fixture(scope="module")
+def shelf(corpus, tmp_path_factory):
+    """Folder of the files and models that the command lines name. Not to be written to."""
+    folder = tmp_path_factory.mktemp("shelf")
     for name, content in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    for name, (cls, config) in MODELS.items():
-        write_preset(folder / name)
-        (folder / name / "task.json").write_text(json.dumps({"class_name": cls, "config": config}))
-        (folder / f"served_{name}").mkdir()
-        (folder / f"served_{name}" / "saved_model.pb").touch()
-        labels = folder / f"served_{name}" / "assets.extra" / "label_names.txt"
-        labels.parent.mkdir()
-        labels.write_text("\n".join(LABEL_NAMES[: 1 if name == "regress" else 2]))
-    for name in ("bert", "other_bert"):
-        write_preset(folder / name)
-    np.save(folder / "vectors.npy", [[1.0, 2.0], [3.0, 4.0]])
-
-
-def write_preset(path):
-    path.mkdir()
-    path.joinpath("config.json").write_text('{"registered_name": "keras_bert_suite>BertBackbone"}')
-
-
-#: The calls of the command lines without the flag of a row. Many rows have the same.
-BEFORE = {}
+    np.save(folder / "vectors.npy", np.tile([[1.0, 2.0], [3.0, 4.0]], (60, 1)))
+    (folder / "shards").symlink_to(corpus)
+    backbone = kbs.BertBackbone(**{**ONE_LAYER, "max_sequence_length": 512})
+    save_hugging_face(backbone, folder / "bert", tokenizer=kbs.WordPieceTokenizer(VOCABULARY))
+    for name, (cls, arguments) in MODELS.items():
+        model = getattr(kbs, cls).from_preset(folder / "bert", **arguments)
+        model.save_to_preset(folder / name)
+    for name, other in SAME.items():
+        (folder / name).symlink_to(folder / other)
+    return folder
 
 
 @pytest.fixture
-def call(monkeypatch, tmp_path, capsys):
-    """Function: command, arguments -> the `Calls` of the library."""
-    calls = Calls()
-    replace_library(monkeypatch, calls)
+def call(shelf, monkeypatch, tmp_path):
+    """Function: command, arguments, names of functions -> `Calls`, until these are called."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # --devices sets it if it is not there.
+    monkeypatch.chdir(tmp_path)
+    for path in shelf.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    calls = Calls(monkeypatch)
 
-    def run_command(command, arguments, folder):
-        if not folder.exists():
-            folder.mkdir()
-            write_files(folder)
-        monkeypatch.chdir(folder)
-        calls.clear()
-        capsys.readouterr()
-        status = main([command, *arguments])
-        captured = capsys.readouterr()
-        calls["printed"] = [{"status": status, "begins": captured.out[:9], "error": captured.err}]
-        return Calls(calls)
+    def run_command(command, arguments, wanted):
+        calls.wanted = set(wanted)
+        try:
+            status = main([command, *arguments])
+        except Seen:
+            return calls
+        assert status == 0 and not calls.wanted, f"{calls.wanted} were not called"
+        return calls
 
     return run_command
 
 
-def list_rows():
-    """(command, its other flags, the flag of the row and its company, what must be seen)."""
-    return [
-        pytest.param(
-            command,
-            [*line.split(), *shlex.split(" ".join(needed))],
-            shlex.split(flags),
-            seen,
-            id=" ".join([command, flags, *needed]),
-        )
+@pytest.mark.parametrize(
+    ("command", "line", "flags", "seen"),
+    [
+        pytest.param(command, line, flags, seen, id=f"{command} {flags}")
         for command, line, rows in TABLES
-        for flags, seen, *needed in rows
-    ]
-
-
-@pytest.mark.parametrize(("command", "others", "flags", "seen"), list_rows())
-def test_a_flag_reaches_the_library(call, tmp_path, command, others, flags, seen):
-    line, folder = " ".join([command, *others]), tmp_path / "with"
-    if line not in BEFORE or flags == ["--overwrite"]:
-        BEFORE[line] = call(command, others, tmp_path / "without")
-    if flags == ["--overwrite"]:  # There must be something to replace.
-        folder = tmp_path / "without"
-    before, after = BEFORE[line], call(command, [*others, *flags], folder)
+        for flags, seen in rows.items()
+    ],
+)
+def test_a_flag_reaches_the_library(call, capsys, command, line, flags, seen):
+    arguments = [*line.split(), *shlex.split(flags)]
     if isinstance(seen, str):
-        assert seen in after.find("printed.error")
-        return
-    assert after.find("printed.status") == before.find("printed.status") == 0, (
-        before.find("printed.error"),
-        after.find("printed.error"),
-    )
-    assert {key: after.find(key) for key in seen} == seen
-    assert {key: before.find(key) for key in seen} != seen, "the value is the default"
+        parser, name = Flags(command, COMMANDS[command]), find_flag(command, flags)
+        value = getattr(parser.parse(arguments), name)
+        assert value != parser.defaults[name], "the value is the default"
+        seen = dict.fromkeys(seen.split(), to_plain(value))
+    printed = dict(seen).pop("printed", None)
+    keys = seen.keys() - {"printed"}
+    calls = call(command, arguments, {key.partition(".")[0] for key in keys})
+    for key in keys:
+        assert seen[key] in calls.find(key), key
+    if printed is not None:
+        assert capsys.readouterr().out.startswith(printed)
+
+
+def find_flag(command, flags):
+    """The name of the first flag of a row: --nolowercase is the flag "lowercase"."""
+    name = flags.split()[0][2:].partition("=")[0]
+    return name if name in Flags(command, COMMANDS[command]).defaults else name.removeprefix("no")
 
 
 #: Flags that `main` reads itself, for every command. `test_command_line.py` has those of help.
@@ -188,11 +158,9 @@ OF_EVERY_COMMAND = {"backend", "traceback"}
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_has_a_row(command):
-    rows = [row for name, _, rows in TABLES if name == command for row in rows]
-    spelled = {flags.split()[0][2:].partition("=")[0] for flags, *_ in rows}
+    rows = [flags for name, _, rows in TABLES if name == command for flags in rows]
     defined = set(Flags(command, COMMANDS[command]).defaults) - OF_EVERY_COMMAND
-    tested = {name if name in defined else name.removeprefix("no") for name in spelled}
-    assert tested == defined
+    assert {find_flag(command, flags) for flags in rows} == defined
 
 
 @pytest.mark.parametrize(("command", "line"), [(command, line) for command, line, _ in TABLES])
@@ -209,3 +177,38 @@ def test_flags_of_every_command(command, line, monkeypatch):
     with pytest.raises(ValueError, match="a fault"):
         main([*arguments, "--traceback", "--backend=jax"])
     assert given == {"backend": "jax"}
+
+
+#: The flags of each task and head of `finetune`.
+TRAINED = [
+    *("--task=classify", "--window_pooling=mean", "--task=regress --label_column=number"),
+    "--task=multilabel --train=sets.tsv --label_separator=;",
+    *("--task=attributes --attribute_columns=label", "--task=relation --train=semeval.txt"),
+    *(f"--task=ner --train=words.txt --head={name}" for name in ("softmax", "global_pointer")),
+    "--task=ner --train=words.txt --head=crf --tag_scheme=BIO",
+    "--task=ner --train=words.txt --head_layers=bilstm:7",
+    *("--task=qa --train=squad.json", "--task=choice --train=swag.csv", "--task=seq2seq"),
+    "--task=ranking --text_column=text --text_pair_column=second --label_column=number",
+    "--task=embed --text_pair_column=second",
+]
+
+
+@pytest.mark.parametrize("flags", TRAINED)
+def test_python_trains_with_the_same_values(call, flags):
+    """What no flag says is as `compile()` and `fit(x, y)` have it."""
+    line = "--checkpoint=bert --train=train.tsv --output=a.keras --checkpoint_every=0"
+    calls = call("finetune", [*line.split(), *flags.split()], ["fit"])
+    (given,), (opened,) = calls.noted["fit"], calls.noted["from_preset"][:1]
+    task = given["self"]
+    assert task.preprocessor.sequence_length == task.HEAD.sequence_length
+    opened = {name: value for name, value in opened.items() if name not in ("cls", "preset")}
+    twin = type(task).from_preset("bert", **opened)
+    twin.compile()
+    ours, theirs = (model.optimizer.get_config() for model in (task, twin))
+    # Layers without a name are numbered.
+    assert re.sub(r"lstm_\d+", "lstm", str(ours)) == re.sub(r"lstm_\d+", "lstm", str(theirs))
+    assert type(task.loss) is type(twin.loss)
+    calls.wanted = {"training_batches"}
+    with pytest.raises(Seen):
+        twin.fit(given["x"], given["y"], verbose=0)
+    assert calls.find("training_batches.batch_size") == [given["batch_size"]]

@@ -9,7 +9,6 @@ import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_cli.kinds.classify import read_label_names
 
 TEXTS, _ = make_reviews(32)
 NAMES = ["bad", "good", "plot"]
@@ -187,7 +186,7 @@ def test_outputs_are_read_as_the_model_says(run, tables, twins, problem_type):
 
 
 def test_tabs_and_lines_in_labels(run, finetuned, tmp_path):
-    """A label stays in its field, and names are read as they were written."""
+    """A label stays in its field."""
     classifier = keras.saving.load_model(finetuned / "model.keras")
     classifier.label_names = ["a\tb", "c\u2028d\re"]
     classifier.save(tmp_path / "model.keras")
@@ -196,10 +195,6 @@ def test_tabs_and_lines_in_labels(run, finetuned, tmp_path):
         "predict", "--model", tmp_path / "model.keras", "--input", tmp_path / "texts.txt"
     )
     assert status == 0 and all(len(line.split("\t")) == 2 for line in out.splitlines()[1:])
-    folder = tmp_path / "assets.extra"
-    folder.mkdir()
-    folder.joinpath("label_names.txt").write_bytes("\n".join(classifier.label_names).encode())
-    assert read_label_names(tmp_path) == classifier.label_names
     classifier.label_names = ["a", "b\nc"]
     with pytest.raises(ValueError, match="'b.nc' has a line feed"):
         kbs.export_saved_model(classifier, tmp_path / "1")

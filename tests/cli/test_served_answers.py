@@ -1,7 +1,8 @@
 """What `predict` makes of the answers of a SavedModel, by its documented outputs.
 
-No TensorFlow is needed: the answers stand here, as `serving/signatures.py` describes them. Real
-SavedModels are in test_export.py, and of each kind in the long part "serving".
+No TensorFlow is needed: the answers stand here, as `serving/signatures.py` describes them, and the
+head in `task.json`. Real SavedModels are in test_export.py, and of each kind in the long part
+"serving".
 """
 
 import json
@@ -10,6 +11,30 @@ import numpy as np
 import pytest
 
 from keras_bert_cli import ask_saved_model
+
+LABELS = {"labels": ["no", "yes"]}
+
+#: --task -> what `task.json` says of the task.
+DESCRIPTIONS = {
+    "classify": {
+        **{"head": "TextClassifier", "problem_type": "single_label_classification"},
+        **LABELS,
+    },
+    "multilabel": {
+        **{"head": "TextClassifier", "problem_type": "multi_label_classification"},
+        **LABELS,
+    },
+    "regress": {"head": "DocumentClassifier", "problem_type": "regression", **LABELS},
+    "attributes": {"head": "AttributeClassifier", "attributes": {"size": ["no", "yes"]}},
+    "relation": {"head": "RelationClassifier", **LABELS},
+    "ner": {"head": "CrfTokenClassifier", "labels": ["O", "B-X"]},
+    "embed": {"head": "TextEmbedder"},
+    "seq2seq": {"head": "Seq2Seq"},
+    "qa": {"head": "QuestionAnswerer"},
+    "choice": {"head": "MultipleChoice"},
+    "ranking": {"head": "TextRanker"},
+    "masks": {"head": "MaskedLM", "task": "MyMaskedLM"},
+}
 
 #: --task -> the outputs for two rows, a row a batch; and the lines of `predict`.
 ANSWERS = {
@@ -39,6 +64,27 @@ ANSWERS = {
     "regress": (
         {"scores": np.float32([[1.5, -2], [0.25, 0]])},
         [{"scores": {"no": 1.5, "yes": -2.0}}, {"scores": {"no": 0.25, "yes": 0.0}}],
+    ),
+    "attributes": (  # The more probable class need not be the answer.
+        {
+            "size": np.array([b"yes", b"no"]),
+            "size_probabilities": np.float32([[0.75, 0.25], [0.75, 0.25]]),
+        },
+        [
+            {"attributes": {"size": {"label": "yes", "probability": 0.25}}},
+            {"attributes": {"size": {"label": "no", "probability": 0.75}}},
+        ],
+    ),
+    "relation": (
+        {
+            "label_ids": np.int32([0, 1]),
+            "probabilities": np.float32([[0.25, 0.75], [0.125, 0.875]]),
+        },
+        [{"label": "no", "probability": 0.25}, {"label": "yes", "probability": 0.875}],
+    ),
+    "ranking": (
+        {"relevance": np.float32([0.5, -1])},
+        [{"relevance": 0.5}, {"relevance": -1.0}],
     ),
     "ner": (
         {
@@ -120,17 +166,18 @@ def served(tmp_path, monkeypatch):
     extra = tmp_path / "saved" / "assets.extra"
     extra.mkdir(parents=True)
     (tmp_path / "saved" / "saved_model.pb").touch()
-    (extra / "label_names.txt").write_text("no\nyes")
 
     def serve(task):
         outputs, _ = ANSWERS[task]
+        (extra / "task.json").write_text(json.dumps(DESCRIPTIONS[task]))
 
         def load(model, path):
+            model.description = said = ask_saved_model.read_description(path)
+            model.label_names, model.problem_type = said.get("labels"), said.get("problem_type")
             model.input_names = ["context", "question"] if task == "qa" else ["text"]
-            model.output_names = list(outputs)
 
         def answer(model, columns, batch_size):
-            assert all(len(column) == 2 for column in columns.values())
+            assert all(len(column) == 2 for column in columns.values()) and batch_size == 1
             for row in range(2):
                 batch = {name: values[row : row + 1] for name, values in outputs.items()}
                 if "num_labels" in batch:  # As many columns as the batch has labels.
@@ -145,10 +192,10 @@ def served(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("task", ANSWERS)
-def test_the_kind_is_that_of_the_outputs(run, served, task):
+def test_the_kind_is_that_of_the_head(run, served, task):
     name = TABLES[task][0] if task in TABLES else "texts.txt"
     arguments = ("predict", "--model", served(task), "--input", name, "--format=jsonl")
-    status, out, err = run(*arguments)
+    status, out, err = run(*arguments, "--batch_size=1")
     assert (status, err) == (0, "")
     lines = list(map(json.loads, out.splitlines()))
     for line, wanted in zip(lines, ANSWERS[task][1], strict=True):
@@ -167,7 +214,7 @@ def test_lines_of_a_table(run, served):
         "choice": ["choice\tprobability", "3\t0.500000", "0\t0.750000"],
     }.items():
         name = TABLES[task][0] if task in TABLES else "texts.txt"
-        flags = ("--input", name, "--format=tsv")
+        flags = ("--input", name, "--format=tsv", "--batch_size=1")
         assert run("predict", "--model", served(task), *flags)[:2] == (0, "\n".join([*lines, ""]))
     for task in ("ner", "embed"):
         flags = ("--input", "texts.txt", "--format=tsv")
@@ -175,15 +222,11 @@ def test_lines_of_a_table(run, served):
         assert status == 2 and "Choose --format jsonl" in err
 
 
-def test_a_saved_model_without_label_names(run, served):
-    model = served("classify")
-    (model / "assets.extra" / "label_names.txt").unlink()
-    arguments = ("--model", model, "--input", "texts.txt", "--format=jsonl")
-    lines = run("predict", *arguments)[1].splitlines()
-    assert json.loads(lines[0])["probabilities"] == [0.75, 0.25]
-
-
-def test_a_saved_model_of_no_kind(run, served, monkeypatch):
-    monkeypatch.setitem(ANSWERS, "masks", ({"tokens": np.array([b"a", b"b"])}, []))
-    status, _, err = run("predict", "--model", served("masks"), "--input", "texts.txt")
-    assert status == 1 and "holds a SavedModel with the outputs tokens. Wanted a model" in err
+def test_a_saved_model_of_another_head_or_origin(run, served, monkeypatch):
+    monkeypatch.setitem(ANSWERS, "masks", ({"labels": np.array([b"a", b"b"])}, []))
+    model = served("masks")
+    status, _, err = run("predict", "--model", model, "--input", "texts.txt")
+    assert status == 1 and "holds the export of a MyMaskedLM. Wanted a model" in err
+    (model / "assets.extra" / "task.json").unlink()
+    status, _, err = run("predict", "--model", model, "--input", "texts.txt")
+    assert status == 1 and "task.json does not say what" in err and "Export the task again" in err

@@ -181,7 +181,7 @@ def test_a_damaged_saved_model_is_refused(saved_model, tmp_path):
     assert {line.partition("  ")[2] for line in lines} == names - others
     with open(copy / "batching_params.pbtxt", "a") as file:
         file.write("# tuned")
-    assert ask_saved_model.SavedModel(copy).output_names
+    assert ask_saved_model.SavedModel(copy).input_names
     content = bytearray((copy / "saved_model.pb").read_bytes())
     content[len(content) // 2] ^= 1
     (copy / "saved_model.pb").write_bytes(content)

@@ -41,11 +41,11 @@ class AttributeAnswers(DictAnswers):
     def score(self, outputs, rows, labels):
         """dict of scores; see `AttributeClassifier.score`."""
         each, right, number = {}, 0, 0
-        for ids, (name, part) in zip(labels.T, self.split(outputs).items(), strict=True):
+        for ids, (name, chosen) in zip(labels.T, self.choose(outputs).items(), strict=True):
             known = ids >= 0
             if not known.any():
                 continue
-            predicted = part[known].argmax(axis=-1)
+            predicted = chosen[known]
             scores = score_classes(ids[known], predicted, self.labels.attributes[name])
             each[name] = {
                 **{figure: scores[figure] for figure in ("accuracy", "macro_f1")},
@@ -61,12 +61,12 @@ class AttributeAnswers(DictAnswers):
 
     def inspect(self, outputs, rows, labels):
         """list of `WrongAnswer` without texts, one for each wrong attribute of a row."""
-        wrong = []
+        wrong, chosen = [], self.choose(outputs)
         parts = self.decode_probabilities(outputs, rows).items()
         for ids, (attribute, part) in zip(labels.T, parts, strict=True):
             known = np.flatnonzero(ids >= 0)
             names = [f"{attribute}={label}" for label in self.labels.attributes[attribute]]
-            found = find_wrong_classes(part[known], ids[known], names)
+            found = find_wrong_classes(part[known], ids[known], names, chosen[attribute][known])
             wrong += [dataclasses.replace(w, row=int(known[w.row])) for w in found]
         return wrong
 

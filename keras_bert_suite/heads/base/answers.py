@@ -74,9 +74,13 @@ class ClassAnswers(RowAnswers):
         self.labels = labels
         self.are_logits = are_logits
 
-    def choose(self, outputs):
-        """int (N,), the class that is the answer for each row: the most probable."""
-        return outputs.argmax(axis=-1)
+    def choose(self, outputs, xp=np):
+        """int (N,), the class that is the answer for each row: the most probable.
+
+        All that answers comes here: names, scores, exports. `xp` has the functions for arrays:
+        `numpy`, or `keras.ops` in a graph.
+        """
+        return xp.argmax(outputs, axis=-1)
 
     def find_probabilities(self, outputs):
         """float (N, C), the probability of each class."""
@@ -102,7 +106,7 @@ class ClassAnswers(RowAnswers):
         """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
         return {
             "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
-            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+            "label_ids": ops.cast(self.choose(outputs, ops), "int32"),
         }
 
 
@@ -137,11 +141,7 @@ class LabelSetAnswers(ClassAnswers):
     def serve(self, ops, outputs, packed):
         """`probabilities` float32 (B, C) and `is_label` bool (B, C)."""
         probabilities = ops.sigmoid(outputs) if self.are_logits else outputs
-        thresholds = np.array(self.thresholds, "float32")
-        return {
-            "probabilities": probabilities,
-            "is_label": ops.greater(probabilities, thresholds),
-        }
+        return {"probabilities": probabilities, "is_label": self.choose_likely(probabilities, ops)}
 
     def name_served(self, xp, served):
         """Adds `labels` string (B, E), E the most labels of a row, and `num_labels` int32 (B,).
@@ -155,9 +155,13 @@ class LabelSetAnswers(ClassAnswers):
         labels = xp.where(is_name, xp.take(xp.asarray(self.labels.names), order), "")
         return {**served, "labels": labels, "num_labels": counts}
 
-    def choose(self, outputs):
-        """bool (N, C), whether a row has a label."""
-        return self.find_probabilities(outputs) > np.array(self.thresholds, "float32")
+    def choose(self, outputs, xp=np):
+        """bool (N, C), whether a row has a label. `outputs` are in NumPy."""
+        return self.choose_likely(self.find_probabilities(outputs), xp)
+
+    def choose_likely(self, probabilities, xp):
+        """bool (N, C), of the probabilities of labels. `xp` is as for `ClassAnswers.choose`."""
+        return xp.greater(probabilities, np.array(self.thresholds, "float32"))
 
     def find_probabilities(self, outputs):
         """float32 (N, C), the probability of each label.
@@ -221,6 +225,10 @@ class DictAnswers(RowAnswers):
 
     def decode(self, outputs, rows):
         return self._each("decode", outputs, rows)
+
+    def choose(self, outputs, xp=np):
+        """dict of the name of an output -> its answers; see `ClassAnswers.choose`."""
+        return {n: self.parts[n].choose(part, xp) for n, part in self.split(outputs).items()}
 
     def name(self, outputs, rows):
         """dict of the name of an output -> the names of its answers."""

@@ -2,11 +2,16 @@
 
 import dataclasses
 import importlib
+import pkgutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 #: The heads that are known: the class of the task -> `Head`.
 HEADS: dict[str, "Head"] = {}
+
+#: The peak for a head with `head_layers`, see benchmarks/results/head_layers.md.
+HEAD_LAYERS_RATE = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +62,15 @@ class Head:
             return self.served
         module, _, name = self.served.partition(":")
         return getattr(importlib.import_module(module), name)
+
+
+def read_heads() -> dict[str, Head]:
+    """`HEADS` with all heads of this package. Their records need no import of Keras."""
+    folder = Path(__file__).parents[1]
+    package = __name__.removesuffix(".base.head")
+    for module in pkgutil.iter_modules([str(folder)]):
+        importlib.import_module(f"{package}.{module.name}")
+    return HEADS
 
 
 def make_no_parts(said, packer, encoder):

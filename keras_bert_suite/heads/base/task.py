@@ -148,10 +148,23 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     #: sets it.
     input_names = part_attribute("data", "input_names")
 
-    def make_optimizer(self) -> keras.optimizers.Optimizer:
-        """The optimizer that `compile` takes for "auto"."""
-        schedule = LinearWarmupDecay(self.HEAD.learning_rate, warmup_ratio=self.HEAD.warmup_ratio)
-        return AdamW(schedule, rate_multipliers=self.HEAD.rate_multipliers)
+    def make_optimizer(
+        self,
+        learning_rate: float | None = None,
+        warmup_ratio: float | None = None,
+        **kwargs: Any,
+    ) -> keras.optimizers.Optimizer:
+        """The optimizer that `compile` takes for "auto", or one with other values.
+
+        Args:
+            learning_rate, warmup_ratio: floats; None for those of the `HEAD`.
+            **kwargs: further arguments of `AdamW`.
+        """
+        schedule = LinearWarmupDecay(
+            self.HEAD.learning_rate if learning_rate is None else learning_rate,
+            warmup_ratio=self.HEAD.warmup_ratio if warmup_ratio is None else warmup_ratio,
+        )
+        return AdamW(schedule, **{"rate_multipliers": self.HEAD.rate_multipliers, **kwargs})
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
@@ -249,9 +262,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
 
         Args:
-            optimizer: "auto" is `AdamW` at the `learning_rate` of the `HEAD`, with linear
-                warm-up over the share `warmup_ratio` of the steps that `fit` takes, and linear
-                decay over the rest.
+            optimizer: "auto" is `make_optimizer()`: `AdamW` at the `learning_rate` of its
+                `HEAD`, with linear warm-up over the share `warmup_ratio` of the steps that `fit`
+                takes, and linear decay over the rest.
             loss: "auto" is `make_loss()`.
             head_learning_rate: float, the peak for the weights outside of the backbone, which are
                 new. None is `head_learning_rate` of the task for an optimizer "auto", and the rate
@@ -347,7 +360,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
                 `DataLoader` or a generator.
             y: the labels of all rows, as the task takes them; None for a dataset.
-            batch_size: int, 32 by default; None for a dataset.
+            batch_size: int, that of the `HEAD` by default; None for a dataset.
             class_weight: dict of label or class id -> weight of its rows.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
             validation_split: float, the share of the rows to validate on. They are the last rows.
@@ -383,6 +396,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         with ProcessWatch("fit").watch(callbacks) as callbacks:
             weigh = self._weigh_classes(class_weight)
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
+            if batch_size is None:
+                batch_size = self.HEAD.batch_size
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )

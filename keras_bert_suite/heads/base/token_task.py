@@ -7,6 +7,7 @@ import keras
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.heads.base.feature_training import fit_on_features
+from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.heads.base.hidden_states import make_layer_model
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.base.token_states import (
@@ -21,9 +22,6 @@ from keras_bert_suite.layers.heads.head_layers import (
     open_head_layers,
     takes_hidden_states,
 )
-
-#: The peak for a head with `head_layers`, see benchmarks/results/head_layers.md.
-HEAD_LAYERS_RATE = 1e-3
 
 
 class TokenTask(Task):

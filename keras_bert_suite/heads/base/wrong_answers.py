@@ -38,21 +38,19 @@ class WrongAnswer:
     place: int | None = None
 
 
-def find_wrong_classes(probabilities, label_ids, names, answer_ids=None):
+def find_wrong_classes(probabilities, label_ids, names, answer_ids):
     """The entries whose label is not the answer.
 
     Args:
         probabilities: float (N, C).
         label_ids: int (N,).
         names: list of C str.
-        answer_ids: int (N,); None for the most probable classes.
+        answer_ids: int (N,).
 
     Returns:
         list of `WrongAnswer` without texts, whose `row` is the entry, in the order of the entries.
     """
     probabilities = np.asarray(probabilities, "float64")
-    if answer_ids is None:
-        answer_ids = probabilities.argmax(axis=-1)
     looks_wrong = find_label_issues(label_ids, probabilities)
     columns = np.arange(len(label_ids))
     return _list_wrong(

@@ -1,0 +1,420 @@
+"""`finetune`, `evaluate` and `predict` of the kinds of tasks: one training each, and refusals."""
+
+import csv
+import dataclasses
+import functools
+import json
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import pytest
+from cli.small_kinds import (
+    RELATIONS,
+    write_attributes,
+    write_clicks,
+    write_semeval,
+    write_squad,
+    write_swag,
+    write_titles,
+)
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_cli import main
+
+COLUMNS = "--text_column=asked --text_pair_column=title --label_column=clicked"
+
+
+def check_attributes(scores, printed, table, answers, dev):
+    assert scores["accuracy"] > 0.75 and "tone" in printed
+    rows = {name: part["rows"] for name, part in scores["attributes"].items()}
+    assert rows == {"tone": 9, "what": 12} and table[0] == "tone\twhat"
+    found = [line.split("\t") for line in table[1:]]
+    labels = [line.split("\t")[1:] for line in dev.read_text().splitlines()[1:]]
+    pairs = [pair for row in zip(labels, found, strict=True) for pair in zip(*row, strict=True)]
+    right = [label == answer for label, answer in pairs if label]
+    assert sum(right) / len(right) == scores["accuracy"]
+    first = answers[0]
+    assert first["text"] == "good film" and first["attributes"]["what"]["label"] == found[0][1]
+    assert first["attributes"]["tone"]["probability"] >= 0.5
+
+
+def check_choices(scores, printed, table, answers, dev):
+    assert scores["rows"] == 16 and scores["accuracy"] > 0.8 and "accuracy" in printed
+    with open(dev, encoding="utf-8") as file:
+        right = [int(row["label"]) for row in csv.DictReader(file)]
+    matches = sum(a["choice"] == b for a, b in zip(answers, right, strict=True))
+    assert matches / 16 == scores["accuracy"]
+    assert table[0] == "choice\tprobability" and len(table) == 17
+
+
+def check_questions(scores, printed, table, answers, dev):
+    assert scores["questions"] == 24 and scores["f1"] > 80
+    assert f"f1 {scores['f1']:.4f}" in printed and "no_answer" in printed
+    assert scores["has_answer"]["exact_match"] > 0 and len(table) == 25
+    for answer, article in zip(answers, json.loads(dev.read_text())["data"], strict=True):
+        assert list(answer) == ["id", "question", "answer", "start", "end", "score", "null_odds"]
+        context = article["paragraphs"][0]["context"]
+        assert not answer["answer"] or context[answer["start"] : answer["end"]] == answer["answer"]
+
+
+def check_rankings(scores, printed, table, answers, dev):
+    assert scores["rows"] == 16 and scores["mrr"] > 0.8 and scores["recall@5"] == 1
+    assert "ndcg@10" in printed and table[0] == "relevance"
+    relevance = np.array(table[1:], float).reshape(3, 16)
+    clicked = np.array([line[-1] == "1" for line in dev.read_text().splitlines()[1:]])
+    ranks = 1 + (relevance > relevance.T.ravel()[clicked.reshape(3, 16).T.ravel()]).sum(0)
+    assert np.mean(1 / ranks) == pytest.approx(scores["mrr"])
+    assert set(answers[0]) == {"asked", "title", "relevance"}
+    assert answers[0]["relevance"] == relevance[0, 0]
+
+
+def check_relations(scores, printed, table, answers, dev):
+    assert scores["macro_f1"] > 0.9 and scores["relations"]["Same"]["rows"] > 10
+    assert "macro_f1" in printed and "Same" in printed and scores["label_names"] == RELATIONS
+    labels = dev.read_text().splitlines()[1::4]
+    found = [line.split("\t")[0] for line in table[1:]]
+    assert sum(a == b for a, b in zip(found, labels, strict=True)) / 32 == scores["accuracy"]
+    assert [answer["label"] for answer in answers] == found
+
+
+def check_titles(scores, printed, table, answers, dev):
+    writer = keras.saving.load_model(dev.parent / "model.keras", compile=False)
+    assert (writer.input_names, writer.max_target_length) == (("review",), 3)
+    assert writer.sampler.num_beams == 2
+    assert printed.startswith("rows 6, rouge_1 ")
+    assert scores["rows"] == 6 and 0 <= scores["rouge_l"] <= 100
+    texts = make_reviews(6, seed=2)[0]
+    assert [answer["review"] for answer in answers] == texts
+    assert [answer["target"] for answer in answers] == writer.predict(texts)
+    assert table == ["target", *(" ".join(answer["target"].split()) for answer in answers)]
+
+
+@dataclasses.dataclass
+class Case:
+    """A kind: how its files are written, their rows, the flags of a training, and what it learns.
+
+    `check` gets the scores, what `evaluate` prints, the lines of `predict` as a table, its answers
+    in JSON, and the path of the rows.
+    """
+
+    write: Callable
+    ending: str
+    rows: tuple
+    flags: str
+    check: Callable
+    evaluate: str = ""
+
+
+CASES = {
+    "attributes": Case(
+        write_attributes,
+        ".tsv",
+        (17, 3),
+        "--epochs=16 --attribute_columns=tone,what --attribute_weights=tone=2 "
+        "--learning_rate=1e-2 --batch_size=16",
+        check_attributes,
+    ),
+    "choice": Case(
+        write_swag,
+        ".csv",
+        (48, 16),
+        "--epochs=6 --batch_size=8 --learning_rate=5e-3 --sequence_length=32",
+        check_choices,
+    ),
+    "qa": Case(
+        write_squad,
+        ".json",
+        (96, 24),
+        "--epochs=6 --batch_size=16 --learning_rate=5e-3 --sequence_length=80",
+        check_questions,
+    ),
+    "ranking": Case(
+        write_clicks,
+        ".tsv",
+        (48, 16),
+        f"--epochs=6 --batch_size=8 --learning_rate=5e-3 --sequence_length=32 {COLUMNS}",
+        check_rankings,
+        "--label_column=clicked",
+    ),
+    "relation": Case(
+        write_semeval,
+        ".txt",
+        (256, 32),
+        "--epochs=12 --entity_states=averages --learning_rate=5e-3 --sequence_length=32",
+        check_relations,
+    ),
+    "seq2seq": Case(
+        write_titles,
+        ".tsv",
+        (32, 6),
+        "--epochs=2 --text_column=review --target_column=title --max_target_length=3 "
+        "--num_beams=2 --sequence_length=32",
+        check_titles,
+        "--target_column=title",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def trained(workshop, tmp_path_factory):
+    """Function: kind -> its model, training file and held-out file. Not to be written to."""
+
+    @functools.cache
+    def train(kind):
+        case, folder = CASES[kind], tmp_path_factory.mktemp(kind)
+        files = [folder / f"{name}{case.ending}" for name in ("train", "dev")]
+        for seed, (path, rows) in enumerate(zip(files, case.rows, strict=True), start=1):
+            case.write(path, rows, seed)
+        arguments = [f"--task={kind}", f"--checkpoint={workshop / 'checkpoint'}"]
+        arguments += [f"--train={files[0]}", f"--dev={files[1]}", *case.flags.split()]
+        model = folder / "model.keras"
+        assert main(["finetune", *arguments, f"--output={model}"]) == 0
+        return model, *files
+
+    return train
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_model_is_trained_evaluated_and_asked(trained, run, tmp_path, kind):
+    case, (model, _, dev) = CASES[kind], trained(kind)
+    files = ("--model", model, "--input", dev)
+    flags = (*case.evaluate.split(), "--json", tmp_path / "scores.json")
+    status, printed, err = run("evaluate", *files, *flags)
+    assert (status, err) == (0, "")
+    asked = []
+    for form in ("tsv", "jsonl"):
+        status, out, err = run("predict", *files, f"--format={form}")
+        assert (status, err) == (0, "")
+        asked.append(out.splitlines())
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    case.check(scores, printed, asked[0], list(map(json.loads, asked[1])), dev)
+
+
+def break_answer(text):
+    content = json.loads(text)
+    content["data"][1]["paragraphs"][0]["qas"][0]["answers"] = [{"text": "x", "answer_start": 0}]
+    return json.dumps(content)
+
+
+#: Files that are refused: their content, or what changes the held-out file.
+WRONG = {
+    "gap.tsv": "text\ttone\twhat\n\tgood\tfilm\n",
+    "spaces.tsv": "text\ttone\nx\tgood\ny\tgood \n",
+    "lists.jsonl": '{"text": "x", "tone": ["good"], "what": "film"}\n',
+    "reviews.tsv": "sentence\tlabel\nfine\tyes\n",
+    "four.csv": lambda text: text.replace(",3\n", ",4\n", 1),
+    "train.txt": "",
+    "wrong.json": break_answer,
+    "alone.tsv": "query\ttext\tlabel\na\tb\t1\nc\td\t0\nc\te\t1\n",
+    "unmarked.txt": lambda text: text.replace("</e2>", ""),
+    "empty.tsv": "review\ttarget\nfine\t\n",
+}
+OTHER_TABLES = "is for other tables"
+#: Kind, command, file, flags, and a part of the message.
+REFUSED = [
+    ("attributes", "finetune", "train", "", "--task attributes needs --attribute_columns"),
+    (
+        *("attributes", "finetune", "train", "--attribute_columns=tone --label_column=tone"),
+        OTHER_TABLES,
+    ),
+    (
+        *("attributes", "finetune", "train", "--attribute_columns=tone --attribute_weights=what=2"),
+        "--attribute_weights has 'what=2', wanted NAME=NUMBER with one of tone",
+    ),
+    (
+        *("attributes", "finetune", "spaces.tsv", "--attribute_columns=tone"),
+        "the column 'tone' has the labels ['good']",
+    ),
+    (
+        *("attributes", "evaluate", "dev", "--attribute_columns=tone"),
+        "has 1 columns, wanted one for each attribute of the model, in this order: tone, what",
+    ),
+    ("attributes", "evaluate", "reviews.tsv", "", "no column"),
+    (
+        *("attributes", "evaluate", "gap.tsv", ""),
+        "line 2: the text in the column 'text' is missing",
+    ),
+    (
+        *("attributes", "evaluate", "lists.jsonl", ""),
+        "line 1: the label in the column 'tone' is a list",
+    ),
+    ("choice", "evaluate", "four.csv", "", "the label is '4', wanted 0, 1, 2 or 3"),
+    ("choice", "evaluate", "reviews.tsv", "", "has no column 'sent1'"),
+    ("choice", "evaluate", "dev", "--text_column=sent1", f"--text_column {OTHER_TABLES}"),
+    ("choice", "evaluate", "train.txt", "", "neither a .tsv nor a .csv"),
+    ("qa", "finetune", "wrong.json", "", "question 2-1 has 1 answers"),
+    (
+        *("qa", "finetune", "all.json", "--dev={dev}"),
+        "has no answer, and this task answers every question",
+    ),
+    ("qa", "finetune", "all.json", "--text_column=x", f"--text_column {OTHER_TABLES}"),
+    ("qa", "finetune", "all.json", "--class_weight=balanced", "Leave it out with --task"),
+    ("qa", "evaluate", "absent.json", "", "absent.json"),
+    ("ranking", "finetune", "alone.tsv", "", "Row 0, 'a', has one candidate, as have 1 of 2 rows"),
+    (
+        *("ranking", "finetune", "alone.tsv", "--text_column=query"),
+        "--task ranking needs --text_column",
+    ),
+    (
+        *("ranking", "finetune", "alone.tsv", "--class_weight=balanced"),
+        "--class_weight is for labels",
+    ),
+    ("relation", "evaluate", "unmarked.txt", "", "has the marker </e2> 0 times, wanted once"),
+    ("relation", "evaluate", "dev", "--text_column=text", "--text_column is for tables"),
+    ("seq2seq", "finetune", "train", "--text_column=review", "has no column 'target'"),
+    (
+        *("seq2seq", "finetune", "train", "--text_column=review --label_column=title"),
+        OTHER_TABLES,
+    ),
+    (
+        *("seq2seq", "finetune", "empty.tsv", "--text_column=review"),
+        "empty.tsv, line 2: the text in the column 'target' is missing",
+    ),
+    (
+        *("seq2seq", "finetune", "train", "--task=classify --text_column=review --num_beams=3"),
+        "--num_beams is for --task seq2seq, not for --task classify",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "command", "file", "flags", "message"), REFUSED)
+def test_what_is_refused(trained, workshop, run, tmp_path, kind, command, file, flags, message):
+    model, train, dev = trained(kind)
+    path = {"train": train, "dev": dev}.get(file, tmp_path / file)
+    if file == "all.json":
+        write_squad(path, 8, seed=3, answerable=1)
+    elif file in WRONG:
+        content = WRONG[file]
+        path.write_text(content if isinstance(content, str) else content(dev.read_text("utf-8")))
+    flags = flags.format(dev=dev).split()
+    if command == "evaluate":
+        status, _, err = run("evaluate", "--model", model, "--input", path, *flags)
+    else:
+        made = ("--checkpoint", workshop / "checkpoint", "--output", tmp_path / "never.keras")
+        status, _, err = run("finetune", f"--task={kind}", *made, "--train", path, *flags)
+    assert status in (1, 2) and message in err
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+@pytest.mark.parametrize("kind", ["choice", "qa"])
+def test_a_saved_model_answers_as_the_model(trained, run, kind):
+    model, _, dev = trained(kind)
+    saved = dev.parent / "saved/1"
+    assert run("export", "--model", model, "--output", saved)[0] == 0
+    answers = []
+    for path in (model, saved):
+        status, out, err = run("predict", "--model", path, "--input", dev, "--format=jsonl")
+        assert (status, err) == (0, "")
+        answers.append(list(map(json.loads, out.splitlines())))
+    for line, served in zip(*answers, strict=True):
+        if kind == "choice":
+            assert line["choice"] == served["choice"]
+        else:
+            assert line["answer"] == served["answer"]
+            assert line["score"] == pytest.approx(served["score"], abs=1e-4)
+    if kind == "qa":
+        check_half_characters(run, saved, dev.parent)
+
+
+def check_half_characters(run, model, folder):
+    """JSON may hold them, and UTF-8 may not."""
+    path, output = folder / "halves.json", folder / "halves.jsonl"
+    write_squad(path, 2, seed=4)
+    path.write_text(path.read_text().replace('"question": "', '"question": "\\ud83d '))
+    arguments = ("--model", model, "--input", path)
+    assert run("predict", *arguments, "--output", output, "--overwrite") == (0, "", "")
+    status, out, err = run("predict", *arguments)
+    assert (status, err) == (0, "") and output.read_text() == out
+    assert json.loads(out.splitlines()[0])["question"].startswith("\ud83d ")
+
+
+def test_half_characters(trained, run):
+    model, _, dev = trained("qa")
+    check_half_characters(run, model, dev.parent)
+    arguments = ("--model", model, "--input", dev.parent / "halves.json")
+    assert run("evaluate", *arguments)[0] == 0
+
+
+def test_one_question(trained, run, tmp_path):
+    (tmp_path / "article.txt").write_text("the film was\nvery good . it was fine\n")
+    arguments = ("--model", trained("qa")[0], "--input", tmp_path / "article.txt")
+    status, out, err = run("predict", *arguments, "--question", "what was it")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["answer"] == "very good" and json.loads(out)["start"] == 13
+    table = tmp_path / "questions.tsv"
+    table.write_text("context\tquestion\nit was very good\twas it\n")
+    status, out, _ = run("predict", *arguments[:2], "--input", table)
+    assert status == 0 and json.loads(out)["answer"] == "very good"
+    status, _, err = run("predict", *arguments)
+    assert status == 2 and "a question needs its context" in err
+    status, _, err = run("predict", *arguments[:2], "--input", table, "--question=who")
+    assert status == 2 and "--question is about one text" in err
+
+
+def test_heads_of_checkpoints(trained, run, tmp_path):
+    """A head for answers is kept by `convert`, and found by `predict`."""
+    model, _, dev = trained("qa")
+    arguments = ("--input", model, "--to=huggingface", "--output", tmp_path / "hf")
+    assert run("convert", *arguments)[::2] == (0, "")
+    assert kbs.QuestionAnswerer.from_preset(tmp_path / "hf").no_answer_threshold is None
+    arguments = ("--model", tmp_path / "hf", "--input", dev)
+    status, out, err = run("predict", *arguments)
+    assert (status, err) == (0, "") and len(out.splitlines()) == 24
+    # Some questions have no answer, and the checkpoint answers all. Its scores say so.
+    status, out, err = run("evaluate", *arguments)
+    assert status == 0 and "questions 24" in out, err
+
+
+def test_relations_in_files_of_all_forms(trained, run, tmp_path):
+    model, _, dev = trained("relation")
+    lines = dev.read_text().splitlines()
+    texts = [line.split('"')[1] for line in lines[::4]]
+    table = zip(texts, lines[1::4], strict=True)
+    contents = {
+        "alone.txt": "\n".join(lines[::4]),
+        "texts.txt": "\n".join(texts),
+        "dev.tsv": "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in table),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    predict, evaluate = ((command, "--model", model) for command in ("predict", "evaluate"))
+    wanted = run(*predict, "--input", dev)
+    assert wanted[0] == 0
+    assert run(*predict, "--input", tmp_path / "alone.txt") == wanted
+    assert run(*predict, "--input", tmp_path / "texts.txt") == wanted
+    scores = [run(*evaluate, "--input", path) for path in (tmp_path / "dev.tsv", dev)]
+    assert scores[0] == scores[1] and scores[0][0] == 0
+
+
+def test_a_long_text_is_cut_around_its_entities(workshop, run, tmp_path):
+    """So there is no advice to keep the end, which this task cannot do."""
+    lines = [f'{i}\t"{"film " * 40}<e1>a</e1> <e2>b</e2>"\n{RELATIONS[i]}\n' for i in range(2)]
+    (tmp_path / "long.txt").write_text("".join(lines))
+    status, out, _ = run(
+        *("finetune", "--task=relation", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=1"),
+        *(f"--train={tmp_path / 'long.txt'}", "--sequence_length=16"),
+        f"--output={tmp_path / 'model.keras'}",
+    )
+    assert status == 0 and "--truncation" not in out
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+def test_a_server_writes_the_same(run, tmp_path):
+    backbone = kbs.BertBackbone(**ONE_LAYER, attention_pattern="seq2seq", initializer_range=0.5)
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 32)
+    writer = kbs.Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
+    writer.save(tmp_path / "writer.keras")
+    saved = tmp_path / "saved" / "1"
+    status, out, _ = run("export", "--model", tmp_path / "writer.keras", "--output", saved)
+    assert status == 0 and "with the inputs text" in out
+    (tmp_path / "texts.txt").write_text("\n".join(make_reviews(4)[0]) + "\n", "utf-8")
+    answers = []
+    for model in (tmp_path / "writer.keras", saved):
+        status, out, err = run("predict", "--model", model, "--input", tmp_path / "texts.txt")
+        assert (status, err) == (0, "")
+        answers.append(out)
+    assert answers[0] == answers[1] and answers[0].startswith("target\n")
