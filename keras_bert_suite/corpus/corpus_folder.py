@@ -7,9 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-
 from keras_bert_suite.annotations import PathLike
 
 
@@ -21,6 +18,10 @@ class CorpusFolder:
     """
 
     def __init__(self, path: PathLike) -> None:
+        # Who trains on texts in memory need not wait for it.
+        import fsspec
+        from fsspec.implementations.local import LocalFileSystem
+
         text = os.fspath(path)
         if "://" not in text:
             text = str(Path(text).expanduser().absolute())
