@@ -9,16 +9,13 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+from heads.cases import BATCH_SIZE, CASES, NUM_ROWS, STEPS, TASKS
 from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
 from portable_runtimes import PORTABLE
 from small_tasks import (
-    BATCH_SIZE,
     BYTE_PAIRS,
-    NUM_ROWS,
     SENTENCE_PIECES,
-    STEPS,
-    TASKS,
     assert_close,
     compile_model,
     make_task,
@@ -207,16 +204,6 @@ def as_parameters():
             yield pytest.param(cell, id=str(cell), marks=() if cell in SHORT else long)
 
 
-#: The names that a task gives the columns of its rows.
-NAMES = {
-    "pairs": ("text_a", "text_b"),
-    "questions": ("question", "context"),
-    "choices": ("prompt", "endings"),
-    "rankings": ("query", "text"),
-    "vectors": ("text_a", "text_b"),
-}
-
-
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """function(task, preprocessor, saved) to a `Trained`; each is made once."""
@@ -320,7 +307,7 @@ def test_every_input(models, cell):
     assert not all(map(np.array_equal, before, after))
     if cell.preprocessor != NONE:
         names = model.column_names if cell.task == "vectors" else model.input_names
-        assert tuple(names) == NAMES.get(cell.task, ("text",))
+        assert tuple(names) == CASES[cell.task].names
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task not in ("masks", "pretraining")])

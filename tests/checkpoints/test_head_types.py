@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 import transformers
-from small_tasks import TASKS, make_task
+from heads.cases import TASKS
+from small_tasks import make_task
 from small_texts import ONE_LAYER
 
 import keras_bert_suite as kbs

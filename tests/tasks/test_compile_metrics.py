@@ -3,37 +3,17 @@
 import keras
 import numpy as np
 import pytest
-from small_tasks import FIRST, make_task
+from heads.cases import CASES, FIRST
+from small_tasks import make_task
 from tables import everywhere_for
 
 from keras_bert_suite import EntityF1, MacroF1
-from keras_bert_suite.training import NDCG
 
 #: Rows of 1 to 4 words, so that batches have padding.
 WORDS = [text.split()[: 1 + row % 4] for row, text in enumerate(FIRST)]
 TAGS = [[int(word == "good") for word in row] for row in WORDS]
-F1 = {"metrics": [MacroF1(), "accuracy"]}
-
-#: task -> (arguments of `compile`, the metrics of `score` with their names in the logs).
-SCORED = {
-    "texts": (F1, {"macro_f1": "macro_f1", "accuracy": "accuracy"}),
-    "documents": (F1, {"macro_f1": "macro_f1", "accuracy": "accuracy"}),
-    "label sets": (
-        {"metrics": [MacroF1(), "accuracy", "Precision", keras.metrics.Recall(name="recall")]},
-        {
-            "macro_f1": "macro_f1",
-            "exact_match": "accuracy",
-            "micro_precision": "Precision",
-            "micro_recall": "recall",
-        },
-    ),
-    "attributes": ({"metrics": ["acc"]}, {"accuracy": "acc"}),
-    "numbers": (
-        {"metrics": ["mse", keras.metrics.MeanAbsoluteError(name="mae")]},
-        {"mean_squared_error": "mse", "mean_absolute_error": "mae"},
-    ),
-    "rankings": ({"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
-}
+SCORED = [name for name, case in CASES.items() if case.metrics is not None]
+REFUSED = [(name, *case.refused_metric) for name, case in CASES.items() if case.refused_metric]
 
 
 def make(task, **arguments):
@@ -49,7 +29,7 @@ def make(task, **arguments):
 @pytest.mark.parametrize("task", everywhere_for(SCORED, "label sets"))
 def test_metrics_are_what_score_says(task, tmp_path):
     """In `evaluate`, in each epoch of a `fit`, and of a task that was loaded."""
-    arguments, names = SCORED[task]
+    arguments, names = CASES[task].metrics
     model, x, y = make(task, **arguments)
     scores = model.score(x, y)
     wanted = {log: pytest.approx(scores[name], abs=1e-5) for name, log in names.items()}
@@ -223,17 +203,7 @@ def test_metrics_of_each_output():
     assert found["nsp_macro_f1"] == pytest.approx(f1, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("task", "metric", "error"),
-    [
-        ("attributes", "Precision", "AttributeClassifier. It does not tell .* Pass 'accuracy'"),
-        ("chains", "accuracy", "CrfTokenClassifier. It would judge the emissions.*EntityF1"),
-        ("spans", "AUC", "EntitySpanClassifier. The labels are spans.*EntityF1"),
-        ("rankings", "mse", "TextRanker. It would count the places after .*NDCG"),
-        ("vectors", "cosine_similarity", "TextEmbedder. It does not compare .*score_retrieval"),
-        ("numbers", "accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
-    ],
-)
+@pytest.mark.parametrize(("task", "metric", "error"), REFUSED)
 def test_metrics_that_are_not_for_a_task(task, metric, error):
     model, _ = make_task(task, "SegmentPacker")
     with pytest.raises(ValueError, match=error):

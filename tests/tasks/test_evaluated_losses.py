@@ -7,7 +7,8 @@ as `InBatchNegatives`, have no such mean.
 import keras
 import numpy as np
 import pytest
-from small_tasks import FIRST, NUM_ROWS, PAIRS, TASKS, make_task
+from heads.cases import FIRST, NUM_ROWS, PAIRS, TASKS
+from small_tasks import make_task
 from tables import everywhere_for
 
 from keras_bert_suite import CosineRegression
@@ -30,7 +31,7 @@ COLUMNS = {
 
 def report(task, batch_size):
     """What `evaluate` returns, and the loss of a `fit` that changes nothing."""
-    model, columns = make_task(task, "none" if task == "pretraining" else "SegmentPacker")
+    model, columns = make_task(task, "SegmentPacker")
     model.set_weights([np.sin(np.arange(w.size)).reshape(w.shape) for w in model.get_weights()])
     loss = CosineRegression() if task == "vectors" else "auto"
     model.compile(keras.optimizers.SGD(0.0), loss)

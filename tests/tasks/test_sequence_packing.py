@@ -6,20 +6,11 @@ import keras
 import numpy as np
 import pytest
 from checkers import evaluate
+from heads.cases import BATCH_SIZE, NUM_ROWS, STEPS, TASKS
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
 from peer_weights import randomize
-from small_tasks import (
-    BATCH_SIZE,
-    BYTE_PAIRS,
-    LONGFORMER,
-    MODERN_BERT,
-    NUM_ROWS,
-    STEPS,
-    TASKS,
-    compile_model,
-    make_task,
-)
+from small_tasks import BYTE_PAIRS, LONGFORMER, MODERN_BERT, compile_model, make_task
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from tables import everywhere_for
 
