@@ -185,7 +185,7 @@ def list_rates():
                 yield name, "head"
 
 
-@pytest.mark.parametrize(("name", "rate"), list_rates())
+@pytest.mark.parametrize(("name", "rate"), [*list_rates()])
 def test_each_dropout_rate_alone_acts_in_training_only(name, rate):
     if rate == "head":
         task = build(name, {**CHANGED[name][1].arguments, "dropout": 0.5})

@@ -129,6 +129,10 @@ class DocumentClassifier(TextClassifier):
         return self.window_sampler and self.window_sampler.num_windows
 
     @property
+    def splits_batches(self) -> str | None:
+        return None if self.window_sampler is None else "training_windows"
+
+    @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
         return (*super().pooling_layers, self.window_pooling)
 

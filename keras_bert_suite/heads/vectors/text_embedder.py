@@ -109,6 +109,11 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     #: int or None, see `compile`.
     cache_batch_size: int | None = None
 
+    @property
+    def splits_batches(self) -> str | None:
+        return None if self.cache_batch_size is None else "cache_batch_size"
+
+
     def __init__(
         self,
         backbone: keras_hub.models.Backbone,
