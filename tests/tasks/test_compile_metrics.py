@@ -35,17 +35,17 @@ def test_metrics_are_what_score_says(task, tmp_path):
     wanted = {log: pytest.approx(scores[name], abs=1e-5) for name, log in names.items()}
     path = tmp_path / "task.keras"
     model.save(path)
-    for opened in (model, keras.saving.load_model(path)):
-        for batch_size in (5, 12):
-            found = opened.evaluate(x, y, batch_size, verbose=0, return_dict=True)
-            del found["loss"]
-            assert found == wanted
+    opened = keras.saving.load_model(path)
+    for task, batch_size in ((model, 5), (opened, 12)):
+        found = task.evaluate(x, y, batch_size, verbose=0, return_dict=True)
+        del found["loss"]
+        assert found == wanted
     opened.save(path)  # A metric that was loaded is read anew, and not twice.
     monitor = f"val_{next(iter(wanted))}"
     history = (
         keras.saving.load_model(path)
         .fit(
-            *(x, y, 5),
+            *(x, y, 6),
             epochs=3,
             validation_data=(x, y),
             callbacks=[
@@ -89,13 +89,13 @@ def test_metrics_of_a_tagger_count_words(tmp_path):
     }
     path = tmp_path / "task.keras"
     model.save(path)
-    for opened in (model, keras.saving.load_model(path)):
-        for batch_size in (1, 5, 12):
-            found = opened.evaluate(x, y, batch_size, verbose=0, return_dict=True)
-            assert found.keys() - wanted.keys() == {"loss", "macro_f1"}
-            assert {name: found[name] for name in wanted} == wanted
-        history = opened.fit(x, y, 5, class_weight={1: 3.0}, verbose=0).history
-        assert {name: history[name][0] for name in wanted} == wanted
+    opened = keras.saving.load_model(path)
+    for task, batch_size in ((model, 1), (model, 12), (opened, 5)):
+        found = task.evaluate(x, y, batch_size, verbose=0, return_dict=True)
+        assert found.keys() - wanted.keys() == {"loss", "macro_f1"}
+        assert {name: found[name] for name in wanted} == wanted
+    history = opened.fit(x, y, 5, class_weight={1: 3.0}, verbose=0).history
+    assert {name: history[name][0] for name in wanted} == wanted
 
 
 def squares(y_true, y_pred):
@@ -141,11 +141,10 @@ def test_metrics_of_the_user_for_rows_and_batches():
     assert history["whole_mean"] == pytest.approx(history["row_means"], rel=1e-4)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("loss", ["mse", "hinge", "poisson"])
+@pytest.mark.parametrize("loss", everywhere_for(["mse", "hinge", "poisson"], "mse"))
 def test_class_ids_are_no_numbers(loss):
+    model, x, y = make("texts", loss=loss)
     for batch_size in (1, 2, 5):
-        model, x, y = make("texts", loss=loss)
         with pytest.raises(ValueError, match="labels must have the shape of the outputs"):
             model.fit(x, y, batch_size, verbose=0)
 
@@ -163,6 +162,21 @@ def test_losses_of_probabilities_train(task, loss):
     outputs = model.predict(x, verbose=0)
     leads = outputs if task == "label sets" else np.diff(outputs)
     assert losses[-1] < losses[0] and np.ptp(1 / (1 + np.exp(-leads))) > 0.3
+
+
+@pytest.mark.parametrize("task", ["words", "questions", "choices"])
+def test_losses_by_name(task, tmp_path):
+    """A name, a function and a file stand for the loss of the scores of each place."""
+    model, x, y = make(task)
+    wanted = pytest.approx(model.evaluate(x, y, verbose=0, return_dict=True)["loss"], rel=1e-4)
+    for loss in ("sparse_categorical_crossentropy", keras.losses.categorical_crossentropy):
+        model.compile("sgd", loss=loss)
+        assert model.evaluate(x, y, verbose=0, return_dict=True)["loss"] == wanted
+    model.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    assert twin.evaluate(x, y, verbose=0, return_dict=True)["loss"] == wanted
+    with pytest.raises(ValueError, match="The outputs are logits, got the loss sparse_cat"):
+        model.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy())
 
 
 def test_the_accuracy_of_places():

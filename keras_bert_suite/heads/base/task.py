@@ -83,7 +83,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     @property
     def head_learning_rate(self) -> float | None:
         """float, the peak for the weights outside of the backbone; None for that of all weights."""
-        return type(self).head.head_learning_rate
+        return self.head.head_learning_rate
 
     def make_parts(
         self, packer: keras.layers.Layer | None, encoder: EncoderInputs | None = None, **said: Any
@@ -98,7 +98,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         common = {"returns_logits": self.returns_logits, "input_names": None}
         said = {**common, **self.find_part_settings(), **said}
         encoder = EncoderInputs.of(self.backbone) if encoder is None else encoder
-        self.data, self.answers = type(self).head.make_parts(said, packer, encoder)
+        self.data, self.answers = self.head.make_parts(said, packer, encoder)
         self.preprocessor = packer
 
     def find_part_settings(self) -> dict[str, Any]:
@@ -130,9 +130,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     def make_optimizer(self) -> keras.optimizers.Optimizer:
         """The optimizer that `compile` takes for "auto"."""
-        head = type(self).head  # A task may have a layer of this name.
-        schedule = LinearWarmupDecay(head.learning_rate, warmup_ratio=head.warmup_ratio)
-        return AdamW(schedule, rate_multipliers=head.rate_multipliers)
+        schedule = LinearWarmupDecay(self.head.learning_rate, warmup_ratio=self.head.warmup_ratio)
+        return AdamW(schedule, rate_multipliers=self.head.rate_multipliers)
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
