@@ -167,19 +167,23 @@ def test_a_missing_file_is_named(folder, name):
 @pytest.mark.parametrize(
     ("values", "left_out", "message"),
     [
-        ({"task": "Seq2Seq"}, (), r"task\.json is of a Seq2Seq, and a runtime answers for Text"),
+        (
+            {"head": "Mine"},
+            (),
+            r"task\.json is of a TextClassifier, whose head 'Mine' is not known",
+        ),
         (
             {"package": "keras_bert_suite 0.0.9"},
             ("encoder_inputs",),
             r"task\.json lacks encoder_inputs. It was written by keras_bert_suite 0.0.9.*Export",
         ),
         (
-            {"task": "TextEmbedder"},
+            {"head": "TextEmbedder"},
             (),
             r"model\.onnx has the outputs .* beside it wants embedding with the axes",
         ),
         (
-            {"task": "TokenClassifier"},
+            {"head": "TokenClassifier"},
             (),
             "wants probabilities with the axes length, labels for 2 labels. They are of two",
         ),
@@ -239,7 +243,7 @@ def test_arguments(folder):
         runtime.predict(["good"], prompt="query")
     with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got -1"):
         runtime.predict(["good"], batch_size=-1)
-    change(folder, {"task": "MultipleChoice"}, ["problem_type"])
+    change(folder, {"task": "MultipleChoice", "head": "MultipleChoice"}, ["problem_type"])
     with pytest.raises(ValueError, match="A MultipleChoice has no labels of rows"):
         kbs.open_runtime(folder).predict_labels(["good"])
 
@@ -249,7 +253,7 @@ def test_arguments(folder):
 def test_answers_keep_to_the_threshold_of_the_task(threshold):
     task = make_random_task("questions")
     task.no_answer_threshold = threshold
-    data, answers = task.head.make_parts(describe_task(task), task.preprocessor, task.data.encoder)
+    data, answers = task.HEAD.make_parts(describe_task(task), task.preprocessor, task.data.encoder)
     rows = ["good?", "film?"], HOSTILE[1:3]
     windows = task.data.window(task.data.read(rows))
     scores = np.random.default_rng(0).normal(

@@ -9,6 +9,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.heads import relations
 from keras_bert_suite.heads.base.hidden_states import find_summary_place
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
@@ -18,7 +19,6 @@ from keras_bert_suite.heads.base.token_states import (
     find_unused,
     list_missing_poolers,
 )
-from keras_bert_suite.heads.relations import HEAD
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.training import ClassAccuracy, ClassCrossentropy
@@ -68,7 +68,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     start", and Wu and He, 2019 (https://arxiv.org/abs/1905.08284).
     """
 
-    head = HEAD
+    HEAD = relations.HEAD
     head_name = "relation_classifier"
 
     def __init__(

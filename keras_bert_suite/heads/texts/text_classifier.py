@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.heads import texts
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
 from keras_bert_suite.heads.base.hidden_states import (
     find_pooled_summary,
@@ -20,7 +21,6 @@ from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, r
 from keras_bert_suite.heads.base.part_checks import check_summary_place
 from keras_bert_suite.heads.base.read_states import encode_summary
 from keras_bert_suite.heads.base.token_states import list_missing_poolers
-from keras_bert_suite.heads.texts import HEAD
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 
@@ -84,7 +84,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
-    head = HEAD
+    HEAD = texts.HEAD
     head_name = "classifier"
     head_defaults = {
         "input_names": None,

@@ -12,6 +12,7 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import vectors
 from keras_bert_suite.heads.base.hidden_states import (
     find_summary_place,
     open_new_pooling,
@@ -19,7 +20,6 @@ from keras_bert_suite.heads.base.hidden_states import (
 )
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.vectors import HEAD
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
 from keras_bert_suite.layers import PROMPT_ARGUMENT
@@ -92,7 +92,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084).
     """
 
-    head = HEAD
+    HEAD = vectors.HEAD
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
     loss_advice = (
         "It does not compare vectors with scores. For scores, compile with CosineRegression() or "
@@ -112,7 +112,6 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     @property
     def splits_batches(self) -> str | None:
         return None if self.cache_batch_size is None else "cache_batch_size"
-
 
     def __init__(
         self,
