@@ -1,6 +1,7 @@
 """The exports of the tasks of words give the entities of `predict`.
 
-The windows of a text go through the graph in batches of a bounded size, here of a few windows.
+The windows of a text go through the graph in batches of a bounded size, here of a few windows;
+those of `EntitySpanClassifier` do so in test_long_texts.py.
 """
 
 import keras
@@ -45,6 +46,7 @@ TEXTS = [
 ]
 #: Rows of words that are cut otherwise than the tokenizers cut texts.
 ROWS = ["well-known St. Louis did n't buy U.S. films of 1 9 9 8 for € 100 .".split()]
+MOST_TOKENS = window_batches.MOST_TOKENS
 BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
 
 
@@ -118,8 +120,9 @@ def test_the_best_paths_of_a_crf():
     "tokenizer",
     ["word pieces", pytest.param("byte pairs", marks=pytest.mark.long("serving"))],
 )
-def test_spans(tokenizer):
+def test_spans(tokenizer, monkeypatch):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
+    monkeypatch.setattr(window_batches, "MOST_TOKENS", MOST_TOKENS)
     keras.utils.set_random_seed(2)
     backbone, tokenizer_of_texts = BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY)
     if tokenizer == "byte pairs":

@@ -1,6 +1,6 @@
 """Texts of many windows go through the model in batches of a bounded size.
 
-test_entities.py has the entities of such texts.
+test_entities.py has the tags of such texts.
 """
 
 import keras
@@ -12,6 +12,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
+    EntitySpanClassifier,
     QuestionAnswerer,
     SegmentPacker,
     WordPieceTokenizer,
@@ -28,14 +29,37 @@ pytestmark = pytest.mark.backend("tensorflow")
 TEXTS = ["", "good film", *make_reviews(6)[0], " ".join(make_reviews(6)[0]), "GOOD", "good " * 90]
 
 
+def make_task(cls, **arguments):
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=24)
+    return randomize(cls(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments))
+
+
+def test_spans_of_several_batches(monkeypatch):
+    monkeypatch.setattr(window_batches, "MOST_TOKENS", 50)
+    task = make_task(EntitySpanClassifier, label_names=["A", "B"])
+    for weight in task.head.weights:
+        weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+    got = {name: value.numpy() for name, value in trace(task)(text=tf.constant(TEXTS)).items()}
+    wanted = task.predict(TEXTS, verbose=0)
+    assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
+    assert len(wanted[-1]) > 5
+    for row, entities in enumerate(wanted):
+        columns = (
+            got[name][row][: len(entities)].tolist() for name in ("labels", "starts", "ends")
+        )
+        places = [(entity.label.encode(), entity.start, entity.end) for entity in entities]
+        assert list(zip(*columns, strict=True)) == places
+        scores = [entity.score for entity in entities]
+        np.testing.assert_allclose(got["scores"][row][: len(entities)], scores, atol=1e-5)
+
+
 def test_answers_of_several_batches(monkeypatch):
     """Without a threshold. test_spans.py has one, and one batch."""
     monkeypatch.setattr(window_batches, "MOST_TOKENS", 50)
-    keras.utils.set_random_seed(2)
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=24)
     arguments = {"query_length": 5, "max_answer_length": 7, "stride": 6}
-    task = QuestionAnswerer(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments)
-    randomize(task).no_answer_threshold = None
+    task = make_task(QuestionAnswerer, **arguments)
+    task.no_answer_threshold = None
     questions = [text[:14] for text in make_reviews(len(TEXTS), seed=5)[0]]
     strings = {"question": tf.constant(questions), "context": tf.constant(TEXTS)}
     got = {name: value.numpy() for name, value in trace(task, 2)(**strings).items()}
