@@ -51,7 +51,6 @@ def report(task, batch_size):
 @pytest.mark.parametrize("task", everywhere_for(TASKS, "rankings"))
 def test_reports_do_not_depend_on_the_size_of_batches(task):
     whole, loss = report(task, NUM_ROWS)
-    for batch_size in (2, 5):
-        scores, fitted = report(task, batch_size)
-        assert scores == pytest.approx(whole, rel=1e-4)
-        assert fitted == pytest.approx(loss, rel=1e-4)
+    scores, fitted = report(task, 5)  # The last batch has two rows.
+    assert scores == pytest.approx(whole, rel=1e-4)
+    assert fitted == pytest.approx(loss, rel=1e-4)
