@@ -154,10 +154,7 @@ def one_wrong_tag(wrong):
 
 OFF = {"dropout": 0.0}
 YES_NO = {"label_names": ["no", "yes"], **OFF}
-F1 = (
-    {"metrics": [kbs.MacroF1(), "accuracy"]},
-    {"macro_f1": "macro_f1", "accuracy": "accuracy"},
-)
+F1 = ({"metrics": [kbs.MacroF1(), "accuracy"]}, {"macro_f1": "macro_f1", "accuracy": "accuracy"})
 BIO = ["O", "B-X", "I-X"]
 CHANGED_SETS = {
     "label_names": ["plot", "film", "acting"],
@@ -171,10 +168,7 @@ CHANGED_MARKERS = ("good", "the", "plot", "and")
 
 CASES = {
     "texts": Case(
-        kbs.TextClassifier,
-        FIRST,
-        LABELS,
-        YES_NO,
+        *(kbs.TextClassifier, FIRST, LABELS, YES_NO),
         wrong_labels=one_wrong_class,
         answering=("predict_labels",),
         scoring=("score", "inspect"),
@@ -182,10 +176,7 @@ CASES = {
         served=(HOSTILE, find_shares),
     ),
     "pairs": Case(
-        kbs.TextClassifier,
-        PAIRS,
-        LABELS,
-        YES_NO,
+        *(kbs.TextClassifier, PAIRS, LABELS, YES_NO),
         names=("text_a", "text_b"),
         wrong_labels=one_wrong_class,
         served=((HOSTILE, HOSTILE_OTHERS), find_shares),
@@ -255,10 +246,7 @@ CASES = {
         served=(HOSTILE, predict_probabilities),
     ),
     "words": Case(
-        kbs.TokenClassifier,
-        WORDS,
-        TAGS,
-        {"num_classes": 2, **OFF},
+        *(kbs.TokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
         changed=(
             Changed(
                 {
@@ -277,10 +265,7 @@ CASES = {
         served=(HOSTILE_WORDS, predict),
     ),
     "chains": Case(
-        kbs.CrfTokenClassifier,
-        WORDS,
-        TAGS,
-        {"num_classes": 2, **OFF},
+        *(kbs.CrfTokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
         changed=(
             Changed(
                 {
@@ -303,17 +288,11 @@ CASES = {
             ),
         ),
         wrong_labels=one_wrong_tag,
-        refused_metric=(
-            "accuracy",
-            "CrfTokenClassifier. It would judge the emissions.*EntityF1",
-        ),
+        refused_metric=("accuracy", "CrfTokenClassifier. It would judge the emissions.*EntityF1"),
         served=(HOSTILE_WORDS, predict),
     ),
     "spans": Case(
-        kbs.EntitySpanClassifier,
-        WORDS,
-        SPANS,
-        {"num_classes": 1, **OFF},
+        *(kbs.EntitySpanClassifier, WORDS, SPANS, {"num_classes": 1, **OFF}),
         decode=lambda answers: [read_spans(entities) for entities in answers],
         changed=(
             Changed(
@@ -334,10 +313,7 @@ CASES = {
         served=(HOSTILE_WORDS, predict),
     ),
     "relations": Case(
-        kbs.RelationClassifier,
-        RELATED,
-        LABELS,
-        {**YES_NO, "entity_states": "averages"},
+        *(kbs.RelationClassifier, RELATED, LABELS, {**YES_NO, "entity_states": "averages"}),
         encoder=add_markers,
         changed=(
             Changed(
@@ -382,10 +358,7 @@ CASES = {
         served=((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
     ),
     "choices": Case(
-        kbs.MultipleChoice,
-        (FIRST, ENDINGS),
-        CHOICES,
-        OFF,
+        *(kbs.MultipleChoice, (FIRST, ENDINGS), CHOICES, OFF),
         changed=(Changed({**OFF, "input_names": ("start", "ends")}, observed.choices),),
         names=("prompt", "endings"),
         num_axes=(3,),
@@ -393,10 +366,7 @@ CASES = {
         served=((HOSTILE, HOSTILE_ENDINGS), find_shares),
     ),
     "rankings": Case(
-        kbs.TextRanker,
-        (FIRST, ENDINGS),
-        RELEVANCE,
-        OFF,
+        *(kbs.TextRanker, (FIRST, ENDINGS), RELEVANCE, OFF),
         asked=ask_pairs,
         changed=(Changed({**OFF, "input_names": ("question", "title")}, observed.ranking),),
         names=("query", "text"),
@@ -456,17 +426,11 @@ CASES = {
         names=("text_a", "text_b"),
         num_axes=(2, 3),
         scoring=("score",),
-        refused_metric=(
-            "cosine_similarity",
-            "TextEmbedder. It does not compare .*score_retrieval",
-        ),
+        refused_metric=("cosine_similarity", "TextEmbedder. It does not compare .*score_retrieval"),
         served=(HOSTILE, predict),
     ),
     "masks": Case(
-        kbs.MaskedLM,
-        FIRST,
-        None,
-        {"masking": {"unit": "word"}},
+        *(kbs.MaskedLM, FIRST, None, {"masking": {"unit": "word"}}),
         asked=ask_masks,
         decode=read_guesses,
         changed=(
@@ -478,9 +442,7 @@ CASES = {
         served=([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
     ),
     "pretraining": Case(
-        kbs.Pretrainer,
-        PAIRS,
-        None,
+        *(kbs.Pretrainer, PAIRS, None),
         pack=pack_pretraining,
         changed=(
             Changed({"sentence_relations": 3, "span_boundary": True}, observed.outputs),
@@ -488,10 +450,7 @@ CASES = {
         ),
     ),
     "replaced tokens": Case(
-        kbs.ElectraPretrainer,
-        PAIRS,
-        None,
-        {"generator_width": 0.5},
+        *(kbs.ElectraPretrainer, PAIRS, None, {"generator_width": 0.5}),
         encoder=factorize,
         pack=pack_replaced,
         changed=(
