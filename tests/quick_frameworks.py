@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import types
 import weakref
 
@@ -45,6 +46,7 @@ def find_classes_once():
     - For each layer, Keras looks for the arguments of its methods.
     - For each object that is saved or loaded, it makes a layer for the names of its attributes.
       Its own cache looks for another name than it stores.
+    - For each list of such an object, it resolves the path of a folder of assets.
     - For the same object KerasHub looks for subclasses among all classes that are registered.
     """
     from keras.src.layers import layer
@@ -58,11 +60,16 @@ def find_classes_once():
     once = {name: _once(getattr(inspect, name)) for name in ("signature", "getfullargspec")}
     layer.inspect = operation.inspect = types.SimpleNamespace(**{**vars(inspect), **once})
     saving_lib.get_attr_skipset = functools.cache(saving_lib.get_attr_skipset)
+    saving_lib.DiskIOStore.has_path = _has_path
     list_subclasses = preset_utils.list_subclasses
     find = functools.cache(lambda cls, registered: list_subclasses(cls))
     preset_utils.list_subclasses = lambda cls: find(
         cls, frozenset(keras.saving.get_custom_objects().values())
     )
+
+
+def _has_path(store, path):
+    return os.path.exists(f"{store.working_dir}/{path}")
 
 
 def _make_functional(cls):

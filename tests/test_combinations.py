@@ -9,16 +9,13 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+from heads.cases import BATCH_SIZE, CASES, NUM_ROWS, STEPS, TASKS
 from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
 from portable_runtimes import PORTABLE
 from small_tasks import (
-    BATCH_SIZE,
     BYTE_PAIRS,
-    NUM_ROWS,
     SENTENCE_PIECES,
-    STEPS,
-    TASKS,
     assert_close,
     compile_model,
     make_task,
@@ -125,12 +122,20 @@ class Combination:
         return " - ".join(part for part in parts if part)
 
 
-#: What `make test` runs on each backend: each task, as rows in memory.
-EVERYWHERE = {
-    Combination(task, NONE, kind="arrays")
+#: Each task, as rows in memory, or as batches that were packed before.
+ALONE = {
+    task: Combination(task, NONE, kind="arrays")
     if task == "pretraining"
     else Combination(task, OURS, kind="list")
     for task in TASKS
+}
+#: The tasks that `make test` trains here on each backend. Other tests train the others there:
+#: test_compile_metrics.py sets of labels and words, test_released_tasks.py texts,
+#: test_evaluated_losses.py rankings, and test_every_task.py spans and documents. The model of masks
+#: is a part of pretraining.
+EVERYWHERE = {
+    *("attributes", "chains", "relations", "questions", "choices", "vectors"),
+    *("pretraining", "targets"),
 }
 #: What `make test` runs beside: a kind of dataset for each task, each preprocessor, each way of
 #: saving, and each kind of input. The rest is `make test-long PART=combinations`.
@@ -197,24 +202,15 @@ EXPORTED = [
 def as_parameters():
     for cell in FITTED:
         long = [pytest.mark.long("combinations")]
-        if cell in EVERYWHERE:
-            yield pytest.param(cell, id=str(cell), marks=pytest.mark.every_backend)
+        if cell in ALONE.values():
+            marks = pytest.mark.every_backend if cell.task in EVERYWHERE else ()
+            yield pytest.param(cell, id=str(cell), marks=marks)
         elif cell in GRAPHS:
             # Under PyTorch the cell is long, as most are.
             yield pytest.param(cell, id=str(cell), marks=pytest.mark.backend("tensorflow"))
             yield pytest.param(cell, id=f"{cell} - traced", marks=long)
         else:
             yield pytest.param(cell, id=str(cell), marks=() if cell in SHORT else long)
-
-
-#: The names that a task gives the columns of its rows.
-NAMES = {
-    "pairs": ("text_a", "text_b"),
-    "questions": ("question", "context"),
-    "choices": ("prompt", "endings"),
-    "rankings": ("query", "text"),
-    "vectors": ("text_a", "text_b"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +316,7 @@ def test_every_input(models, cell):
     assert not all(map(np.array_equal, before, after))
     if cell.preprocessor != NONE:
         names = model.column_names if cell.task == "vectors" else model.input_names
-        assert tuple(names) == NAMES.get(cell.task, ("text",))
+        assert tuple(names) == CASES[cell.task].names
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task not in ("masks", "pretraining")])
@@ -425,7 +421,7 @@ def run_saved_model(folder, model, segments):
 
 def test_the_table_is_whole():
     """`make test` has each task, preprocessor, kind of input and way of saving."""
-    short = EVERYWHERE | SHORT | GRAPHS
+    short = {*ALONE.values()} | SHORT | GRAPHS
     assert short <= set(FITTED)
     assert len(set(FITTED)) == len(FITTED)
     for name in ("task", "preprocessor", "saved", "kind"):

@@ -11,8 +11,9 @@ import torch
 import transformers
 from checkpoints import small_model
 from checkpoints.small_model import PIECES
+from heads.cases import FIRST, LENGTH
 from peer_weights import randomize, run_transformers, to_numpy
-from small_tasks import FIRST, LENGTH, assert_close, make_task, predict
+from small_tasks import assert_close, make_task, predict
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 from keras_bert_suite.heads import TextClassifier

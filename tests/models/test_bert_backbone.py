@@ -129,7 +129,7 @@ def test_basics(undrawn):
     check_backbone(
         BertBackbone,
         dict(
-            **SMALL,
+            **{**SMALL, "num_layers": 1},
             activation="gelu_erf",
             dropout=0.2,
             attention_dropout=0.1,

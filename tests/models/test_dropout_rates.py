@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.argument_checks import list_arguments
@@ -107,8 +108,7 @@ def test_dropout_of_attention_follows_that_of_bert_unless_set():
     assert rates == {0.3} and backbone.attention_dropout == 0.3
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("family", ["bert", "modernbert"])
+@pytest.mark.parametrize("family", everywhere_for(["bert", "modernbert"], "bert"))
 def test_rates_act_when_compiled(family):
     cls, arguments, places = FAMILY[family]
     backbone = cls(**SIZES, **arguments, **dict.fromkeys(places, 0.5))

@@ -9,8 +9,8 @@ from family import LENGTH, MEMBERS, TASKS, open_task
 from family_differences import LIVING, compare_encoder, compare_head
 from peer_weights import randomize, to_numpy
 from portable_runtimes import PORTABLE
+from serving.traced import trace
 
-from keras_bert_suite import export_saved_model
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
@@ -122,13 +122,11 @@ def test_saved_and_opened_again(member, tmp_path):
     ],
 )
 def test_served_from_strings(member, tmp_path):
+    tf = pytest.importorskip("tensorflow")
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")
     texts = ["a b c", "d e"]
-    export_saved_model(task, tmp_path / "served" / "1")
-    tf = pytest.importorskip("tensorflow")
-    served = tf.saved_model.load(str(tmp_path / "served" / "1"))
-    got = served.signatures["serving_default"](text=tf.constant(texts))["probabilities"]
+    got = trace(task)(text=tf.constant(texts))["probabilities"]
     expected = keras.ops.softmax(task.predict(texts, verbose=0))
     np.testing.assert_allclose(got.numpy(), to_numpy(expected), rtol=0, atol=1e-6)
 

@@ -9,18 +9,12 @@ import pytest
 import torch
 import transformers
 from family import MEMBERS, open_task, run_peer
+from heads.cases import NUM_ROWS
 from keras import ops
 from peer_weights import randomize, to_numpy
 from portable_runtimes import run_onnx
 from small_byte_pairs import MERGES, make_vocabulary
-from small_tasks import (
-    LONGFORMER,
-    NUM_ROWS,
-    compile_model,
-    make_task,
-    predict,
-    predicted_columns,
-)
+from small_tasks import LONGFORMER, compile_model, make_task, predict, predicted_columns
 from small_texts import VOCABULARY
 
 from keras_bert_suite import (

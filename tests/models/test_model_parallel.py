@@ -5,7 +5,8 @@ import re
 import keras
 import pytest
 from family import MEMBERS
-from small_tasks import TASKS, make_task
+from heads.cases import TASKS
+from small_tasks import make_task
 
 from keras_bert_suite import (
     BertBackbone,

@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 import transformers
 from family import MEMBERS, run_peer
+from heads.cases import NUM_ROWS
 from peer_weights import to_numpy
 from portable_runtimes import run_onnx
-from small_tasks import (
-    MODERN_BERT,
-    NUM_ROWS,
-    compile_model,
-    make_task,
-    predict,
-    predicted_columns,
-)
+from small_tasks import MODERN_BERT, compile_model, make_task, predict, predicted_columns
 from tables import everywhere_for
 
 from keras_bert_suite import (

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from serving.traced import trace
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -15,7 +16,6 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
-    export_saved_model,
 )
 from keras_bert_suite.serving.portable_formats import write_companions
 
@@ -110,16 +110,15 @@ def test_a_classifier_of_three_texts(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_of_three_texts(tmp_path):
+def test_a_graph_of_three_texts():
     tf = pytest.importorskip("tensorflow")
     classifier = make_classifier()
     tensors = make_packer().pack(*map(tf.constant, TURNS))
     arrays = make_packer().pack(*TURNS)
     for name, array in arrays.items():
         np.testing.assert_array_equal(tensors[name], array)
-    model = tf.saved_model.load(str(export_saved_model(classifier, tmp_path / "turns")))
     columns = dict(zip(classifier.input_names, map(tf.constant, TURNS), strict=True))
     logits = classifier.predict(TURNS, verbose=0)
     shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    found = model.signatures["serving_default"](**columns)["probabilities"]
+    found = trace(classifier, 3)(**columns)["probabilities"]
     np.testing.assert_allclose(found, shares, atol=1e-5)

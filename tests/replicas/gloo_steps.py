@@ -7,8 +7,9 @@ from unittest import mock
 
 import keras
 import numpy as np
+from heads.cases import FIRST, LABELS
 from replicas.cases import BATCH_SIZE, EPOCHS, run_case
-from small_tasks import FIRST, LABELS, make_task
+from small_tasks import make_task
 
 from keras_bert_suite import AdamW, TrainingCheckpoint
 from keras_bert_suite.replicas import process_watch

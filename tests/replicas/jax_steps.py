@@ -4,8 +4,9 @@ import signal
 
 import keras
 import numpy as np
+from heads.cases import FIRST, LABELS
 from replicas.gloo_steps import Signal, catch
-from small_tasks import FIRST, LABELS, make_task
+from small_tasks import make_task
 
 from keras_bert_suite.replicas import process_watch
 

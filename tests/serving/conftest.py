@@ -11,6 +11,7 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
+    export_onnx,
     export_saved_model,
 )
 
@@ -40,6 +41,15 @@ def pair_model(classifier, tmp_path_factory):
     pytest.importorskip("tensorflow_text")
     path = tmp_path_factory.mktemp("saved_models") / "pairs"
     return export_saved_model(classifier, path, inputs=("premise", "hypothesis"))
+
+
+@pytest.fixture(scope="session")
+def onnx_folder(classifier, tmp_path_factory):
+    """`pathlib.Path` of its ONNX model. Not to be changed."""
+    pytest.importorskip("tf2onnx")
+    folder = tmp_path_factory.mktemp("onnx") / "reviews"
+    export_onnx(classifier, folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

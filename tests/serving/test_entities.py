@@ -1,10 +1,15 @@
-"""The exports of a `TokenClassifier` give the entities of `predict`."""
+"""The exports of the tasks of words give the entities of `predict`.
+
+The windows of a text go through the graph in batches of a bounded size, here of a few windows;
+those of `EntitySpanClassifier` do so in test_long_texts.py.
+"""
 
 import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE
+from serving.traced import trace
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -23,6 +28,7 @@ from keras_bert_suite import (
     XLMRobertaTokenizer,
     export_saved_model,
 )
+from keras_bert_suite.heads.base import served_texts
 from keras_bert_suite.heads.base.served import serve
 
 tf = pytest.importorskip("tensorflow")
@@ -40,7 +46,15 @@ TEXTS = [
 ]
 #: Rows of words that are cut otherwise than the tokenizers cut texts.
 ROWS = ["well-known St. Louis did n't buy U.S. films of 1 9 9 8 for € 100 .".split()]
+MOST_TOKENS = served_texts.MOST_TOKENS
 BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_batches():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(served_texts, "MOST_TOKENS", 50)
+        yield
 
 
 def make_tagger(backbone, tokenizer):
@@ -82,7 +96,7 @@ def test_other_tokenizers(kind):
     cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
     backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     tagger = make_tagger(backbone, tokenizer)
-    check_entities(tagger, trace(serve(tagger)))
+    check_entities(tagger, trace(tagger))
 
 
 def test_the_best_paths_of_a_crf():
@@ -95,10 +109,9 @@ def test_the_best_paths_of_a_crf():
         weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
     tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
     assert tagger.scheme == "BIOES"
-    served = serve(tagger)
-    check_entities(tagger, trace(served))
+    check_entities(tagger, trace(tagger))
     packed = packer.pack(TEXTS[:4])
-    answer = served.answer_ids(packed)
+    answer = serve(tagger).answer_ids(packed)
     assert set(answer) == {"emissions"}
     np.testing.assert_allclose(answer["emissions"], tagger.predict(packed, verbose=0), atol=1e-5)
 
@@ -107,8 +120,9 @@ def test_the_best_paths_of_a_crf():
     "tokenizer",
     ["word pieces", pytest.param("byte pairs", marks=pytest.mark.long("serving"))],
 )
-def test_spans(tokenizer):
+def test_spans(tokenizer, monkeypatch):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
+    monkeypatch.setattr(served_texts, "MOST_TOKENS", MOST_TOKENS)
     keras.utils.set_random_seed(2)
     backbone, tokenizer_of_texts = BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY)
     if tokenizer == "byte pairs":
@@ -123,17 +137,10 @@ def test_spans(tokenizer):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    served = serve(finder)
-    check_entities(finder, trace(served))
+    check_entities(finder, trace(finder))
     packed = finder.preprocessor.pack(TEXTS[:4])
-    np.testing.assert_allclose(
-        served.answer_ids(packed)["scores"], finder.predict(packed, verbose=0), rtol=1e-4, atol=1e-4
-    )
-
-
-def trace(served):
-    """The graph for texts, as an export has it, without writing it."""
-    return tf.function(lambda text: served.answer_texts((text,)), autograph=False)
+    found, wanted = serve(finder).answer_ids(packed)["scores"], finder.predict(packed, verbose=0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
 def check_entities(tagger, serve):

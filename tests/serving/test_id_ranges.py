@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from small_texts import ONE_LAYER
 
-import keras_bert_suite as kbs
-
 tf = pytest.importorskip("tensorflow")
 
 pytestmark = pytest.mark.backend("tensorflow")
@@ -40,14 +38,11 @@ def serve(saved_model):
 
 
 @pytest.fixture(scope="module")
-def session(classifier, tmp_path_factory):
+def session(onnx_folder):
     runtime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("tf2onnx")
-    folder = tmp_path_factory.mktemp("onnx") / "reviews"
-    kbs.export_onnx(classifier, folder)
     options = runtime.SessionOptions()
     options.log_severity_level = 4
-    return runtime.InferenceSession(folder / "model.onnx", options)
+    return runtime.InferenceSession(onnx_folder / "model.onnx", options)
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)

@@ -1,22 +1,23 @@
-"""Texts of many windows go through the model in batches of a bounded size."""
+"""Texts of many windows go through the model in batches of a bounded size.
+
+test_entities.py has the tags of such texts.
+"""
 
 import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from serving.traced import trace
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
-    CrfTokenClassifier,
     EntitySpanClassifier,
     QuestionAnswerer,
     SegmentPacker,
-    TokenClassifier,
     WordPieceTokenizer,
 )
 from keras_bert_suite.heads.base import served_texts
-from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.heads.base.served_texts import count_characters, cut_texts
 
 tf = pytest.importorskip("tensorflow")
@@ -34,42 +35,34 @@ def make_task(cls, **arguments):
     return randomize(cls(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments))
 
 
-def run_served(task, *texts):
-    """The answers of the graph, of batches of two windows."""
-    served = serve(task)
-    graph = tf.function(lambda *texts: served.answer_texts(texts), autograph=False)
-    answers = graph(*map(tf.constant, texts))
-    return {name: value.numpy() for name, value in answers.items()}
-
-
-@pytest.mark.parametrize("cls", [TokenClassifier, CrfTokenClassifier, EntitySpanClassifier])
-def test_entities_of_several_batches(cls, monkeypatch):
-    names = ["A", "B"] if cls is EntitySpanClassifier else ["O", "B-A", "I-A", "B-B", "I-B"]
-    task = make_task(cls, label_names=names)
-    if cls is EntitySpanClassifier:
-        for weight in task.head.weights:
-            weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+def test_spans_of_several_batches(monkeypatch):
     monkeypatch.setattr(served_texts, "MOST_TOKENS", 50)
-    got = run_served(task, TEXTS)
+    task = make_task(EntitySpanClassifier, label_names=["A", "B"])
+    for weight in task.head.weights:
+        weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+    got = {name: value.numpy() for name, value in trace(task)(text=tf.constant(TEXTS)).items()}
     wanted = task.predict(TEXTS, verbose=0)
     assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
     assert len(wanted[-1]) > 5
     for row, entities in enumerate(wanted):
-        for column, name in (("labels", "label"), ("starts", "start"), ("ends", "end")):
-            values = got[column][row][: len(entities)].tolist()
-            values = [value.decode() if name == "label" else value for value in values]
-            assert values == [getattr(entity, name) for entity in entities]
+        columns = (
+            got[name][row][: len(entities)].tolist() for name in ("labels", "starts", "ends")
+        )
+        places = [(entity.label.encode(), entity.start, entity.end) for entity in entities]
+        assert list(zip(*columns, strict=True)) == places
         scores = [entity.score for entity in entities]
         np.testing.assert_allclose(got["scores"][row][: len(entities)], scores, atol=1e-5)
 
 
-@pytest.mark.parametrize("threshold", [None, 0.0])
-def test_answers_of_several_batches(threshold, monkeypatch):
-    task = make_task(QuestionAnswerer, query_length=5, max_answer_length=7, stride=6)
-    task.no_answer_threshold = threshold
+def test_answers_of_several_batches(monkeypatch):
+    """Without a threshold. test_spans.py has one, and one batch."""
     monkeypatch.setattr(served_texts, "MOST_TOKENS", 50)
+    arguments = {"query_length": 5, "max_answer_length": 7, "stride": 6}
+    task = make_task(QuestionAnswerer, **arguments)
+    task.no_answer_threshold = None
     questions = [text[:14] for text in make_reviews(len(TEXTS), seed=5)[0]]
-    got = run_served(task, questions, TEXTS)
+    strings = {"question": tf.constant(questions), "context": tf.constant(TEXTS)}
+    got = {name: value.numpy() for name, value in trace(task, 2)(**strings).items()}
     wanted = task.predict((questions, TEXTS), verbose=0)
     assert got["starts"].tolist() == [answer.start for answer in wanted]
     assert got["ends"].tolist() == [answer.end for answer in wanted]

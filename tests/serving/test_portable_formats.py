@@ -55,14 +55,6 @@ def test_onnx(classifier, probabilities, tmp_path_factory, batch_size, onnx_fold
     assert names == classifier.label_names
 
 
-@pytest.fixture(scope="module")
-def onnx_folder(classifier, tmp_path_factory):
-    pytest.importorskip("tf2onnx")
-    folder = tmp_path_factory.mktemp("onnx") / "reviews"
-    kbs.export_onnx(classifier, folder)
-    return folder
-
-
 @pytest.mark.long("serving")
 def test_the_same_model_is_the_same_bytes(classifier, onnx_folder, tmp_path):
     """The layers of the second task have other names."""

@@ -9,6 +9,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from heads.cases import CASES, HOSTILE
 from peer_weights import randomize
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert
@@ -23,57 +24,7 @@ from keras_bert_suite.serving.task_description import describe_task
 
 pytestmark = pytest.mark.backend("tensorflow")
 
-HOSTILE = [
-    "",
-    "a good film",
-    "good bad plot " * 1000,
-    "good \U0001f600 film \U0001f469\u200d\U0001f680 bad",
-    "\x00\x07good\u200b\u202e film\r\n\tplot\ufffd\x7f",
-    " \u00e9\u4e2d good" * 7,
-]
-OTHERS = HOSTILE[::-1]
-WORDS = [*HOSTILE, "good-film, don't! 1998", ["good", "", "film"], []]
-RELATED = [
-    f"{HOSTILE[row]}<e1>{text[:8]}</e1>bad <e2>{text[5:9]}</e2>{OTHERS[row]}"
-    for row, text in enumerate(HOSTILE)
-]
-
-
-def find_probabilities(task, x):
-    logits = np.array(task.predict(x, verbose=0), "float64")
-    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return shares / shares.sum(axis=-1, keepdims=True)
-
-
-def find_shares_of_labels(task, x):
-    return 1 / (1 + np.exp(-np.array(task.predict(x, verbose=0), "float64")))
-
-
-def predict(task, x):
-    return task.predict(x, verbose=0)
-
-
-#: name of a small task -> (rows, function(task, rows) that returns what the reader must return).
-CASES = {
-    "texts": (HOSTILE, find_probabilities),
-    "pairs": ((HOSTILE, OTHERS), find_probabilities),
-    "label sets": (HOSTILE, find_shares_of_labels),
-    "numbers": (HOSTILE, predict),
-    "attributes": (HOSTILE, lambda task, x: task.predict_probabilities(x, verbose=0)),
-    "documents": (HOSTILE, find_probabilities),
-    "words": (WORDS, predict),
-    "chains": (WORDS, predict),
-    "spans": (WORDS, predict),
-    "relations": (RELATED, find_probabilities),
-    "questions": ((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
-    "vectors": (HOSTILE, predict),
-    "masks": ([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
-    "rankings": ((HOSTILE, OTHERS), predict),
-    "choices": (
-        (HOSTILE, [[text, "bad", OTHERS[row]] for row, text in enumerate(HOSTILE)]),
-        find_probabilities,
-    ),
-}
+SERVED = [name for name, case in CASES.items() if case.served is not None]
 
 
 def make_random_task(name):
@@ -103,12 +54,12 @@ LONG = pytest.mark.long("serving")
 
 @pytest.mark.filterwarnings("ignore:Masks beyond")
 @pytest.mark.parametrize(
-    "name", [name if name == "chains" else pytest.param(name, marks=LONG) for name in CASES]
+    "name", [name if name == "chains" else pytest.param(name, marks=LONG) for name in SERVED]
 )
 def test_the_answers_of_the_task(name, tmp_path):
     pytest.importorskip("tf2onnx")
     pytest.importorskip("onnxruntime")
-    task, (rows, find_wanted) = make_random_task(name), CASES[name]
+    task, (rows, find_wanted) = make_random_task(name), CASES[name].served
     kbs.export_onnx(task, tmp_path / "model")
     runtime = kbs.open_runtime(tmp_path / "model")
     wanted, found = find_wanted(task, rows), runtime.predict(rows, batch_size=2)
@@ -133,7 +84,7 @@ def find_nothing(task, rows):
 
 
 def test_every_task_that_is_exported_has_a_reader():
-    named = {type(make_task(name, "SegmentPacker")[0]).__name__ for name in CASES}
+    named = {CASES[name].cls.__name__ for name in SERVED}
     # A Seq2Seq is exported as a SavedModel alone, and pretraining is not exported.
     assert named == {*HEADS} - {"Seq2Seq", "Pretrainer", "ElectraPretrainer"}
 

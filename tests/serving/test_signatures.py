@@ -6,17 +6,11 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
-from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from small_tasks import make_task
+from small_texts import make_reviews
 
 from keras_bert_suite import (
-    BertBackbone,
-    CrfTokenClassifier,
-    DocumentClassifier,
-    EntitySpanClassifier,
-    SegmentPacker,
     TextClassifier,
-    TextEmbedder,
-    WordPieceTokenizer,
     export_saved_model,
 )
 from keras_bert_suite.heads.base.served import serve
@@ -29,19 +23,8 @@ pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS, _ = make_reviews(20)
 
-#: Tasks whose requests for warm-up are answered here: the class and its arguments. Other tasks have
-#: this test in their own files.
-OTHER_TASKS = {
-    "embedder": (TextEmbedder, {}),
-    "documents": (DocumentClassifier, {"label_names": ["a", "b"], "max_windows": 2}),
-    "chains": (CrfTokenClassifier, {"label_names": ["O", "B-A", "I-A"]}),
-    "spans": (EntitySpanClassifier, {"label_names": ["A", "B"]}),
-    "label_sets": (
-        TextClassifier,
-        {"label_names": ["a", "b", "c"], "problem_type": "multi_label_classification"},
-    ),
-    "numbers": (TextClassifier, {"label_names": ["score"], "problem_type": "regression"}),
-}
+#: Heads whose requests for warm-up are answered here. The others have a test of their own.
+OTHER_HEADS = ("vectors", "documents", "chains", "spans", "label sets", "numbers")
 
 HOSTILE = [
     *("", " ", "\t\r\n", "\x00", "a\x00b", "\ufffd", "\ufeffgood", "good\u200bfilm", "\u00ad"),
@@ -130,24 +113,21 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
 @pytest.fixture(
     params=[
         "saved_model",
-        *(pytest.param(n, marks=pytest.mark.long("serving")) for n in ("pair_model", *OTHER_TASKS)),
+        *(pytest.param(n, marks=pytest.mark.long("serving")) for n in ("pair_model", *OTHER_HEADS)),
     ]
 )
 def served_model(request, tmp_path):
-    """`pathlib.Path` of a SavedModel, of a fixture or of `OTHER_TASKS`."""
-    if request.param not in OTHER_TASKS:
+    """`pathlib.Path` of a SavedModel, of a fixture or of `OTHER_HEADS`."""
+    if request.param not in OTHER_HEADS:
         return request.getfixturevalue(request.param)
-    make, arguments = OTHER_TASKS[request.param]
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
-    task = make(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments)
-    return export_saved_model(task, tmp_path / request.param)
+    return export_saved_model(make_task(request.param)[0], tmp_path / request.param)
 
 
 def test_every_warmup_request_is_answered(classifier, native_server, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
     names = {"serving_default", "serve_ids", "serve_examples", "embed"}
-    if served_model.parent.name == "embedder":
+    if served_model.parent.name == "vectors":
         names |= {"similarity", "rank"}
     if served_model.parent.name == "documents":
         names.remove("embed")

@@ -3,9 +3,10 @@
 import keras
 import numpy as np
 import pytest
+from heads.cases import TASKS
 from keras import tree
 from peer_weights import randomize
-from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
+from small_tasks import BYTE_PAIRS, make_task, predicted_columns
 from small_texts import make_reviews
 
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from peer_weights import randomize, to_numpy, transformers_peer
+from serving.traced import trace
 from small_tasks import make_task
 from small_texts import ONE_LAYER
 from tokenizers import AddedToken
@@ -22,7 +23,6 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
-    export_saved_model,
 )
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 
@@ -107,13 +107,10 @@ def test_markers_of_our_own_are_saved_in_every_format(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-def test_markers_are_found_in_a_saved_model(tmp_path):
+def test_markers_are_found_in_a_graph():
     tf = pytest.importorskip("tensorflow")
     task = make_classifier()
-    export_saved_model(task, tmp_path / "1")
-    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    (name,) = served.structured_input_signature[1]
-    got = served(**{name: tf.constant(TEXTS)})["probabilities"].numpy()
+    got = trace(task)(text=tf.constant(TEXTS))["probabilities"].numpy()
     wanted = keras.ops.softmax(run_ours(task))
     np.testing.assert_allclose(got, wanted, atol=1e-5)
     assert np.abs(got[0] - got[3]).max() > 1e-4

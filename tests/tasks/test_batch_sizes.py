@@ -4,6 +4,7 @@ import functools
 
 import keras
 import pytest
+from heads.cases import CASES
 from small_tasks import make_task
 
 from keras_bert_suite import AnswerF1, EntityF1
@@ -12,23 +13,9 @@ from keras_bert_suite import AnswerF1, EntityF1
 SIZE = 5
 
 #: Methods that answer rows: arguments (x, batch_size, steps).
-ANSWERING = [
-    ("texts", "predict_labels"),
-    ("attributes", "predict_labels"),
-    ("attributes", "predict_probabilities"),
-    ("words", "predict_tags"),
-    ("words", "predict_probabilities"),
-    ("relations", "predict_labels"),
-    ("questions", "predict_n_best"),
-]
+ANSWERING = [(name, method) for name, case in CASES.items() for method in case.answering]
 #: Methods that compare answers with labels: arguments (x, y, batch_size).
-SCORING = [
-    *[(task, "score") for task in ("texts", "label sets", "attributes", "words", "spans")],
-    *[(task, "score") for task in ("relations", "questions", "rankings", "vectors")],
-    *[(task, "inspect") for task in ("texts", "attributes", "words", "relations")],
-    ("label sets", "tune_thresholds"),
-    ("questions", "tune_threshold"),
-]
+SCORING = [(name, method) for name, case in CASES.items() for method in case.scoring]
 #: Methods that take other columns.
 OTHERS = {
     "similarity": lambda model, x, y: model.similarity(*x, SIZE),

@@ -3,37 +3,17 @@
 import keras
 import numpy as np
 import pytest
-from small_tasks import FIRST, make_task
+from heads.cases import CASES, FIRST
+from small_tasks import make_task
 from tables import everywhere_for
 
 from keras_bert_suite import EntityF1, MacroF1
-from keras_bert_suite.training import NDCG
 
 #: Rows of 1 to 4 words, so that batches have padding.
 WORDS = [text.split()[: 1 + row % 4] for row, text in enumerate(FIRST)]
 TAGS = [[int(word == "good") for word in row] for row in WORDS]
-F1 = {"metrics": [MacroF1(), "accuracy"]}
-
-#: task -> (arguments of `compile`, the metrics of `score` with their names in the logs).
-SCORED = {
-    "texts": (F1, {"macro_f1": "macro_f1", "accuracy": "accuracy"}),
-    "documents": (F1, {"macro_f1": "macro_f1", "accuracy": "accuracy"}),
-    "label sets": (
-        {"metrics": [MacroF1(), "accuracy", "Precision", keras.metrics.Recall(name="recall")]},
-        {
-            "macro_f1": "macro_f1",
-            "exact_match": "accuracy",
-            "micro_precision": "Precision",
-            "micro_recall": "recall",
-        },
-    ),
-    "attributes": ({"metrics": ["acc"]}, {"accuracy": "acc"}),
-    "numbers": (
-        {"metrics": ["mse", keras.metrics.MeanAbsoluteError(name="mae")]},
-        {"mean_squared_error": "mse", "mean_absolute_error": "mae"},
-    ),
-    "rankings": ({"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
-}
+SCORED = [name for name, case in CASES.items() if case.metrics is not None]
+REFUSED = [(name, *case.refused_metric) for name, case in CASES.items() if case.refused_metric]
 
 
 def make(task, **arguments):
@@ -49,23 +29,23 @@ def make(task, **arguments):
 @pytest.mark.parametrize("task", everywhere_for(SCORED, "label sets"))
 def test_metrics_are_what_score_says(task, tmp_path):
     """In `evaluate`, in each epoch of a `fit`, and of a task that was loaded."""
-    arguments, names = SCORED[task]
+    arguments, names = CASES[task].metrics
     model, x, y = make(task, **arguments)
     scores = model.score(x, y)
     wanted = {log: pytest.approx(scores[name], abs=1e-5) for name, log in names.items()}
     path = tmp_path / "task.keras"
     model.save(path)
-    for opened in (model, keras.saving.load_model(path)):
-        for batch_size in (5, 12):
-            found = opened.evaluate(x, y, batch_size, verbose=0, return_dict=True)
-            del found["loss"]
-            assert found == wanted
+    opened = keras.saving.load_model(path)
+    for task, batch_size in ((model, 5), (opened, 12)):
+        found = task.evaluate(x, y, batch_size, verbose=0, return_dict=True)
+        del found["loss"]
+        assert found == wanted
     opened.save(path)  # A metric that was loaded is read anew, and not twice.
     monitor = f"val_{next(iter(wanted))}"
     history = (
         keras.saving.load_model(path)
         .fit(
-            *(x, y, 5),
+            *(x, y, 6),
             epochs=3,
             validation_data=(x, y),
             callbacks=[
@@ -109,13 +89,13 @@ def test_metrics_of_a_tagger_count_words(tmp_path):
     }
     path = tmp_path / "task.keras"
     model.save(path)
-    for opened in (model, keras.saving.load_model(path)):
-        for batch_size in (1, 5, 12):
-            found = opened.evaluate(x, y, batch_size, verbose=0, return_dict=True)
-            assert found.keys() - wanted.keys() == {"loss", "macro_f1"}
-            assert {name: found[name] for name in wanted} == wanted
-        history = opened.fit(x, y, 5, class_weight={1: 3.0}, verbose=0).history
-        assert {name: history[name][0] for name in wanted} == wanted
+    opened = keras.saving.load_model(path)
+    for task, batch_size in ((model, 1), (model, 12), (opened, 5)):
+        found = task.evaluate(x, y, batch_size, verbose=0, return_dict=True)
+        assert found.keys() - wanted.keys() == {"loss", "macro_f1"}
+        assert {name: found[name] for name in wanted} == wanted
+    history = opened.fit(x, y, 5, class_weight={1: 3.0}, verbose=0).history
+    assert {name: history[name][0] for name in wanted} == wanted
 
 
 def squares(y_true, y_pred):
@@ -161,11 +141,10 @@ def test_metrics_of_the_user_for_rows_and_batches():
     assert history["whole_mean"] == pytest.approx(history["row_means"], rel=1e-4)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("loss", ["mse", "hinge", "poisson"])
+@pytest.mark.parametrize("loss", everywhere_for(["mse", "hinge", "poisson"], "mse"))
 def test_class_ids_are_no_numbers(loss):
+    model, x, y = make("texts", loss=loss)
     for batch_size in (1, 2, 5):
-        model, x, y = make("texts", loss=loss)
         with pytest.raises(ValueError, match="labels must have the shape of the outputs"):
             model.fit(x, y, batch_size, verbose=0)
 
@@ -183,6 +162,21 @@ def test_losses_of_probabilities_train(task, loss):
     outputs = model.predict(x, verbose=0)
     leads = outputs if task == "label sets" else np.diff(outputs)
     assert losses[-1] < losses[0] and np.ptp(1 / (1 + np.exp(-leads))) > 0.3
+
+
+@pytest.mark.parametrize("task", ["words", "questions", "choices"])
+def test_losses_by_name(task, tmp_path):
+    """A name, a function and a file stand for the loss of the scores of each place."""
+    model, x, y = make(task)
+    wanted = pytest.approx(model.evaluate(x, y, verbose=0, return_dict=True)["loss"], rel=1e-4)
+    for loss in ("sparse_categorical_crossentropy", keras.losses.categorical_crossentropy):
+        model.compile("sgd", loss=loss)
+        assert model.evaluate(x, y, verbose=0, return_dict=True)["loss"] == wanted
+    model.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    assert twin.evaluate(x, y, verbose=0, return_dict=True)["loss"] == wanted
+    with pytest.raises(ValueError, match="The outputs are logits, got the loss sparse_cat"):
+        model.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy())
 
 
 def test_the_accuracy_of_places():
@@ -223,17 +217,7 @@ def test_metrics_of_each_output():
     assert found["nsp_macro_f1"] == pytest.approx(f1, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("task", "metric", "error"),
-    [
-        ("attributes", "Precision", "AttributeClassifier. It does not tell .* Pass 'accuracy'"),
-        ("chains", "accuracy", "CrfTokenClassifier. It would judge the emissions.*EntityF1"),
-        ("spans", "AUC", "EntitySpanClassifier. The labels are spans.*EntityF1"),
-        ("rankings", "mse", "TextRanker. It would count the places after .*NDCG"),
-        ("vectors", "cosine_similarity", "TextEmbedder. It does not compare .*score_retrieval"),
-        ("numbers", "accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
-    ],
-)
+@pytest.mark.parametrize(("task", "metric", "error"), REFUSED)
 def test_metrics_that_are_not_for_a_task(task, metric, error):
     model, _ = make_task(task, "SegmentPacker")
     with pytest.raises(ValueError, match=error):

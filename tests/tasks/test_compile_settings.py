@@ -29,16 +29,16 @@ def read_compile_config(file):
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("given", [{}, {"jit_compile": "auto"}, {"run_eagerly": True}])
-def test_auto_compilation_is_chosen_by_the_backend_that_opens_the_file(classifier, given, tmp_path):
-    classifier.compile(**given)
-    classifier.save(tmp_path / "task.keras")
-    config = read_compile_config(tmp_path / "task.keras")
-    assert config["jit_compile"] == "auto"
-    loaded = keras.saving.load_model(tmp_path / "task.keras")
-    # `compile` has chosen by the backend, too: under JAX to compile, under PyTorch not to.
-    chosen = classifier.jit_compile and "run_eagerly" not in given
-    assert (loaded.jit_compile, loaded.run_eagerly) == (chosen, "run_eagerly" in given)
+def test_auto_compilation_is_chosen_by_the_backend_that_opens_the_file(classifier, tmp_path):
+    for given in ({}, {"jit_compile": "auto"}, {"run_eagerly": True}):
+        classifier.compile(**given)
+        classifier.save(tmp_path / "task.keras")
+        config = read_compile_config(tmp_path / "task.keras")
+        assert config["jit_compile"] == "auto"
+        loaded = keras.saving.load_model(tmp_path / "task.keras")
+        # `compile` has chosen by the backend, too: under JAX to compile, under PyTorch not to.
+        chosen = classifier.jit_compile and "run_eagerly" not in given
+        assert (loaded.jit_compile, loaded.run_eagerly) == (chosen, "run_eagerly" in given)
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -3,8 +3,9 @@
 import keras
 import numpy as np
 import pytest
+from heads.cases import TASKS
 from peer_weights import to_numpy
-from small_tasks import TASKS, make_task
+from small_tasks import make_task
 
 torch = pytest.importorskip("torch")
 

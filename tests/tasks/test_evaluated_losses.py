@@ -7,7 +7,8 @@ as `InBatchNegatives`, have no such mean.
 import keras
 import numpy as np
 import pytest
-from small_tasks import FIRST, NUM_ROWS, PAIRS, TASKS, make_task
+from heads.cases import FIRST, NUM_ROWS, PAIRS, TASKS
+from small_tasks import make_task
 from tables import everywhere_for
 
 from keras_bert_suite import CosineRegression
@@ -30,7 +31,7 @@ COLUMNS = {
 
 def report(task, batch_size):
     """What `evaluate` returns, and the loss of a `fit` that changes nothing."""
-    model, columns = make_task(task, "none" if task == "pretraining" else "SegmentPacker")
+    model, columns = make_task(task, "SegmentPacker")
     model.set_weights([np.sin(np.arange(w.size)).reshape(w.shape) for w in model.get_weights()])
     loss = CosineRegression() if task == "vectors" else "auto"
     model.compile(keras.optimizers.SGD(0.0), loss)
@@ -50,7 +51,6 @@ def report(task, batch_size):
 @pytest.mark.parametrize("task", everywhere_for(TASKS, "rankings"))
 def test_reports_do_not_depend_on_the_size_of_batches(task):
     whole, loss = report(task, NUM_ROWS)
-    for batch_size in (2, 5):
-        scores, fitted = report(task, batch_size)
-        assert scores == pytest.approx(whole, rel=1e-4)
-        assert fitted == pytest.approx(loss, rel=1e-4)
+    scores, fitted = report(task, 5)  # The last batch has two rows.
+    assert scores == pytest.approx(whole, rel=1e-4)
+    assert fitted == pytest.approx(loss, rel=1e-4)

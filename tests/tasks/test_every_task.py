@@ -14,28 +14,17 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from heads.cases import BATCH_SIZE, CASES, NUM_ROWS, STEPS
 from input_kinds import Batches
 from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
-from small_tasks import (
-    BATCH_SIZE,
-    NUM_ROWS,
-    STEPS,
-    TASKS,
-    assert_close,
-    compile_model,
-    make_task,
-    predict,
-    predicted_columns,
-)
+from small_tasks import assert_close, compile_model, make_task, predict, predicted_columns
 from tables import everywhere_for
 
 from keras_bert_suite import (
     AnswerF1,
     AttentionPooling,
     DocumentClassifier,
-    ElectraBackbone,
-    ElectraPretrainer,
     EntityF1,
     ScalarMix,
     TrainingCheckpoint,
@@ -62,24 +51,9 @@ def make_sampled_documents(**backbone_arguments):
     return classifier, columns
 
 
-def make_replaced_tokens(**backbone_arguments):
-    """Two models with shared embeddings. The tokens that they train on are drawn."""
-    task, (x, y, weights) = make_task("pretraining", "none", **backbone_arguments)
-    config = {**task.backbone.get_config(), "embedding_dim": 4, "activation": "gelu_erf"}
-    backbone = ElectraBackbone.from_config(config)
-    columns = (x, {"mlm": y["mlm"]}, {"mlm": weights["mlm"]})
-    return ElectraPretrainer(backbone, generator_width=0.5), columns
-
-
 MAKERS = {
-    **{
-        task: functools.partial(
-            make_task, task, "none" if task == "pretraining" else "SegmentPacker"
-        )
-        for task in TASKS
-    },
+    **{name: functools.partial(make_task, name, "SegmentPacker") for name in CASES},
     "sampled documents": make_sampled_documents,
-    "replaced tokens": make_replaced_tokens,
 }
 #: The tasks that have states, outputs or columns of a kind of their own. `test_mixed_precision.py`
 #: goes on with a pretraining on every backend.
@@ -218,21 +192,14 @@ def test_a_loop_of_ones_own_packs_batches(task):
     assert isinstance(inputs, dict) and set(inputs) <= {*model.input}
 
 
-#: How many axes packed arrays have; two for all other tasks.
-NUM_AXES = {
-    **dict.fromkeys(("documents", "sampled documents", "choices"), (3,)),
-    **dict.fromkeys(("rankings", "vectors"), (2, 3)),
-}
-
-
-@pytest.mark.parametrize("task", MAKERS)
+@pytest.mark.parametrize("task", CASES)
 def test_packed_arrays_with_other_axes_are_refused(task):
     data = MAKERS[task]()[0].data
     for num_axes in (1, 2, 3, 4):
         shape = (2,) * num_axes
         packed = {name: np.ones(shape, "int32") for name in data.encoder.names}
         for read in (data.read, data.read_batch):
-            if num_axes in NUM_AXES.get(task, (2,)):
+            if num_axes in CASES[task].num_axes:
                 assert read(packed).inputs["token_ids"].shape == shape
                 continue
             with pytest.raises(ValueError, match=re.escape(f"token_ids of the shape {shape}")):

@@ -4,9 +4,10 @@ import keras
 import numpy as np
 import pytest
 import torch
+from heads.cases import QUESTIONS, SPANS, TAGS, WORDS
 from keras_hub.models import FNetBackbone
 from peer_weights import to_numpy
-from small_tasks import QUESTIONS, SPANS, TAGS, WORDS, make_parts
+from small_tasks import make_parts
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 import pytest
 import small_tasks
-from small_tasks import LENGTH, TASKS, compile_model, make_task, predict, predicted_columns
+from heads.cases import LENGTH, TASKS
+from small_tasks import compile_model, make_task, predict, predicted_columns
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (

@@ -5,8 +5,9 @@ import warnings
 import keras
 import numpy as np
 import pytest
+from heads.cases import TASKS
 from peer_weights import randomize, to_numpy
-from small_tasks import TASKS, make_task, predicted_columns
+from small_tasks import make_task, predicted_columns
 
 from keras_bert_suite import (
     AdamW,

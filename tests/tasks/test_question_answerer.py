@@ -282,31 +282,6 @@ def make_roberta():
     return QuestionAnswerer(backbone, preprocessor=packer, query_length=8)
 
 
-@pytest.mark.parametrize("kind", ["BERT", "RoBERTa"])
-def test_logits_are_those_of_transformers(answerer, kind, tmp_path):
-    import torch
-    from transformers import AutoModelForQuestionAnswering
-
-    model = answerer if kind == "BERT" else make_roberta()
-    save_hugging_face(model, tmp_path / "hf")
-    reference = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "hf").eval()
-    assert (
-        type(reference).__name__ == f"{'Bert' if kind == 'BERT' else 'Roberta'}ForQuestionAnswering"
-    )
-    packed = model.preprocessor.pack(QUESTIONS[:8], CONTEXTS[:8])
-    tensors = {name: torch.tensor(array) for name, array in packed.items()}
-    with torch.no_grad():
-        outputs = reference(
-            tensors["token_ids"],
-            attention_mask=tensors["padding_mask"],
-            token_type_ids=tensors.get("segment_ids"),
-        )
-    wanted = np.stack([outputs.start_logits.numpy(), outputs.end_logits.numpy()], axis=1)
-    is_token = np.broadcast_to(packed["padding_mask"][:, None] > 0, wanted.shape)
-    got = model.predict(packed, verbose=0)
-    np.testing.assert_allclose(got[is_token], wanted[is_token], atol=1e-5)
-
-
 def test_byte_pairs(tmp_path):
     """Answers have no space at their ends, and a label at a space is its word's."""
     model = make_roberta()
@@ -406,13 +381,6 @@ def test_generators_lose_no_batch(answerer):
     assert [a.text for answers in got for a in answers] == [a.text for a in wanted]
 
 
-def test_a_checkpoint_without_a_head(answerer, tmp_path):
-    save_hugging_face(answerer.backbone, tmp_path / "hf", answerer.preprocessor.tokenizer)
-    with pytest.warns(UserWarning, match="no weights for span_labeler.* Train them"):
-        QuestionAnswerer.from_preset(tmp_path / "hf")
-    QuestionAnswerer.from_preset(tmp_path / "hf", skip="span_labeler/.*")
-
-
 @pytest.mark.parametrize(
     ("x", "y", "error"),
     [
@@ -485,15 +453,6 @@ def test_a_short_row_has_room_for_a_question_and_its_context():
     assert (questions, contexts) == ([11, 11, 11], [6, 4, 0])
     assert windows.begins.tolist() == [0, 3, 0]
     assert [answer.text for answer in answerer.predict(rows, verbose=0)][1] == ""
-
-
-def test_losses_by_name(answerer):
-    wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)[0]
-    other = make_answerer()
-    other.set_weights(answerer.get_weights())
-    for loss in ("sparse_categorical_crossentropy", "categorical_crossentropy"):
-        other.compile("sgd", loss=loss, metrics=None)
-        assert other.evaluate(PAIRS, SPANS, verbose=0) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_a_backbone_with_one_segment_is_refused():

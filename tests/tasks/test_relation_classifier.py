@@ -7,7 +7,6 @@ import torch
 from peer_weights import randomize, to_numpy
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -51,10 +50,9 @@ def make_classifier(length=16, tokenizer=None, **kwargs):
     return RelationClassifier(backbone, label_names=NAMES, preprocessor=packer, **kwargs)
 
 
-@pytest.mark.parametrize("entity_states", everywhere_for(["markers", "averages"], "averages"))
-def test_it_learns(entity_states):
+def test_it_learns():
     keras.utils.set_random_seed(0)
-    classifier = make_classifier(entity_states=entity_states, dropout=0.0)
+    classifier = make_classifier(entity_states="averages", dropout=0.0)
     classifier.compile(AdamW(LinearWarmupDecay(3e-3)))
     texts, labels = make_rows(256)
     classifier.fit(texts, labels, batch_size=32, epochs=20, sequence_packing=True, verbose=0)

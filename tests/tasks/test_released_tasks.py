@@ -5,8 +5,9 @@ import weakref
 
 import numpy as np
 import pytest
+from heads.cases import BATCH_SIZE, STEPS
 from input_kinds import DATASETS
-from small_tasks import BATCH_SIZE, STEPS, compile_model, make_task
+from small_tasks import compile_model, make_task
 
 from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 

@@ -8,6 +8,7 @@ import pytest
 from family import MEMBERS
 from keras import ops
 from peer_weights import randomize, to_numpy
+from serving.traced import trace
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -337,13 +338,12 @@ def test_special_tokens_are_not_written():
 
 
 @pytest.mark.backend("tensorflow")
-def test_a_server_writes_no_special_tokens(tmp_path):
+def test_a_server_writes_no_special_tokens():
     tf = pytest.importorskip("tensorflow")
     writer = make_marked_writer(max_target_length=10)
     force(writer, UNKNOWN_WRITTEN)
-    export_saved_model(writer, tmp_path / "1")
-    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    assert served(text=tf.constant(["银行"]))["texts"].numpy()[0].decode() == "银行恼羞成怒"
+    answers = trace(writer)(text=tf.constant(["银行"]))
+    assert answers["texts"].numpy()[0].decode() == "银行恼羞成怒"
 
 
 @pytest.mark.parametrize(
@@ -368,13 +368,11 @@ def test_plain_marks(text, plain):
 
 
 @pytest.mark.backend("tensorflow")
-def test_a_server_reads_plain_marks(tmp_path):
+def test_a_server_reads_plain_marks():
     tf = pytest.importorskip("tensorflow")
     writer = make_marked_writer(plain_marks=True, max_target_length=4)
     sources = ["银行“恼羞成怒”", "‘京’——京…", ""]
-    export_saved_model(writer, tmp_path / "1")
-    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    texts = served(text=tf.constant(sources))["texts"].numpy()
+    texts = trace(writer)(text=tf.constant(sources))["texts"].numpy()
     assert [text.decode() for text in texts] == writer.predict(sources)
 
 

@@ -49,7 +49,6 @@ def ranker():
     return randomize(make_ranker())
 
 
-@pytest.mark.every_backend
 def test_it_learns():
     keras.utils.set_random_seed(0)
     ranker = make_ranker()
@@ -64,11 +63,10 @@ def test_it_learns():
     assert scores["mrr"] > 0.9 and scores["recall@5"] == 1
 
 
-@pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
-def test_other_losses_learn_from_packed_rows(kind):
+def test_another_loss_learns_from_packed_rows():
     keras.utils.set_random_seed(0)
     ranker = make_ranker()
-    ranker.compile(AdamW(LinearWarmupDecay(5e-3)), loss=RankingLoss(kind))
+    ranker.compile(AdamW(LinearWarmupDecay(5e-3)), loss=RankingLoss("pairwise"))
     ranker.fit(ROWS, LABELS, batch_size=16, epochs=18, sequence_packing=True, verbose=0)
     assert ranker.score(ROWS, LABELS)["mrr"] > 0.9
 

@@ -264,35 +264,6 @@ def test_a_checkpoint_of_hugging_face(tagger, tmp_path):
         assert [e.score for e in got] == pytest.approx([e.score for e in entities], abs=1e-5)
 
 
-def test_logits_are_those_of_transformers(tagger, tmp_path):
-    import torch
-    from transformers import BertForTokenClassification
-
-    save_hugging_face(tagger, tmp_path / "hf")
-    reference = BertForTokenClassification.from_pretrained(tmp_path / "hf").eval()
-    assert reference.config.id2label == dict(enumerate(LABELS))
-    packed = tagger.preprocessor.pack([" ".join(row) for row in ROWS[:8]])
-    tensors = {name: torch.tensor(array) for name, array in packed.items()}
-    with torch.no_grad():
-        wanted = reference(
-            tensors["token_ids"],
-            attention_mask=tensors["padding_mask"],
-            token_type_ids=tensors["segment_ids"],
-        ).logits.numpy()
-    np.testing.assert_allclose(tagger.predict(packed, verbose=0), wanted, atol=1e-5)
-
-
-def test_another_head_of_hugging_face(tagger, tmp_path):
-    from keras_bert_suite import TextClassifier
-
-    save_hugging_face(tagger, tmp_path / "hf")
-    with pytest.raises(ValueError, match="no classification layer for texts"):
-        TextClassifier.from_preset(tmp_path / "hf")
-    with pytest.warns(UserWarning, match="left out"):
-        twin = TokenClassifier.from_preset(tmp_path / "hf", num_classes=5)
-    assert twin.num_classes == 5
-
-
 @pytest.mark.parametrize(
     ("x", "y", "error"),
     [
@@ -373,18 +344,3 @@ def test_entity_f1_checks_its_tags_before_training(tagger, tags, error):
     with pytest.raises(ValueError, match=error):
         tagger.fit(ROWS[:16], TAGS[:16], verbose=0, callbacks=[EntityF1([["good"]], tags)])
     assert all(map(np.array_equal, before, tagger.get_weights()))
-
-
-def test_losses_by_name():
-    tagger, losses = make_tagger(dropout=0.0), []
-    reduction = "mean_with_sample_weight"
-    for loss in (
-        "sparse_categorical_crossentropy",
-        keras.losses.categorical_crossentropy,
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    ):
-        tagger.compile("sgd", loss=loss, weighted_metrics=None)
-        losses.append(tagger.evaluate(ROWS, TAGS, verbose=0))
-    assert losses == [pytest.approx(losses[-1], rel=1e-4)] * 3
-    with pytest.raises(ValueError, match="The outputs are logits, got the loss"):
-        tagger.compile(loss=keras.losses.CategoricalCrossentropy(reduction=reduction))

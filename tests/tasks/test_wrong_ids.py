@@ -1,26 +1,17 @@
 """Ids of labels that are no ids, for each task that takes ids; and two pairs of texts in a list."""
 
 import pytest
-from small_tasks import PAIRS, TASKS, make_task
-
-#: Labels of 12 rows in which `wrong` stands for an id, of each task that takes ids.
-LABELS = {
-    **dict.fromkeys(
-        ("texts", "pairs", "relations", "documents", "choices"),
-        lambda wrong: [0, 1] * 5 + [0, wrong],
-    ),
-    "label sets": lambda wrong: [[0], []] * 5 + [[0], [1, wrong]],
-    "attributes": lambda wrong: {"tone": [None, 1] * 6, "length": [0, 1, 2] * 3 + [None, 1, wrong]},
-    **dict.fromkeys(("words", "chains"), lambda wrong: [[0, 1, 0]] * 11 + [[0, wrong, 0]]),
-    "spans": lambda wrong: [[(0, 1, 0)]] * 11 + [[(0, 1, wrong)]],
-}  # fmt: skip
+from heads.cases import CASES, PAIRS, TASKS
+from small_tasks import make_task
 
 
-@pytest.fixture(scope="module", params=LABELS)
+@pytest.fixture(
+    scope="module", params=[name for name, case in CASES.items() if case.wrong_labels is not None]
+)
 def task(request):
     """(a task, rows for it, function: an id -> labels)."""
     model, rows = make_task(request.param, "SegmentPacker")
-    return model, rows[0], LABELS[request.param]
+    return model, rows[0], CASES[request.param].wrong_labels
 
 
 @pytest.mark.parametrize("wrong", [-1, -100, 3, 0.5])

@@ -6,14 +6,8 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from small_tasks import (
-    BATCH_SIZE,
-    LENGTH,
-    compile_model,
-    make_task,
-    predict,
-    predicted_columns,
-)
+from heads.cases import BATCH_SIZE, LENGTH
+from small_tasks import compile_model, make_task, predict, predicted_columns
 
 from keras_bert_suite.layers import BertEmbeddings
 

@@ -52,7 +52,7 @@ def save_each_epoch(task, folder):
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param({}, marks=pytest.mark.every_backend),
+        {},
         pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.every_backend),
         {"gradient_accumulation_steps": 4},  # An update has batches of two epochs.
         {"rate_multipliers": {"embeddings": 0.5}},

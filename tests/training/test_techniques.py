@@ -6,10 +6,11 @@ import pytest
 import torch
 from family import MEMBERS, TASKS, run_peer
 from guest_techniques import PGD, Average, AverageOfMoved, Distillation, FreeLB, RDrop
+from heads.cases import BATCH_SIZE
+from heads.cases import TASKS as KINDS
 from peer_weights import to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
-from small_tasks import BATCH_SIZE, compile_model, make_task
-from small_tasks import TASKS as KINDS
+from small_tasks import compile_model, make_task
 from tables import everywhere_for
 
 from keras_bert_suite import FGM, Technique, TextClassifier, TrainingCheckpoint

@@ -1,0 +1,489 @@
+"""Every head with rows for it. A new head has a case here."""
+
+import keras
+import keras_hub
+import numpy as np
+from heads import observed
+from heads.case import Case, Changed
+from small_questions import make_questions
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_suite.heads.relations.relation_classifier import MARKERS
+from keras_bert_suite.training import NDCG
+
+NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
+STEPS = NUM_ROWS // BATCH_SIZE
+FIRST, LABELS = make_reviews(NUM_ROWS)
+PAIRS = (FIRST, make_reviews(NUM_ROWS, seed=1)[0])
+
+#: As many words in each row, so that the loss does not depend on which rows share a batch.
+WORDS = [text.split()[:3] for text in FIRST]
+TAGS = [[int(word == "good") for word in row] for row in WORDS]
+SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
+
+#: The first two words of each text are entities.
+RELATED = ["<e1>{}</e1> <e2>{}</e2> {}".format(*f"{t} a a".split(maxsplit=2)) for t in FIRST]
+
+#: Contexts of one window, so that the loss does not depend on which rows share a batch.
+QUESTIONS = make_questions(NUM_ROWS, longest=4)
+ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
+CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
+
+#: Lists of as many candidates, since datasets of TensorFlow have arrays of texts.
+RELEVANCE = [[float(choice == i) for i in range(2)] for choice in CHOICES]
+
+#: Some labels are missing.
+ATTRIBUTES = {
+    "tone": [None if row == 1 else label for row, label in enumerate(LABELS)],
+    "length": [min(len(text) // 20, 2) if row else "" for row, text in enumerate(FIRST)],
+}
+LABEL_SETS = np.array(
+    [[word in text for word in ("good", "bad", "plot")] for text in FIRST], "float32"
+)
+NUMBERS = np.array([len(text.split()) / 4 for text in FIRST], "float32")
+
+#: Texts that users send to a server.
+HOSTILE = [
+    "",
+    "a good film",
+    "good bad plot " * 1000,
+    "good \U0001f600 film \U0001f469\u200d\U0001f680 bad",
+    "\x00\x07good\u200b\u202e film\r\n\tplot\ufffd\x7f",
+    " \u00e9\u4e2d good" * 7,
+]
+HOSTILE_OTHERS = HOSTILE[::-1]
+HOSTILE_WORDS = [*HOSTILE, "good-film, don't! 1998", ["good", "", "film"], []]
+HOSTILE_RELATED = [
+    f"{text}<e1>{text[:8]}</e1>bad <e2>{text[5:9]}</e2>{other}"
+    for text, other in zip(HOSTILE, HOSTILE_OTHERS, strict=True)
+]
+HOSTILE_ENDINGS = [[a, "bad", b] for a, b in zip(HOSTILE, HOSTILE_OTHERS, strict=True)]
+
+
+def make_convolution():
+    return keras.layers.Conv1D(ONE_LAYER["hidden_dim"], 3, padding="same")
+
+
+def add_markers(backbone, packer):
+    packer.tokenizer.add_tokens(MARKERS, special=True)
+    return backbone.resize_vocabulary(packer.tokenizer.vocabulary_size(), seed=0)
+
+
+def see_the_source(backbone, packer):
+    config = {**backbone.get_config(), "attention_pattern": "seq2seq"}
+    return kbs.BertBackbone.from_config(config)
+
+
+def factorize(backbone, packer):
+    config = {**backbone.get_config(), "embedding_dim": 4, "activation": "gelu_erf"}
+    return kbs.ElectraBackbone.from_config(config)
+
+
+def pack_pretraining(task, rows, labels):
+    """A batch as `PretrainingBatches` makes it."""
+    packer = task.preprocessor
+    masked = kbs.TokenMasker(packer.tokenizer)(packer.pack(*rows), row_ids=np.arange(NUM_ROWS))
+    labels = {"mlm": masked.pop("mask_ids"), "nsp": np.arange(NUM_ROWS, dtype="int32") % 2}
+    weights = {"mlm": masked.pop("mask_weights"), "nsp": np.ones(NUM_ROWS, "float32")}
+    return masked, labels, weights
+
+
+def pack_replaced(task, rows, labels):
+    x, y, weights = pack_pretraining(task, rows, labels)
+    return x, {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
+
+
+def ask_texts(task, rows):
+    """An embedder trains on pairs and answers texts."""
+    if isinstance(rows, dict):
+        return {name: array[:, 0] for name, array in rows.items()}
+    return rows[0]
+
+
+def ask_pairs(task, rows):
+    """A ranker trains on lists and answers pairs."""
+    return rows[0], [texts[0] for texts in rows[1]]
+
+
+def ask_masks(task, rows):
+    if isinstance(rows, dict):
+        return rows
+    return [f"{task.preprocessor.tokenizer.mask_token} {text}" for text in rows]
+
+
+def read_spans(answers):
+    return [(answer.start, answer.end, answer.score) for answer in answers]
+
+
+def read_guesses(answers):
+    if not isinstance(answers, list):
+        return answers
+    return np.array([[[share for _, share in guesses] for guesses in row] for row in answers])
+
+
+def read_characters(answers):
+    return [list(map(ord, text)) for text in answers] if isinstance(answers, list) else answers
+
+
+def predict(task, x):
+    return task.predict(x, verbose=0)
+
+
+def predict_probabilities(task, x):
+    return task.predict_probabilities(x, verbose=0)
+
+
+def find_shares(task, x):
+    logits = np.array(predict(task, x), "float64")
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def find_shares_of_labels(task, x):
+    return 1 / (1 + np.exp(-np.array(predict(task, x), "float64")))
+
+
+def one_wrong_class(wrong):
+    return [0, 1] * 5 + [0, wrong]
+
+
+def one_wrong_tag(wrong):
+    return [[0, 1, 0]] * 11 + [[0, wrong, 0]]
+
+
+OFF = {"dropout": 0.0}
+YES_NO = {"label_names": ["no", "yes"], **OFF}
+F1 = ({"metrics": [kbs.MacroF1(), "accuracy"]}, {"macro_f1": "macro_f1", "accuracy": "accuracy"})
+BIO = ["O", "B-X", "I-X"]
+CHANGED_SETS = {
+    "label_names": ["plot", "film", "acting"],
+    "problem_type": "multi_label_classification",
+    "activation": "sigmoid",
+    "thresholds": [0.1, 0.5, 0.9],
+    "pooling": "max",
+    **OFF,
+}
+CHANGED_MARKERS = ("good", "the", "plot", "and")
+
+CASES = {
+    "texts": Case(
+        *(kbs.TextClassifier, FIRST, LABELS, YES_NO),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels",),
+        scoring=("score", "inspect"),
+        metrics=F1,
+        served=(HOSTILE, find_shares),
+    ),
+    "pairs": Case(
+        *(kbs.TextClassifier, PAIRS, LABELS, YES_NO),
+        names=("text_a", "text_b"),
+        wrong_labels=one_wrong_class,
+        served=((HOSTILE, HOSTILE_OTHERS), find_shares),
+    ),
+    "label sets": Case(
+        kbs.TextClassifier,
+        FIRST,
+        LABEL_SETS,
+        {"num_classes": 3, "problem_type": "multi_label_classification", **OFF},
+        changed=(
+            Changed({**CHANGED_SETS, "input_names": ("premise", "hypothesis")}, observed.labels),
+        ),
+        wrong_labels=lambda wrong: [[0], []] * 5 + [[0], [1, wrong]],
+        scoring=("score", "tune_thresholds"),
+        metrics=(
+            {
+                "metrics": [
+                    *(kbs.MacroF1(), "accuracy", "Precision"),
+                    keras.metrics.Recall(name="recall"),
+                ]
+            },
+            {
+                "macro_f1": "macro_f1",
+                "exact_match": "accuracy",
+                "micro_precision": "Precision",
+                "micro_recall": "recall",
+            },
+        ),
+        served=(HOSTILE, find_shares_of_labels),
+    ),
+    "numbers": Case(
+        kbs.TextClassifier,
+        FIRST,
+        NUMBERS,
+        {"num_classes": 1, "problem_type": "regression", **OFF},
+        metrics=(
+            {"metrics": ["mse", keras.metrics.MeanAbsoluteError(name="mae")]},
+            {"mean_squared_error": "mse", "mean_absolute_error": "mae"},
+        ),
+        refused_metric=("accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
+        served=(HOSTILE, predict),
+    ),
+    "attributes": Case(
+        kbs.AttributeClassifier,
+        FIRST,
+        ATTRIBUTES,
+        {"attributes": {"tone": ["no", "yes"], "length": ["short", "long", "endless"]}, **OFF},
+        changed=(
+            Changed(
+                {
+                    "attributes": {"tone": ["good", "bad"], "what": ["plot", "film", "acting"]},
+                    "attribute_weights": {"what": 3.0},
+                    "input_names": ("premise", "hypothesis"),
+                    **OFF,
+                },
+                observed.attributes,
+            ),
+        ),
+        wrong_labels=lambda wrong: {
+            "tone": [None, 1] * 6,
+            "length": [0, 1, 2] * 3 + [None, 1, wrong],
+        },
+        answering=("predict_labels", "predict_probabilities"),
+        scoring=("score", "inspect"),
+        metrics=({"metrics": ["acc"]}, {"accuracy": "acc"}),
+        refused_metric=("Precision", "AttributeClassifier. It does not tell .* Pass 'accuracy'"),
+        served=(HOSTILE, predict_probabilities),
+    ),
+    "words": Case(
+        *(kbs.TokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
+        changed=(
+            Changed(
+                {
+                    "label_names": BIO,
+                    "head_layers": [make_convolution()],
+                    "input_names": ("sentence",),
+                    "word_cutting": kbs.WordCutting(rules={"<letter> - <letter>": "++"}),
+                    **OFF,
+                },
+                observed.words,
+            ),
+        ),
+        wrong_labels=one_wrong_tag,
+        answering=("predict_tags", "predict_probabilities"),
+        scoring=("score", "inspect"),
+        served=(HOSTILE_WORDS, predict),
+    ),
+    "chains": Case(
+        *(kbs.CrfTokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
+        changed=(
+            Changed(
+                {
+                    "label_names": BIO,
+                    "input_names": ("sentence",),
+                    "scheme": None,
+                    "word_cutting": kbs.WordCutting(["letters"]),
+                    **OFF,
+                },
+                observed.tags,
+            ),
+            Changed(
+                {
+                    "label_names": BIO,
+                    "head_layers": make_convolution(),
+                    "constrained_training": True,
+                    **OFF,
+                },
+                observed.chain_loss,
+            ),
+        ),
+        wrong_labels=one_wrong_tag,
+        refused_metric=("accuracy", "CrfTokenClassifier. It would judge the emissions.*EntityF1"),
+        served=(HOSTILE_WORDS, predict),
+    ),
+    "spans": Case(
+        *(kbs.EntitySpanClassifier, WORDS, SPANS, {"num_classes": 1, **OFF}),
+        decode=lambda answers: [read_spans(entities) for entities in answers],
+        changed=(
+            Changed(
+                {
+                    "label_names": ["X"],
+                    "head": kbs.GlobalPointer(1, head_dim=4, rotary=False),
+                    "head_layers": [kbs.LastLayers(1, pooling=None), make_convolution()],
+                    "input_names": ("sentence",),
+                    "word_cutting": kbs.WordCutting(["letters"]),
+                    **OFF,
+                },
+                observed.words,
+            ),
+        ),
+        wrong_labels=lambda wrong: [[(0, 1, 0)]] * 11 + [[(0, 1, wrong)]],
+        scoring=("score",),
+        refused_metric=("AUC", "EntitySpanClassifier. The labels are spans.*EntityF1"),
+        served=(HOSTILE_WORDS, predict),
+    ),
+    "relations": Case(
+        *(kbs.RelationClassifier, RELATED, LABELS, {**YES_NO, "entity_states": "averages"}),
+        encoder=add_markers,
+        changed=(
+            Changed(
+                {
+                    "label_names": BIO,
+                    "entity_states": "averages",
+                    "markers": list(CHANGED_MARKERS),
+                    "marker_ids": [VOCABULARY.index(word) for word in CHANGED_MARKERS],
+                    "input_names": ("sentence",),
+                    **OFF,
+                },
+                observed.markers,
+            ),
+        ),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels",),
+        scoring=("score", "inspect"),
+        served=(HOSTILE_RELATED, find_shares),
+    ),
+    "questions": Case(
+        kbs.QuestionAnswerer,
+        QUESTIONS[:2],
+        np.array(QUESTIONS[2]),
+        {"query_length": 4, "no_answer_threshold": 0.0},
+        decode=lambda answers: read_spans(answers) if isinstance(answers, list) else answers,
+        changed=(
+            Changed(
+                {
+                    "stride": 2,
+                    "query_length": 2,
+                    "max_answer_length": 1,
+                    "no_answer_threshold": -100.0,
+                    "head_layers": make_convolution(),
+                    "input_names": ("query", "passage"),
+                },
+                observed.answers,
+            ),
+        ),
+        names=("question", "context"),
+        answering=("predict_n_best",),
+        scoring=("score", "tune_threshold"),
+        served=((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
+    ),
+    "choices": Case(
+        *(kbs.MultipleChoice, (FIRST, ENDINGS), CHOICES, OFF),
+        changed=(Changed({**OFF, "input_names": ("start", "ends")}, observed.choices),),
+        names=("prompt", "endings"),
+        num_axes=(3,),
+        wrong_labels=one_wrong_class,
+        served=((HOSTILE, HOSTILE_ENDINGS), find_shares),
+    ),
+    "rankings": Case(
+        *(kbs.TextRanker, (FIRST, ENDINGS), RELEVANCE, OFF),
+        asked=ask_pairs,
+        changed=(Changed({**OFF, "input_names": ("question", "title")}, observed.ranking),),
+        names=("query", "text"),
+        num_axes=(2, 3),
+        scoring=("score",),
+        metrics=({"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
+        refused_metric=("mse", "TextRanker. It would count the places after .*NDCG"),
+        served=((HOSTILE, HOSTILE_OTHERS), predict),
+    ),
+    "documents": Case(
+        kbs.DocumentClassifier,
+        # Each document has more than two windows, so that all batches have one shape.
+        [" ".join(text.split() * 5) for text in FIRST],
+        LABELS,
+        {**YES_NO, "max_windows": 2},
+        changed=(
+            Changed(
+                {
+                    **CHANGED_SETS,
+                    "window_pooling": "max",
+                    "input_names": ("question", "document"),
+                    "max_windows": 3,
+                    "stride": 3,
+                    "query_length": 1,
+                },
+                observed.documents,
+            ),
+            Changed(
+                {"label_names": ["no", "yes"], "training_windows": 1}, observed.sampled_windows
+            ),
+        ),
+        num_axes=(3,),
+        wrong_labels=one_wrong_class,
+        metrics=F1,
+        served=(HOSTILE, find_shares),
+    ),
+    "vectors": Case(
+        kbs.TextEmbedder,
+        PAIRS,
+        np.linspace(-1, 1, NUM_ROWS, dtype="float32"),
+        asked=ask_texts,
+        compiled={"loss": kbs.CosineRegression()},
+        changed=(
+            Changed(
+                {
+                    "pooling": "max",
+                    "dense_layers": [keras.layers.Dense(3, "tanh")],
+                    "dimensions": 2,
+                    "normalize": False,
+                    "input_names": ("body",),
+                    "column_names": ("query", "answer"),
+                    "prompts": {"query": "the film "},
+                },
+                observed.vectors,
+            ),
+        ),
+        names=("text_a", "text_b"),
+        num_axes=(2, 3),
+        scoring=("score",),
+        refused_metric=("cosine_similarity", "TextEmbedder. It does not compare .*score_retrieval"),
+        served=(HOSTILE, predict),
+    ),
+    "masks": Case(
+        *(kbs.MaskedLM, FIRST, None, {"masking": {"unit": "word"}}),
+        asked=ask_masks,
+        decode=read_guesses,
+        changed=(
+            Changed(
+                {"masking": {"unit": "word", "rate": 0.5}, "input_names": ("body",), "top_k": 2},
+                observed.guesses,
+            ),
+        ),
+        served=([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
+    ),
+    "pretraining": Case(
+        *(kbs.Pretrainer, PAIRS, None),
+        pack=pack_pretraining,
+        changed=(
+            Changed({"sentence_relations": 3, "span_boundary": True}, observed.outputs),
+            Changed({"next_sentence": False}, observed.outputs),
+        ),
+    ),
+    "replaced tokens": Case(
+        *(kbs.ElectraPretrainer, PAIRS, None, {"generator_width": 0.5}),
+        encoder=factorize,
+        pack=pack_replaced,
+        changed=(
+            Changed({"generator_width": 1.0, "seed": 7}, observed.outputs, {"embedding_dim": 4}),
+        ),
+    ),
+    "targets": Case(
+        kbs.Seq2Seq,
+        FIRST,
+        [" ".join(text.split()[:2]) for text in FIRST],
+        {"max_target_length": 3},
+        encoder=see_the_source,
+        decode=read_characters,
+        changed=(
+            Changed(
+                {
+                    "max_target_length": 4,
+                    "sampler": keras_hub.samplers.BeamSampler(num_beams=4),
+                    "input_names": ("article",),
+                    "plain_marks": True,
+                },
+                observed.targets,
+                {"attention_pattern": "seq2seq"},
+            ),
+        ),
+    ),
+}
+
+#: The heads of the tables that combine them with preprocessors and inputs. The replaced tokens
+#: share these with the other pretraining.
+TASKS = tuple(name for name in CASES if name != "replaced tokens")
+
+
+def find_case(task):
+    """The first case of the class of a task."""
+    return next(case for case in CASES.values() if type(task) is case.cls)

@@ -1,0 +1,129 @@
+"""What a user sees of a small task, which depends on each of its arguments."""
+
+import dataclasses
+
+import numpy as np
+from small_texts import VOCABULARY
+
+from keras_bert_suite import (
+    DocumentClassifier,
+    ElectraPretrainer,
+    MaskedLM,
+    MultipleChoice,
+    Pretrainer,
+    SegmentPacker,
+    Seq2Seq,
+    TokenMasker,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.runs.batches import read
+
+TEXTS = ["the film was very good", "a dull plot", "great acting and a fine plot"]
+OTHERS = ["not bad", "the acting was awful , and the plot was dull", "good"]
+LONG_TEXTS = [
+    " ".join([*text.split(), *other.split()] * 4) for text, other in zip(TEXTS, OTHERS, strict=True)
+]
+ENDINGS = [[a, b] for a, b in zip(TEXTS, OTHERS, strict=True)]
+
+
+def make_packer(length=12):
+    return SegmentPacker(WordPieceTokenizer(VOCABULARY), length, padding_lengths=(length,))
+
+
+def make_inputs(task):
+    """dict of arrays for the model of a task."""
+    if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, Seq2Seq)):
+        masker = TokenMasker(make_packer().tokenizer, rate=0.4)
+        masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))
+        del masked["mask_ids"], masked["mask_weights"]
+        return masked
+    if isinstance(task, DocumentClassifier):
+        return task.data.pack_texts((OTHERS, LONG_TEXTS))
+    if isinstance(task, MultipleChoice):
+        return task.data.pack(task.data.read((OTHERS, ENDINGS)))[0]
+    return task.preprocessor.pack(TEXTS, OTHERS)
+
+
+def outputs(task):
+    """The outputs with and without `training`, which draws nothing where no rate is above 0."""
+    inputs = make_inputs(task)
+    return [task(inputs, training=False), task(inputs, training=True)]
+
+
+def name(task, *columns):
+    """Columns by the names of the task, the last one first."""
+    return dict(zip(reversed(task.input_names), reversed(columns), strict=True))
+
+
+def labels(task):
+    return [*outputs(task), task.predict_labels(name(task, TEXTS, OTHERS), verbose=0)]
+
+
+def documents(task):
+    answers = task.predict_labels(name(task, OTHERS, LONG_TEXTS), verbose=0)
+    return [make_inputs(task), *outputs(task), answers]
+
+
+def sampled_windows(task):
+    packed = task.data.pack_texts((LONG_TEXTS,))
+    return np.shape(task.window_sampler(packed, training=True)["token_ids"])
+
+
+def tags(task):
+    # Without its scheme the chain would stay in I-X.
+    task.token_classifier.bias.assign([0.0, 0.0, 20.0])
+    return [*outputs(task), task.predict_tags(TEXTS, verbose=0)]
+
+
+def words(task):
+    """The outputs, and the words of a text."""
+    found = task.data.window(task.data.read(["the good-film"])).tokenized.words
+    return [*outputs(task), *found[0]]
+
+
+def chain_loss(task):
+    return task.evaluate([["the", "film"]], [["B-X", "I-X"]], verbose=0)
+
+
+def answers(task):
+    rows = name(task, TEXTS, LONG_TEXTS)
+    found = [*task.predict(rows, verbose=0)]
+    for row in task.predict_n_best(rows, n_best=50, verbose=0):
+        found += row
+    return [dataclasses.astuple(answer) for answer in found]
+
+
+def choices(task):
+    return [*outputs(task), task.predict(name(task, OTHERS, ENDINGS), verbose=0)]
+
+
+def ranking(task):
+    return [*outputs(task), task.predict(name(task, OTHERS, TEXTS), verbose=0)]
+
+
+def markers(task):
+    return [*outputs(task), list(task.markers), list(task.marker_ids)]
+
+
+def attributes(task):
+    task.compile()
+    classes = {"tone": ["good", "bad", None], "what": ["film", "plot", "plot"]}
+    loss = task.evaluate((TEXTS, OTHERS), classes, verbose=0)
+    return [*outputs(task), loss, list(task.attributes)]
+
+
+def vectors(task):
+    rows = dict(zip(reversed(task.column_names), (OTHERS, TEXTS), strict=True))
+    columns = read(task, rows, labelled=True).inputs
+    prompted = task.predict(TEXTS, prompt="query", verbose=0)
+    return [*outputs(task), [list(column) for column in columns], prompted]
+
+
+def guesses(task):
+    masked = task.data.pack(task.data.read(TEXTS).take(slice(3), 0), labelled=True)
+    return [task.predict(["the [MASK] was good"], verbose=0), *masked]
+
+
+def targets(task):
+    # "…" is unknown, and "..." is not.
+    return task.predict([*TEXTS, "… the plot … was … good …"])
