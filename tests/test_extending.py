@@ -63,7 +63,9 @@ def test_a_head_from_fit_to_a_runtime(checkpoint, tmp_path):
     names = {"__name__": "extending", "checkpoint": checkpoint}
     with pytest.warns(UserWarning, match="holds a backbone, but no"):
         run_section("A head", names)
-        stars = names["OrdinalClassifier"].from_preset(checkpoint, label_names=["a", "b", "c"])
+        # A subclass has the `HEAD` of its base.
+        subclass = names["register"](type("Stars", (names["OrdinalClassifier"],), {}))
+        stars = subclass.from_preset(checkpoint, label_names=["a", "b", "c"])
     stars.fit(["a long film", "good", "bad"], ["a", "c", "b"], verbose=0)
     randomize(stars)
     texts = ["the film was good", "a bad plot", "the plot"]

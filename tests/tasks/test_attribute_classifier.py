@@ -126,10 +126,7 @@ def test_wrong_labels():
         (nothing, "The attribute 'what' has no label in any of 96 rows. Label some"),
         (unknown, "The attribute 'what': Label 'song' at row 1 is not one of.*`attributes`"),
         (LABELS["tone"], "must be a dict or a DataFrame .* tone, what, and no others; got list"),
-        (
-            {"tone": LABELS["tone"]},
-            "for each attribute, tone, what, and no others; got the columns tone",
-        ),
+        ({"tone": LABELS["tone"]}, "tone, what, and no others; got the columns tone"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier.fit(TEXTS, labels, verbose=0)

@@ -6,8 +6,9 @@ import keras
 import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 import pytest
+from heads.cases import TASKS
 from keras import ops
-from small_tasks import TASKS, make_task
+from small_tasks import make_task
 from small_texts import ONE_LAYER
 from tables import everywhere_for
 
