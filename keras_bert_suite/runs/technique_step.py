@@ -7,6 +7,7 @@ from keras import ops
 from keras.src.losses.loss import unscale_loss_for_distribution
 
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.training import Technique
 from keras_bert_suite.training.techniques.differentiation import apply_gradients, differentiate
@@ -22,7 +23,7 @@ def check_technique(model: Any, technique: Any) -> None:
     if not technique.moves_embeddings:
         return
     name = type(technique).__name__
-    if not isinstance(getattr(model.backbone, "embeddings", None), BertEmbeddings):
+    if not isinstance(Encoder.of(model.backbone).embeddings, BertEmbeddings):
         raise ValueError(
             f"{name} moves the embeddings of tokens, and those of a "
             f"{type(model.backbone).__name__} cannot be moved. Take an encoder of this package, or "

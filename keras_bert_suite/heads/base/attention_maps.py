@@ -9,7 +9,6 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.heads.base.hidden_states import list_layer_calls, make_layer_model
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
     ModernBertBlock,
@@ -18,6 +17,7 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
 from keras_bert_suite.models import LongformerBackbone
+from keras_bert_suite.models.encoder import Encoder
 
 
 def encode_with_attention(
@@ -49,8 +49,14 @@ def encode_with_attention(
     maps = encode_with_attention(classifier.backbone, packed)["attentions"]
     ```
     """
-    calls = list_layer_calls(backbone)
-    measure = [_find_measure(layer, backbone) for layer, _ in calls]
+    encoder = Encoder.of(backbone)
+    layers = encoder.make_layer_model()
+    measure = [_find_measure(layer, backbone) for layer in encoder.list_calls()]
+    if not measure:
+        raise ValueError(
+            f"A {type(backbone).__name__} names no transformer layers, so it has no attention "
+            "probabilities."
+        )
     names = list(backbone.input)
     if not isinstance(inputs, Mapping) or not set(names) <= set(inputs):
         raise ValueError(
@@ -60,7 +66,7 @@ def encode_with_attention(
     if isinstance(backbone, LongformerBackbone) and GLOBAL_ARGUMENT in inputs:
         names.append(GLOBAL_ARGUMENT)
     tensors = {name: ops.convert_to_tensor(inputs[name]) for name in names}
-    states = make_layer_model(backbone)(
+    states = layers(
         {name: tensors[name] for name in backbone.input},
         training=False,
         **{name: tensors[name] for name in names if name == GLOBAL_ARGUMENT},
@@ -81,7 +87,7 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
             inputs["padding_mask"],
             global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
         )
-    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    pattern = Encoder.of(backbone).attention_pattern
     return VisibleTokens(pattern)(inputs["padding_mask"], inputs.get(ARRAYS_READ.get(pattern, "")))
 
 

@@ -230,9 +230,6 @@ class PackedSequences:
     List it before `keras.Model` in the bases.
     """
 
-    #: Whether the rows of the model may come packed.
-    packs_sequences = True
-
     @staticmethod
     def hand_companions_on(model: keras.Model) -> None:
         """Lets the layers of a built model have the arrays beside its inputs, such as a layout."""
