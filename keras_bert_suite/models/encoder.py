@@ -17,8 +17,9 @@ class Encoder:
 
     An encoder is a functional model from arrays by name, int32 (B, L), to the states of the tokens,
     float (B, L, H). Its output is the states, or a dict with `sequence_output`, the states, and
-    `pooled_output`, float (B, P), the vectors of the rows. Backbones of this package are encoders,
-    see `TextEncoder`. `Encoder.of` makes an encoder of any other backbone.
+    `pooled_output`, float (B, P), the vectors of the rows. Neither has a mask of Keras, by which it
+    would weigh losses: `ops.where(is_token, states, 0.0)` drops the mask of an LSTM. Backbones of
+    this package are encoders, see `TextEncoder`. `Encoder.of` makes an encoder of any other.
 
     The attributes are facts that a backbone may state. The values here hold if it does not. Sizes
     are int or None.
@@ -233,7 +234,6 @@ def _find_unpacking(model: keras.Model) -> UnpackSequences | None:
 
 
 def _is_of_keras_hub(cls: type) -> bool:
-    """Whether KerasHub wrote a class of a model. Its text encoders read the first token of a row."""
-    return cls.__module__.startswith("keras_hub.src.models.") and cls is not (
-        keras_hub.models.Backbone
-    )
+    """Whether a class is a model of KerasHub. Its text encoders read the first token of a row."""
+    is_base = cls is keras_hub.models.Backbone
+    return cls.__module__.startswith("keras_hub.src.models.") and not is_base

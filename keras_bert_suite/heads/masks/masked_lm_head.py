@@ -11,6 +11,11 @@ from keras_bert_suite.models.encoder import Encoder
 def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
     """The head that guesses masked tokens, on the token embedding of a backbone."""
     encoder = Encoder.of(backbone)
+    if encoder.token_embedding is None:
+        raise ValueError(
+            f"A {type(backbone).__name__} has no token_embedding, by which masked tokens are "
+            "guessed. Set it in the constructor of the encoder."
+        )
     return MaskedLMHead(
         encoder.token_embedding,
         activation=encoder.masked_lm_activation or encoder.activation,

@@ -214,7 +214,8 @@ def get_pooling(
 
     It is a name in `POOLINGS`, several names to concatenate the poolings, a layer, or the
     configuration of a layer. Otherwise it is a ValueError. `summary_place` is "first" or "last",
-    the token that "cls" pools. Without a place "cls" is a ValueError, too. `kwargs` are `dtype` and `name` of a layer given by its name.
+    the token that "cls" pools; None makes "cls" a ValueError. `kwargs` are `dtype` and `name` of a
+    layer given by its name.
     """
     names = [pooling] if isinstance(pooling, str) else pooling
     if summary_place is None and isinstance(names, list | tuple) and "cls" in names:
