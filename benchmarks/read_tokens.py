@@ -59,7 +59,7 @@ def make_works(size):
 
 
 def run_side(size):
-    from keras_bert_suite.heads import read_states
+    from keras_bert_suite.heads.base import read_states
 
     sides = {"read": make_works(size)}
     with mock.patch.object(read_states, "reads_few_tokens", lambda backbone: False):

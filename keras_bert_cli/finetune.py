@@ -243,7 +243,7 @@ def make_task(values, data, arguments, train):
     if values.truncation:
         task.preprocessor.truncation = values.truncation
     rate = values.head_learning_rate
-    rate = task.default_head_rate if rate is None else rate
+    rate = task.head_learning_rate if rate is None else rate
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
         optimizer=kbs.AdamW(

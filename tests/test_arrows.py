@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -36,27 +37,28 @@ ALLOWED = {
     },
     "pretraining": {"corpus", "masking", "preprocessing", "data", "files", "argument_checks"},
     "runs": {
-        *("preprocessing", "layers", "data", "training"),
+        *("preprocessing", "models", "layers", "data", "training"),
         *("replicas", "files", "argument_checks", "processor"),
     },
-    "tasks": {
+    "heads": {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks", "fixed_arguments"),
     },
     "serving": {
-        *("models", "tokenizers", "preprocessing", "data", "tasks"),
+        *("models", "tokenizers", "preprocessing", "data", "heads"),
         *("checkpoints", "files", "argument_checks"),
     },
     "__init__": {
         "jax_cache",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
-        *("training", "runs", "tasks", "serving"),
+        *("training", "runs", "heads", "serving"),
     },
 }
 
 #: Where TensorFlow may be imported, inside a function, and why.
 TENSORFLOW = {
     "serving/": "exports TensorFlow's format",
+    "heads/": "answers in the graph of a SavedModel, and encodes labels in a dataset of TensorFlow",
     "data/tensorflow_input.py": "feeds `fit` under that backend",
     "heads/base/label_tensors.py": "encodes labels in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
@@ -117,8 +119,37 @@ def imported_room(name):
     return rest[0] if rest and rest[0] in ALLOWED else "__init__"
 
 
-def test_the_table_is_one_way():
+#: head -> the heads that it builds on. Every head may import `base`, which imports no head.
+HEADS = {
+    "base": set(),
+    "documents": {"texts"},
+    "spans": {"tags"},
+    "rankings": {"choices", "vectors"},
+    "pretraining": {"masks"},
+    "targets": {"masks", "pretraining"},
+}
+
+
+def test_the_tables_are_one_way():
     list(TopologicalSorter(ALLOWED).static_order())  # raises CycleError
+    list(TopologicalSorter(HEADS).static_order())
+
+
+def find_known(head):
+    return {head, *HEADS.get(head, ()), *([] if head == "base" else ["base"])}
+
+
+def test_heads_import_few_heads():
+    folder = ROOT / "heads"
+    wrong = [
+        f"{path.relative_to(ROOT)}, line {line}: {name}"
+        for path in folder.rglob("*/*.py")
+        for line, name, _ in list_imports(path)
+        if (other := re.match(rf"{PACKAGE}\.heads\.(\w+)", name))
+        and (folder / other[1]).is_dir()
+        and other[1] not in find_known(path.relative_to(folder).parts[0])
+    ]
+    assert not wrong
 
 
 def test_every_room_is_in_the_table():
@@ -149,16 +180,23 @@ def test_tensorflow_stays_in_its_place():
 
 def test_readers_of_files_need_the_standard_library_alone():
     """The command line reads a file before it imports Keras."""
-    tags = [ROOT / "data" / f"{name}.py" for name in ("tag_forms", "tag_schemes")]
-    readers = [*(ROOT / "data" / "readers").rglob("*.py"), *tags]
-    own = tuple(f"{PACKAGE}.data.{name}." for name in ("readers", "tag_forms", "tag_schemes"))
+    tags = ROOT / "heads" / "tags"
+    readers = [
+        *(ROOT / "data" / "readers").rglob("*.py"),
+        *(ROOT / "heads").glob("*/reader.py"),
+        *(tags / f"{name}.py" for name in ("tag_forms", "tag_schemes")),
+        *(path for name in ("conll", "annotations") for path in (tags / name).rglob("*.py")),
+    ]
+    modules = [".".join((PACKAGE, *p.relative_to(ROOT).with_suffix("").parts)) for p in readers]
+    own = (*modules, f"{PACKAGE}.data.readers.", f"{PACKAGE}.heads.questions.squad_answers")
     wrong = [
         f"{path.relative_to(ROOT)}, line {line}: {name}"
         for path in readers
         for line, name, _ in list_imports(path)
         if name.split(".")[0] not in sys.stdlib_module_names
         and not name.startswith(own)
-        # It reads a Parquet file, where it is installed.
+        # `tag_schemes` is imported as a module, and a Parquet file is read where pandas is.
+        and name not in (f"{PACKAGE}.heads.tags.tag_forms", f"{PACKAGE}.heads.tags.tag_schemes")
         and (path.name, name) != ("records.py", "pandas")
     ]
     assert len(readers) > 8 and not wrong
@@ -173,7 +211,7 @@ def test_the_reader_of_imports_sees_them_all(tmp_path, monkeypatch):
         "from . import other\n"
         "from ..models import BertBackbone\n"
         "class A:\n"
-        "    from keras_bert_suite import TextClassifier, tasks\n"
+        "    from keras_bert_suite import TextClassifier, heads\n"
         "def f():\n"
         "    import tensorflow_text as text\n"
         "    importlib.import_module('keras_bert_suite.serving')\n"
@@ -188,5 +226,5 @@ def test_the_reader_of_imports_sees_them_all(tmp_path, monkeypatch):
         ("keras_bert_suite.serving", False),
     ]
     names = [name for _, name, _ in find_imports(source)]
-    expected = [None, "layers", "models", "__init__", "tasks", None, "serving"]
+    expected = [None, "layers", "models", "__init__", "heads", None, "serving"]
     assert [imported_room(name) for name in names] == expected

@@ -1,4 +1,4 @@
-"""`.. room:: tasks`: the names that users import from the package, of one room."""
+"""`.. room:: heads`: the names that users import from the package, of one room."""
 
 import importlib
 import inspect

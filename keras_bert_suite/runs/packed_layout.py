@@ -37,12 +37,11 @@ def check_encodes_whole_batches(model, problem, option):
 
     The message says what is then impossible, and the argument that asks for it.
     """
-    for argument in ("cache_batch_size", "training_windows"):
-        if getattr(model, argument, None) is not None:
-            raise ValueError(
-                f"{argument}={getattr(model, argument)} encodes only some rows of a batch at once, "
-                f"so {problem}. Drop {option} or {argument}."
-            )
+    if argument := model.splits_batches:
+        raise ValueError(
+            f"{argument}={getattr(model, argument)} encodes only some rows of a batch at once, so "
+            f"{problem}. Drop {option} or {argument}."
+        )
 
 
 def check_rows(padding_mask, summary_place="first"):

@@ -44,6 +44,11 @@ class TrainedModel:
     unused_paths: frozenset[str] = frozenset()
 
     @property
+    def splits_batches(self) -> str | None:
+        """The argument by which the encoder sees only some rows of a batch at once, or None."""
+        return None
+
+    @property
     def trainable_variables(self) -> list[keras.Variable]:
         return [v for v in super().trainable_variables if v.path not in self.unused_paths]
 

@@ -30,11 +30,11 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     labels = {"labels": list(task.label_names)} if hasattr(task, "label_names") else {}
     return {
         "task": type(task).__name__,
-        "head": task.head.task,
+        "head": task.HEAD.task,
         "encoder": type(task.backbone).__name__,
         **labels,
-        **{name: config[name] for name in task.head.settings if config.get(name) is not None},
-        **task.head.describe(task),
+        **{name: config[name] for name in task.HEAD.settings if config.get(name) is not None},
+        **task.HEAD.describe(task),
         "encoder_inputs": {**dataclasses.asdict(encoder), "names": list(encoder.names)},
         "input_names": task.input_names and list(task.input_names),
         "tokenizer": type(getattr(task.preprocessor, "tokenizer", None)).__name__,

@@ -47,8 +47,8 @@ def test_every_task_has_a_record():
 def test_every_task_is_served():
     for head in HEAD_TYPES:
         cls = getattr(kbs, head.task)
-        assert cls.head.task == head.task
-        assert issubclass(cls.head.find_served(), ServedTask)
+        assert cls.HEAD.task == head.task
+        assert issubclass(cls.HEAD.find_served(), ServedTask)
 
 
 @pytest.mark.parametrize("head", [head for head in HEAD_TYPES if head.ending])

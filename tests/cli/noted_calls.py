@@ -149,7 +149,7 @@ class Task:
         self.preprocessor = kbs.SegmentPacker(tokenizer, 16)
         self.backbone = SimpleNamespace(max_sequence_length=512, get_config=dict)
         self.label_names, self.input_names, self.card = LABEL_NAMES, ("text",), {}
-        self.default_head_rate = None
+        self.head_learning_rate = None
         self.data = SimpleNamespace(read=lambda *_, **__: SimpleNamespace(is_packed=True))
         self.answers = SimpleNamespace(serve=functools.partial(self._answer, "serve"), choose=len)
         self.discriminator = SimpleNamespace(preprocessor=self.preprocessor, name="discriminator")

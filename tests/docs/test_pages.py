@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "keras_bert_suite"
 INDEX = REPOSITORY / "docs/index.rst"
 
 #: Pages of the site, as `include_patterns` of docs/site/conf.py has them.
@@ -78,3 +79,49 @@ def test_lines_of_the_examples_of_bert4keras():
         block = re.search(rf"^`{name}`.*?```\w+\n(.*?)^```$", text, re.M | re.S)[1]
         lines = [line for line in block.splitlines() if line.strip() and line.strip()[0] != "#"]
         assert (name, len(lines)) == (name, int(number))
+
+
+#: Names in pages that are those of other projects' files.
+OTHERS = r"(keras_hub|keras_nlp|tf_models|official|google-research|transformers)\b"
+#: Rooms whose names are also those of the parts of a task: `data.pack`.
+PARTS = ("data", "spans")
+
+
+def list_names_in_pages():
+    """(page, name) of the Python names and files of the project that pages name."""
+    rooms = {path.name for path in PACKAGE.rglob("*") if path.is_dir()}
+    rooms |= {PACKAGE.name, "kbs", "keras_bert_cli"} - {*PARTS}
+    for page in [REPOSITORY / "README.md", *MARKDOWN]:
+        text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
+        for name in re.findall(r"`([\w/.]+)`", text):
+            is_name = re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", name)
+            is_file = re.search(r"/.*\.py$", name)
+            named = (
+                is_name
+                and name.split(".")[0] in rooms - {*PARTS}
+                and not name.endswith((".md", ".py"))
+            )
+            if (named or is_file) and not re.match(OTHERS, name):
+                yield page.relative_to(REPOSITORY), name
+
+
+def is_there(name):
+    """Whether the project has a file or folder, or a module and its attribute."""
+    if "/" in name:
+        return any(REPOSITORY.glob(f"**/{name}")) or any(REPOSITORY.glob(name))
+    parts = name.removeprefix("kbs.").removeprefix(f"{PACKAGE.name}.").split(".")
+    for end in range(len(parts), 0, -1):
+        found = [
+            *PACKAGE.rglob("/".join(parts[:end]) + ".py"),
+            *PACKAGE.rglob("/".join(parts[:end])),
+        ]
+        if found:
+            file = found[0] / "__init__.py" if found[0].is_dir() else found[0]
+            return end == len(parts) or parts[end] in file.read_text("utf-8")
+    return parts[0] in (PACKAGE / "__init__.py").read_text("utf-8")
+
+
+def test_pages_name_what_there_is():
+    names = [*list_names_in_pages()]
+    assert len(names) > 100
+    assert [(str(page), name) for page, name in names if not is_there(name)] == []

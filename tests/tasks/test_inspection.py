@@ -15,7 +15,9 @@ from keras_bert_suite.heads.attributes.answers import AttributeAnswers
 from keras_bert_suite.heads.attributes.data import AttributeLabels
 from keras_bert_suite.heads.base.answers import ClassAnswers, LabelSetAnswers, NumberAnswers
 from keras_bert_suite.heads.base.inspection import deal_into_folds
+from keras_bert_suite.heads.base.label_issues import find_label_issues
 from keras_bert_suite.heads.base.labels import Classes, LabelSets, Numbers
+from keras_bert_suite.heads.base.wrong_answers import WrongAnswer
 
 TEXTS, LABELS = make_reviews(20)
 
@@ -46,9 +48,7 @@ def test_classes(classifier):
         assert w.loss == pytest.approx(-logs[w.row, names.index(w.label)])
         assert w.label_probability == pytest.approx(np.exp(-w.loss))
         assert w.probability == pytest.approx(np.exp(logs[w.row].max()))
-    suspects = kbs.data.label_issues.find_label_issues(
-        np.array([names.index(label) for label in LABELS]), np.exp(logs)
-    )
+    suspects = find_label_issues(np.array([names.index(label) for label in LABELS]), np.exp(logs))
     assert {w.row for w in wrong if w.label_looks_wrong} == {*np.flatnonzero(suspects)}
 
 
@@ -141,7 +141,7 @@ class Echo:
         self.sizes.append(batch_size)
         self.held_out.append({*x[0]})
         return [
-            kbs.tasks.answers.wrong_answers.WrongAnswer(i, (), label, "", 0.5, 0.5, float(text))
+            WrongAnswer(i, (), label, "", 0.5, 0.5, float(text))
             for i, (text, label) in enumerate(zip(x[0], y, strict=True))
         ]
 

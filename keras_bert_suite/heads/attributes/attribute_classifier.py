@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.heads.attributes import HEAD
+from keras_bert_suite.heads import attributes
 from keras_bert_suite.heads.attributes.data import check_attributes
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -59,7 +59,7 @@ class AttributeClassifier(Task, keras_hub.models.Task):
     Source: Caruana, 1997 (https://doi.org/10.1023/A:1007379606734), with a shared encoder.
     """
 
-    head = HEAD
+    HEAD = attributes.HEAD
     head_name = "attribute_classifier"
     loss_advice = "The labels are those of several attributes. Leave `loss` out."
     metric_advice = (

@@ -11,7 +11,7 @@ HEADS: dict[str, "Head"] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """A head of an encoder. Its task has it as the attribute `head`, and so have its subclasses.
+    """A head of an encoder. Its task has it as the attribute `HEAD`, and so have its subclasses.
 
     The constructor of the task and `open_runtime` make the parts of the task by `make_parts`. An
     export says in `task.json` what they are made of. Python and the command line train the task
@@ -57,3 +57,11 @@ class Head:
             return self.served
         module, _, name = self.served.partition(":")
         return getattr(importlib.import_module(module), name)
+
+
+def make_no_parts(said, packer, encoder):
+    """For a task without a `HEAD`, which makes its parts in its constructor alone."""
+    raise ValueError(
+        "The class of this task has no HEAD, so its parts cannot be made of a file. Give it one, "
+        "see keras_bert_suite.heads.base.head."
+    )

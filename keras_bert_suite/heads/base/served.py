@@ -25,7 +25,7 @@ def serve(task):
                 f"The label name {name!r} has a line feed, and the file of the label names has one "
                 "in each line. Change `task.label_names` before the export."
             )
-    return task.head.find_served()(task)
+    return task.HEAD.find_served()(task)
 
 
 class ServedTask:

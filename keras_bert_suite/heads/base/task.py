@@ -12,7 +12,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
-from keras_bert_suite.heads.base.head import Head
+from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.part_checks import check_preprocessor
 from keras_bert_suite.heads.base.parts import part_attribute
@@ -78,12 +78,12 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     answers: Any = RowAnswers()
 
     #: How the parts are made, and how the task is trained.
-    head: Head
+    HEAD = Head(task="Task", make_parts=make_no_parts)
 
     @property
     def head_learning_rate(self) -> float | None:
         """float, the peak for the weights outside of the backbone; None for that of all weights."""
-        return self.head.head_learning_rate
+        return self.HEAD.head_learning_rate
 
     def make_parts(
         self, packer: keras.layers.Layer | None, encoder: EncoderInputs | None = None, **said: Any
@@ -98,7 +98,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         common = {"returns_logits": self.returns_logits, "input_names": None}
         said = {**common, **self.find_part_settings(), **said}
         encoder = EncoderInputs.of(self.backbone) if encoder is None else encoder
-        self.data, self.answers = self.head.make_parts(said, packer, encoder)
+        self.data, self.answers = self.HEAD.make_parts(said, packer, encoder)
         self.preprocessor = packer
 
     def find_part_settings(self) -> dict[str, Any]:
@@ -130,8 +130,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     def make_optimizer(self) -> keras.optimizers.Optimizer:
         """The optimizer that `compile` takes for "auto"."""
-        schedule = LinearWarmupDecay(self.head.learning_rate, warmup_ratio=self.head.warmup_ratio)
-        return AdamW(schedule, rate_multipliers=self.head.rate_multipliers)
+        schedule = LinearWarmupDecay(self.HEAD.learning_rate, warmup_ratio=self.HEAD.warmup_ratio)
+        return AdamW(schedule, rate_multipliers=self.HEAD.rate_multipliers)
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
@@ -229,7 +229,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
 
         Args:
-            optimizer: "auto" is `AdamW` at the `learning_rate` of the task's `head`, with linear
+            optimizer: "auto" is `AdamW` at the `learning_rate` of the `HEAD`, with linear
                 warm-up over the share `warmup_ratio` of the steps that `fit` takes, and linear
                 decay over the rest.
             loss: "auto" is `make_loss()`.

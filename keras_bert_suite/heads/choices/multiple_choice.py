@@ -8,8 +8,8 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.heads import choices
 from keras_bert_suite.heads.base.pair_scorer import PairScorer
-from keras_bert_suite.heads.choices import HEAD
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -42,7 +42,7 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
     """
 
     global_tokens = "later_texts"  # The ending.
-    head = HEAD
+    HEAD = choices.HEAD
     scorer_name = "choice_scorer"
     column_names = ("prompt", "endings")
 

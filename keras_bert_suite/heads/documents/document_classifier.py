@@ -9,9 +9,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import documents
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.poolings import check_pooled, open_new_pooling
-from keras_bert_suite.heads.documents import HEAD
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows
@@ -69,7 +69,7 @@ class DocumentClassifier(TextClassifier):
     # KerasHub's `TextClassifier.from_preset` chooses a class by the preset's backbone. With
     # `BertBackbone` here, it could choose this class.
     backbone_cls = keras_hub.models.Backbone
-    head = HEAD
+    HEAD = documents.HEAD
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
 
     max_windows = part_attribute("data", "max_windows")
@@ -127,6 +127,10 @@ class DocumentClassifier(TextClassifier):
     def training_windows(self) -> int | None:
         """int, the maximum number of windows of a document in training; None for all."""
         return self.window_sampler and self.window_sampler.num_windows
+
+    @property
+    def splits_batches(self) -> str | None:
+        return None if self.window_sampler is None else "training_windows"
 
     @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:

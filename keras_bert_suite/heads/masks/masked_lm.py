@@ -10,11 +10,11 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.masks import HEAD
 from keras_bert_suite.heads.masks.answers import rank_tokens
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
@@ -67,7 +67,7 @@ class MaskedLM(Task, keras_hub.models.Task):
     are_tokens = True
 
     masking = part_attribute("data", "masking")
-    head = HEAD
+    HEAD = masks.HEAD
     top_k = part_attribute("answers", "top_k")
 
     def __init__(

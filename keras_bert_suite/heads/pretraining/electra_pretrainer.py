@@ -9,9 +9,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining import ELECTRA_HEAD
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
@@ -75,7 +75,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
 
     backbone_cls = ElectraBackbone
     are_tokens = True
-    head = ELECTRA_HEAD
+    HEAD = pretraining.ELECTRA_HEAD
 
     def __init__(
         self,

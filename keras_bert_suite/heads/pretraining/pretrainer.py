@@ -11,12 +11,12 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.answers import name_guesses, rank_tokens
 from keras_bert_suite.heads.masks.data import MaskedTextData
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining import HEAD
 from keras_bert_suite.heads.pretraining.pretraining_heads import (
     HEAD_ARGUMENTS,
     copy_pretrainer,
@@ -77,7 +77,7 @@ class Pretrainer(Task, keras_hub.models.Task):
 
     global_tokens = "none"
     are_tokens = True
-    head = HEAD
+    HEAD = pretraining.HEAD
 
     def __init__(
         self,

@@ -10,9 +10,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import questions
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.token_task import TokenTask
-from keras_bert_suite.heads.questions import HEAD
 from keras_bert_suite.heads.questions.scores import score_answers
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
 
@@ -74,7 +74,7 @@ class QuestionAnswerer(TokenTask, keras_hub.models.Task):
     """
 
     global_tokens = "first_text"  # The question.
-    head = HEAD
+    HEAD = questions.HEAD
     head_defaults: dict[str, Any] = {}
 
     stride = part_attribute("data", "stride")

@@ -11,9 +11,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import rankings
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 from keras_bert_suite.heads.base.pair_scorer import PairScorer
-from keras_bert_suite.heads.rankings import HEAD
 from keras_bert_suite.heads.rankings.rows import list_pairs, read_lists
 from keras_bert_suite.heads.vectors.scores import score_rankings
 from keras_bert_suite.heads.vectors.vector_search import SearchHit
@@ -54,7 +54,7 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     Source: Nogueira and Cho, 2019 (https://arxiv.org/abs/1901.04085).
     """
 
-    head = HEAD
+    HEAD = rankings.HEAD
     scorer_name = "classifier"  # Cross-encoders of transformers are classifiers with one output.
     column_names = ("query", "text")
     loss_advice = (

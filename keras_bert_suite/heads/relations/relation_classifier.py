@@ -9,10 +9,10 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.heads import relations
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
-from keras_bert_suite.heads.relations import HEAD
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.encoder import Encoder
@@ -63,7 +63,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     start", and Wu and He, 2019 (https://arxiv.org/abs/1905.08284).
     """
 
-    head = HEAD
+    HEAD = relations.HEAD
     head_name = "relation_classifier"
 
     def __init__(

@@ -7,9 +7,9 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.heads import spans
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
-from keras_bert_suite.heads.spans import HEAD
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
@@ -66,7 +66,7 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     Source: Su et al., 2022 (https://arxiv.org/abs/2208.03054).
     """
 
-    head = HEAD
+    HEAD = spans.HEAD
     head_name = "entity_spans"
     global_tokens = "none"
     loss_advice = (

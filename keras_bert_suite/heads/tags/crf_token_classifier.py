@@ -8,7 +8,8 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.heads.tags import CHAIN_HEAD, CRF_RATE
+from keras_bert_suite.heads import tags
+from keras_bert_suite.heads.tags import CRF_RATE
 from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.layers import ConditionalRandomField
@@ -80,7 +81,7 @@ class CrfTokenClassifier(TokenClassifier):
         "It would judge the emissions, and not the paths. Leave it out, and pass `fit` the "
         "callback EntityF1(dev_rows, dev_tags), whose scores other callbacks may watch."
     )
-    head = CHAIN_HEAD
+    HEAD = tags.CHAIN_HEAD
     head_defaults = {**TokenClassifier.head_defaults, "scheme": "auto"}
 
     def __init__(

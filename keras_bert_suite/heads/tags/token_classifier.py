@@ -8,10 +8,10 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.heads import tags
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
-from keras_bert_suite.heads.tags import HEAD
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
@@ -68,7 +68,7 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 5.3.
     """
 
-    head = HEAD
+    HEAD = tags.HEAD
     head_name = "token_classifier"
     global_tokens = "none"
     are_tokens = True

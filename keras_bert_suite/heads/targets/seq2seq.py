@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.heads import targets
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.parts import part_attribute
@@ -17,7 +18,6 @@ from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
-from keras_bert_suite.heads.targets import HEAD
 from keras_bert_suite.heads.targets.decoding import (
     find_decoder,
     get_sampler,
@@ -87,7 +87,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     tokens of a target are learned in one step.
     """
 
-    head = HEAD
+    HEAD = targets.HEAD
     takes_encoder_decoders = True
     are_tokens = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.

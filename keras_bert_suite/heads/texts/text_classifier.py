@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.heads import texts
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -18,7 +19,6 @@ from keras_bert_suite.heads.base.poolings import (
     open_new_pooling,
     pool_hidden_states,
 )
-from keras_bert_suite.heads.texts import HEAD
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
@@ -83,7 +83,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
-    head = HEAD
+    HEAD = texts.HEAD
     head_name = "classifier"
     head_defaults = {
         "input_names": None,

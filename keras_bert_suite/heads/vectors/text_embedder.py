@@ -12,10 +12,10 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.heads import vectors
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.poolings import open_new_pooling, pool_hidden_states
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.vectors import HEAD
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
 from keras_bert_suite.layers import PROMPT_ARGUMENT
@@ -89,7 +89,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084).
     """
 
-    head = HEAD
+    HEAD = vectors.HEAD
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
     loss_advice = (
         "It does not compare vectors with scores. For scores, compile with CosineRegression() or "
@@ -105,6 +105,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     #: int or None, see `compile`.
     cache_batch_size: int | None = None
+
+    @property
+    def splits_batches(self) -> str | None:
+        return None if self.cache_batch_size is None else "cache_batch_size"
 
     def __init__(
         self,
