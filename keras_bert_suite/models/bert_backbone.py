@@ -24,7 +24,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
-from keras_bert_suite.models.last_block import LastBlockReader
+from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -238,8 +238,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
         padding_mask = inputs["padding_mask"]
         attention = self.show_tokens(inputs, attention_pattern, dtype)
         hidden_states = self.encode(self.embed(inputs), **attention)
-        last_call = self.last_call
-        self.ends_with_block = last_call is not None and hidden_states[-1] is last_call[-1]
+        call = self.last_call
+        self.ends_with_block = call is not None and hidden_states[-1] is call.outputs
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
         self.hidden_states = [*hidden_states[:-1], x]
@@ -320,7 +320,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         hidden_states = [x]
         for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
-        self.last_call = (hidden_states[-2], attention, hidden_states[-1])
+        self.last_call = BlockCall(hidden_states[-2], attention, hidden_states[-1])
         return hidden_states
 
 

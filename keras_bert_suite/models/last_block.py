@@ -4,7 +4,7 @@ It still computes the keys and values of all tokens, so the states are the same.
 product, norms and feed-forward network are left out for all other tokens.
 """
 
-from typing import Any
+import dataclasses
 
 import keras
 from keras import ops
@@ -14,6 +14,20 @@ from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, Read
 from keras_bert_suite.models.encoder import Encoder
 
 
+@dataclasses.dataclass(frozen=True)
+class BlockCall:
+    """A symbolic call of a block.
+
+    Attributes:
+        states, outputs: float (B, L, H), what the block takes and returns.
+        arguments: dict of its further arguments.
+    """
+
+    states: Tensor
+    arguments: dict[str, Tensor]
+    outputs: Tensor
+
+
 class LastBlockReader(Encoder):
     """The questions of `Encoder` about few tokens, answered by another call of the last block.
 
@@ -21,12 +35,11 @@ class LastBlockReader(Encoder):
     follows the block.
 
     Attributes:
-        last_call: tuple (symbolic states (B, L, H) that the last block takes; dict of its further
-            arguments; the states that it returns), from `encode`. None if there is no such call.
-        ends_with_block: bool, whether these states are the last of the encoder.
+        last_call: the call of the last block, which `encode` notes.
+        ends_with_block: bool, whether its outputs are the last states of the encoder.
     """
 
-    last_call: Any = None
+    last_call: BlockCall | None = None
     ends_with_block: bool = False
     pooler: keras.layers.Layer
 
@@ -73,15 +86,15 @@ class LastBlockReader(Encoder):
 
     def _call_last_block(self, positions: Tensor | None) -> Tensor:
         """The last block, called once more, for the tokens that are read alone."""
-        block = self.list_calls()[-1]
-        hidden, arguments, _ = self.last_call
-        arguments, dtype = dict(arguments), block.dtype_policy
+        block, call = self.list_calls()[-1], self.last_call
+        assert call is not None
+        arguments, dtype = dict(call.arguments), block.dtype_policy
         read = ReadTokens(dtype=dtype, name="read_tokens")
         if "positions" in arguments:
             arguments["source_positions"] = arguments["positions"]
             arguments["positions"] = ReadTokens(dtype=dtype, name="query_positions")(
                 arguments["positions"], positions
             )
-        states = block(read(hidden, positions), source=hidden, **arguments)
+        states = block(read(call.states, positions), source=call.states, **arguments)
         unpack = ReadPackedTokens(dtype=dtype, name="read_packed_tokens")
         return unpack(states, self.as_model().input["padding_mask"], positions)
