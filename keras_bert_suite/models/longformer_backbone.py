@@ -134,7 +134,7 @@ class LongformerBackbone(RobertaBackbone):
                 layer.trainable = trainable
 
     @property
-    def max_global_tokens(self) -> int:  # type: ignore[override]
+    def max_global_tokens(self) -> int:
         """int, the maximum number of global tokens of a row."""
         return self.global_token_marker.max_tokens
 

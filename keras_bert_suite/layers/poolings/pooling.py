@@ -217,12 +217,13 @@ def get_pooling(
     the token that "cls" pools; None makes "cls" a ValueError. `kwargs` are `dtype` and `name` of a
     layer given by its name.
     """
-    names = [pooling] if isinstance(pooling, str) else pooling
-    if summary_place is None and isinstance(names, list | tuple) and "cls" in names:
-        raise ValueError(
-            "pooling='cls' pools the token that stands for a row, and this encoder has no such "
-            "token. Pass 'mean' or another pooling, or set `summary_place` of the encoder."
-        )
+    if summary_place is None:
+        if "cls" in (pooling if isinstance(pooling, list | tuple) else [pooling]):
+            raise ValueError(
+                "pooling='cls' pools the token that stands for a row, and this encoder has no such "
+                "token. Pass 'mean' or another pooling, or set `summary_place` of the encoder."
+            )
+        summary_place = "first"
     if pooling == "cls":
         return SUMMARY_POOLINGS[summary_place](**kwargs)
     if isinstance(pooling, str) and pooling in POOLINGS:
