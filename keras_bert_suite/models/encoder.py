@@ -139,13 +139,13 @@ class Encoder:
             ValueError: if the encoder names neither its hidden states nor its blocks.
         """
         model = self.as_model()
-        if not self.hidden_states:
+        if not self.hidden_states and not self.transformer_layers:
             raise ValueError(
                 f"A {type(model).__name__} does not name its transformer layers, so their outputs "
                 "cannot be found. To pool, choose a pooling of the last layer, such as "
                 "MeanPooling(); or set `hidden_states` of the encoder."
             )
-        *states, last = self.hidden_states
+        *states, last = self.hidden_states or self._follow_blocks()[1]
         unpack = _find_unpacking(model)
         if unpack is not None:
             states = [unpack(state, model.input["padding_mask"]) for state in states]
@@ -153,6 +153,30 @@ class Encoder:
         if isinstance(model, PackedSequences):
             model.hand_companions_on(layers)
         return layers
+
+    def _follow_blocks(self) -> tuple[list[keras.layers.Layer], list[Tensor]]:
+        """The blocks in the order of their calls, and the `hidden_states` of a run of the graph.
+
+        ALBERT calls a block several times. Some blocks return a tuple, with the states first.
+        """
+        blocks = {id(block) for block in self.transformer_layers}
+        calls, states = [], []
+
+        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            outputs = layer(*args, **kwargs)
+            if id(layer) in blocks:
+                calls.append(layer)
+                states.append(keras.tree.flatten((args, kwargs))[0])
+            return outputs
+
+        model = self.as_model()
+        run = keras.models.clone_model(
+            model,
+            input_tensors=model.input,
+            clone_function=lambda layer: layer,
+            call_function=call,
+        )
+        return calls, [*states, _read_states(run.output)]
 
     def list_unused(self, *used: Any) -> frozenset[str]:
         """The paths of the weights that are in none of some models and layers."""
@@ -191,34 +215,6 @@ class _OtherEncoder(Encoder):
     def list_calls(self) -> list[keras.layers.Layer]:
         return self._follow_blocks()[0]
 
-    def make_layer_model(self) -> keras.Model:
-        if self.hidden_states is None and self.transformer_layers:
-            self.hidden_states = self._follow_blocks()[1]
-        return super().make_layer_model()
-
-    def _follow_blocks(self) -> tuple[list[keras.layers.Layer], list[Tensor]]:
-        """The blocks in the order of their calls, and the `hidden_states` of a run of the graph.
-
-        ALBERT calls a block several times. Some blocks return a tuple, with the states first.
-        """
-        blocks = {id(block) for block in self.transformer_layers}
-        calls, states = [], []
-
-        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            outputs = layer(*args, **kwargs)
-            if id(layer) in blocks:
-                calls.append(layer)
-                states.append(keras.tree.flatten((args, kwargs))[0])
-            return outputs
-
-        model = keras.models.clone_model(
-            self.backbone,
-            input_tensors=self.backbone.input,
-            clone_function=lambda layer: layer,
-            call_function=call,
-        )
-        return calls, [*states, _read_states(model.output)]
-
 
 def take_states(states: Tensor, positions: Tensor) -> Tensor:
     """float (B, L, H) -> (B, Q, H), the states at int (B, Q)."""
@@ -236,4 +232,4 @@ def _find_unpacking(model: keras.Model) -> UnpackSequences | None:
 def _is_of_keras_hub(cls: type) -> bool:
     """Whether a class is a model of KerasHub. Its text encoders read the first token of a row."""
     is_base = cls is keras_hub.models.Backbone
-    return cls.__module__.startswith("keras_hub.src.models.") and not is_base
+    return cls.__module__.partition(".")[0] == "keras_hub" and not is_base
