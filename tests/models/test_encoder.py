@@ -27,7 +27,6 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.models import BertBackbone, Encoder, TextEncoder
 
-
 #: One needs a decoder. The others read an encoder as "texts" do.
 LEFT_OUT = ("targets", "pairs", "label sets", "numbers")
 
