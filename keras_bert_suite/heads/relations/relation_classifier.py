@@ -100,7 +100,6 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         inputs = backbone.input
         states = self.encode_entities(inputs, dropout)
         outputs = self.output_activation(self.relation_classifier(self.classifier_dropout(states)))
-        self.unused_paths = Encoder.of(backbone).find_unused()
 
         # === Data and Answers ===
         self.make_parts(preprocessor, labels=label_names, markers=markers, input_names=input_names)
@@ -112,13 +111,16 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     def encode_entities(self, inputs: dict[str, Tensor], dropout: float) -> Tensor:
         """What is classified: symbolic float (B, 2 H), or (B, 3 H) of averages."""
         encoder = Encoder.of(self.backbone)
+        self.unused_paths = encoder.find_unused()
         places = self.marker_finder(inputs["token_ids"])
         if self.entity_states == "markers":
             states = encoder.encode_tokens_at(inputs, places[:, 0::2])
             return keras.layers.Reshape((2 * states.shape[-1],), dtype=states.dtype)(states)
         encoder.check_summary()
         encoded, summary = encoder.encode_rows(inputs)
-        if encoder.summary_place is not None:
+        if encoder.summary_place is None:
+            self.unused_paths = frozenset()  # The summary is the pooled output.
+        else:
             summary = take_summary(encoded, inputs["padding_mask"], encoder.summary_place)
         dtype = self.backbone.dtype_policy
         self.averages = EntityAverages(dropout, dtype=dtype, name="entity_averages")
