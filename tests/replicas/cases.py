@@ -1,6 +1,7 @@
 """Trainings that must give the same on any number of replicas, with the same whole batches."""
 
 import contextlib
+import warnings
 
 import keras
 import numpy as np
@@ -100,15 +101,17 @@ def train_case(name, task, columns):
     if "bad_row" in settings:
         weights[0][settings["bad_row"]] = 3e38
     rows = {"x": x, "y": y, "sample_weight": weights[0] if weights else None}
-    history = task.fit(
-        **rows,
-        batch_size=BATCH_SIZE,
-        epochs=EPOCHS,
-        shuffle=False,
-        sequence_packing=settings.get("packed", False),
-        validation_data=tuple(part for part in rows.values() if part is not None),
-        verbose=0,
-    ).history
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* the last batch of each epoch has one row")
+        history = task.fit(
+            **rows,
+            batch_size=BATCH_SIZE,
+            epochs=EPOCHS,
+            shuffle=False,
+            sequence_packing=settings.get("packed", False),
+            validation_data=tuple(part for part in rows.values() if part is not None),
+            verbose=0,
+        ).history
     # Whether a span is an answer depends on the sign of a score, which may be rounding.
     rows = [] if kind == "spans" else predicted_columns(task, x)
     answers = predict(task, x=rows, batch_size=BATCH_SIZE) if len(rows) else []
