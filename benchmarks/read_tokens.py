@@ -59,10 +59,10 @@ def make_works(size):
 
 
 def run_side(size):
-    from keras_bert_suite.heads.base import read_states
+    from keras_bert_suite.models.last_block import LastBlockReader
 
     sides = {"read": make_works(size)}
-    with mock.patch.object(read_states, "reads_few_tokens", lambda backbone: False):
+    with mock.patch.object(LastBlockReader, "_reads_few_tokens", lambda backbone: False):
         sides["all"] = make_works(size)
     figures = {}
     for work in WORKS:

@@ -12,7 +12,7 @@ def report_cut_texts(task, train, data):
     """Prints how many texts of `Examples` a task cuts, if any, and which flags cut fewer."""
     packer = task.preprocessor
     advice = _advise(packer, train)
-    length, most = packer.sequence_length, getattr(task.backbone, "max_sequence_length", None)
+    length, most = packer.sequence_length, _count_positions(task)
     if not advice.cut_rows[length]:
         return
     advised = min(advice.sequence_length, most or advice.sequence_length)
@@ -49,7 +49,7 @@ def set_sequence_length(task, length, train, data):
     Raises:
         ValueError: if the model has fewer positions than `length`.
     """
-    most = getattr(task.backbone, "max_sequence_length", None) or math.inf
+    most = _count_positions(task) or math.inf
     if length == "auto":
         length = min(_advise(task.preprocessor, train).sequence_length, most)
     if length is not None and length > most:
@@ -64,3 +64,10 @@ def _advise(packer, train):
     # From all parts of the file, which may be sorted.
     step = -(-len(train) // SAMPLE)
     return packer.suggest_sequence_length(*(column[::step] for column in train.columns))
+
+
+def _count_positions(task):
+    """int, the positions of the encoder of a task; None if there is no such number."""
+    import keras_bert_suite as kbs
+
+    return kbs.models.Encoder.of(task.backbone).max_sequence_length

@@ -36,7 +36,7 @@ ALLOWED = {
         *("argument_checks", "fixed_arguments"),
     },
     "runs": {
-        *("preprocessing", "layers", "data", "training"),
+        *("preprocessing", "models", "layers", "data", "training"),
         *("replicas", "files", "argument_checks", "processor"),
     },
     "heads": {

@@ -81,7 +81,6 @@ ATTRIBUTES = {
     "_dtype_policy": "A quantized task that was loaded cannot be saved again.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
-    "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
     "_flat_losses": "The losses of replicas are means of their own rows, and not of the batch.",
     "_compile_metrics": "`compile` without metrics keeps earlier ones.",
@@ -325,14 +324,6 @@ def test_attributes_of_an_optimizer():
     averaging.build([variable])
     assert len(averaging._model_variables_moving_average) == 1
     assert float(optimizer.learning_rate) == 0.25
-
-
-def test_attributes_of_a_layer():
-    inputs, layer = keras.Input((1,)), keras.layers.Dense(1)
-    outputs = layer(inputs)
-    (node,) = layer._inbound_nodes
-    assert node.input_tensors[0] is inputs, ATTRIBUTES["_inbound_nodes"]
-    assert node.outputs[0] is outputs, ATTRIBUTES["_inbound_nodes"]
 
 
 @pytest.mark.backend("torch")

@@ -11,7 +11,6 @@ from keras_bert_suite.heads.base.answers import (
 )
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.head import HEADS, Head
-from keras_bert_suite.heads.base.hidden_states import find_summary_place, pool_summary
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_by_folds, inspect_rows
 from keras_bert_suite.heads.base.labelled_task import (
@@ -41,3 +40,4 @@ from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
+from keras_bert_suite.models.encoder import Encoder

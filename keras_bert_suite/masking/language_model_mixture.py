@@ -10,6 +10,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_replacement import draw_uniforms
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
 
 #: The shares of UniLM, section 2.3 of the paper.
@@ -140,7 +141,7 @@ up to itself |
         """Raises a ValueError if the backbone of a task does not tell the kinds of rows apart."""
         super().check_task(task)
         backbone = task.backbone
-        pattern = getattr(backbone, "attention_pattern", "bidirectional")
+        pattern = Encoder.of(backbone).attention_pattern
         if pattern != "unilm":
             raise ValueError(
                 f"For a LanguageModelMixture a {type(backbone).__name__} needs attention_pattern="

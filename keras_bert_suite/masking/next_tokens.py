@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.masking.masking_layer import MaskingLayer
+from keras_bert_suite.models.encoder import Encoder
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -79,7 +80,7 @@ class NextTokenTargets(MaskingLayer):
         masked tokens.
         """
         backbone = task.backbone
-        pattern = getattr(backbone, "attention_pattern", "bidirectional")
+        pattern = Encoder.of(backbone).attention_pattern
         if pattern != "left_to_right":
             raise ValueError(
                 "With NextTokenTargets each token predicts the next one. The backbone needs "

@@ -24,6 +24,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
+from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -53,7 +54,7 @@ ACTIVATIONS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertBackbone(TextEncoder):
+class BertBackbone(LastBlockReader, TextEncoder):
     """A functional BERT encoder, with an argument for everything in which BERT checkpoints differ.
 
     Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
@@ -127,6 +128,7 @@ class BertBackbone(TextEncoder):
         }
         for size, (num_layers, hidden_dim, num_heads) in BERT_SIZES.items()
     }
+    summary_place = "first"
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
@@ -236,8 +238,11 @@ class BertBackbone(TextEncoder):
         padding_mask = inputs["padding_mask"]
         attention = self.show_tokens(inputs, attention_pattern, dtype)
         hidden_states = self.encode(self.embed(inputs), **attention)
+        call = self.last_call
+        self.ends_with_block = call is not None and hidden_states[-1] is call.outputs
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
+        self.hidden_states = [*hidden_states[:-1], x]
         summary = take_summary(x, padding_mask, self.summary_place)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(summary)}
         if output_hidden_states:
@@ -314,6 +319,7 @@ class BertBackbone(TextEncoder):
         hidden_states = [x]
         for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
+        self.last_call = BlockCall(hidden_states[-2], attention, hidden_states[-1])
         return hidden_states
 
 

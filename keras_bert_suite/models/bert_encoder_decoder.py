@@ -56,8 +56,7 @@ class BertEncoderDecoder(TextEncoder):
 
     sizes = {}
     position_offset = 0
-    #: Source and target are rows of their own, which no packed row holds.
-    packs_sequences = False
+    summary_place = "first"
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from keras_bert_suite.annotations import Dtype, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import BertEmbeddings, GlobalTokens, LongformerBlock, SelfAttention
 from keras_bert_suite.models.bert_backbone import BertBackbone
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 
 #: The arguments that a Longformer has from the encoder that it continues.
@@ -234,11 +235,12 @@ def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, 
 
 
 def _check_encoder(encoder: BertBackbone) -> None:
-    blocks = getattr(encoder, "transformer_layers", [])
     known = isinstance(encoder, BertBackbone) and type(encoder.embeddings) is BertEmbeddings
-    pattern = getattr(encoder, "attention_pattern", None)
-    are_known = all(type(block.self_attention) is SelfAttention for block in blocks)
-    if not known or not are_known or pattern != "bidirectional":
+    pattern = Encoder.of(encoder).attention_pattern
+    if known:
+        blocks = encoder.transformer_layers
+        known = all(type(block.self_attention) is SelfAttention for block in blocks)
+    if not known or pattern != "bidirectional":
         raise ValueError(
             "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, with "
             f"attention_pattern='bidirectional', got a {type(encoder).__name__} with {pattern!r}. "

@@ -110,6 +110,7 @@ class ModernBertBackbone(TextEncoder):
             "intermediate_dim": 2624,
         },
     }
+    summary_place = "first"
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "padding_mask")
     #: There is no position embedding.
@@ -262,6 +263,7 @@ class ModernBertBackbone(TextEncoder):
         hidden_states[-1] = self.final_norm(x)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
+        self.hidden_states = [*hidden_states[:-1], x]
         pooled = _POOLINGS[self.pooling](dtype=dtype, name="pooling")(x, padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(pooled)}
         if self.output_hidden_states:

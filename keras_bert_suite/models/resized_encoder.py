@@ -73,7 +73,7 @@ def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
             f"num_layers must be at most {backbone.num_layers}, the layers of this "
             f"{type(backbone).__name__}, got {num_layers}."
         )
-    if getattr(backbone, "num_groups", 1) > 1 and num_layers < backbone.num_layers:
+    if config.get("num_groups", 1) > 1 and num_layers < backbone.num_layers:
         raise ValueError(
             f"The layers of this {type(backbone).__name__} share the weights of "
             f"{backbone.num_groups} groups, so its first layers are no such model, got num_layers="

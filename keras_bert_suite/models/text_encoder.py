@@ -14,6 +14,7 @@ from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
@@ -29,18 +30,17 @@ class TextEncoder(
     WithoutAdapters,
     PackedSequences,
     checkpoints.SealedPreset,
+    Encoder,
     keras_hub.models.Backbone,
 ):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
-    A subclass builds a functional model, and has the attributes `transformer_layers`, blocks with
-    an attribute `remat`, and `token_embedding`.
+    A subclass builds a functional model, and says of itself what `Encoder` lists. Its
+    `transformer_layers`, if any, are blocks with an attribute `remat`.
     """
 
     #: The named sizes, each with the arguments of the constructor.
     sizes: ClassVar[dict[str, Config]]
-    #: The place of the token whose state stands for its row, "first" or "last". Heads read it.
-    summary_place = "first"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -69,10 +69,13 @@ class TextEncoder(
     @property
     def remat(self) -> bool:
         """bool, whether a training step computes each block a second time for its gradient."""
-        return all(block.remat for block in self.transformer_layers)
+        blocks = self.transformer_layers
+        return bool(blocks) and all(block.remat for block in blocks)
 
     @remat.setter
     def remat(self, value: bool) -> None:
+        if value and not self.transformer_layers:
+            raise ValueError(f"A {type(self).__name__} has no blocks to compute a second time.")
         for block in self.transformer_layers:
             block.remat = value
 

@@ -5,8 +5,9 @@ from functools import partial
 import keras
 import numpy as np
 
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers import LAYOUT_ARGUMENT
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing.padding_lengths import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import (
     NUM_BUCKETS,
@@ -22,16 +23,11 @@ GRAPH_BUCKETS = 8
 
 def check_can_pack_sequences(task):
     """Checks that a task computes the same on packed rows as on the rows of the batch."""
-    if not isinstance(task.backbone, PackedSequences):
+    if not Encoder.of(task.backbone).packs_sequences:
         raise ValueError(
-            f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
-            "the rows of a packed row from each other. Drop sequence_packing, or load the "
-            "checkpoint with a backbone of this package."
-        )
-    if not task.backbone.packs_sequences:
-        raise ValueError(
-            f"A {type(task.backbone).__name__} has several rows for each example, which cannot be "
-            "packed. Drop sequence_packing."
+            f"The layers of a {type(task.backbone).__name__} cannot hide the rows of a packed row "
+            "from each other. Drop sequence_packing, or load the checkpoint with an encoder of "
+            "this package."
         )
     check_encodes_whole_batches(task, "a batch cannot be packed as a whole", "sequence_packing")
 
@@ -70,7 +66,7 @@ def check_rows(padding_mask, summary_place="first"):
 def choose_layout(backbone):
     """Makes a function from a preprocessed batch to the same batch with a layout of packed rows."""
     lay_out = _choose_kind(backbone)
-    summary_place = getattr(backbone, "summary_place", "first")
+    summary_place = Encoder.of(backbone).summary_place
 
     def add_layout(batch):
         # A `tf.data` dataset yields tensors of TensorFlow under every backend.

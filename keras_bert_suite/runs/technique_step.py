@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.runs.torch_generators import copy_own_generators, repeated
@@ -44,7 +45,7 @@ def _check_technique(model, technique):
     if not technique.moves_embeddings:
         return
     name = type(technique).__name__
-    if not isinstance(getattr(model.backbone, "embeddings", None), BertEmbeddings):
+    if not isinstance(Encoder.of(model.backbone).embeddings, BertEmbeddings):
         raise ValueError(
             f"{name} moves the embeddings of tokens, and those of a "
             f"{type(model.backbone).__name__} cannot be moved. Take an encoder of this package, or "

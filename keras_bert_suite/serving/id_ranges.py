@@ -2,11 +2,13 @@
 
 from keras import ops
 
+from keras_bert_suite.models.encoder import Encoder
+
 
 def count_rows(encoder):
     """dict of the name of an encoder's input -> int, how many ids it may have: ids from 0 on."""
-    counts = {"token_ids": "vocabulary_size", "segment_ids": "num_segments"}
-    counts = {name: getattr(encoder, size, None) for name, size in counts.items()}
+    facts = Encoder.of(encoder)
+    counts = {"token_ids": facts.vocabulary_size, "segment_ids": facts.num_segments}
     return {name: count for name, count in counts.items() if count and name in encoder.input}
 
 

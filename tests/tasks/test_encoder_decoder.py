@@ -281,7 +281,7 @@ def test_errors(tmp_path):
     with pytest.raises(ValueError, match="of 17 tokens does not fit the 16 positions of the dec"):
         writer.predict(SOURCES, max_target_length=17)
     writer.compile()
-    with pytest.raises(ValueError, match="several rows for each example"):
+    with pytest.raises(ValueError, match="cannot hide the rows of a packed row"):
         writer.fit(SOURCES, TARGETS, sequence_packing=True)
     with pytest.raises(ValueError, match="has a head that scores the vocabulary"):
         save_hugging_face(writer.backbone, tmp_path / "alone")

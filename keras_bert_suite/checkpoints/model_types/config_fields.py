@@ -158,7 +158,7 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in):
             f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
             "`save_hugging_face`, or `model.save`."
         )
-    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    pattern = backbone.attention_pattern
     if pattern != "bidirectional":
         warnings.warn(
             f"{owner} has no attention pattern, so who reads the files gets a model whose tokens "
@@ -168,7 +168,7 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in):
         )
     constants = dict(built_in)
     if all(field.argument != "embedding_dim" for field in fields):
-        constants["embedding_dim"] = getattr(backbone, "hidden_dim", None)
+        constants["embedding_dim"] = backbone.hidden_dim
     for name, constant in constants.items():
         value = getattr(backbone, name, constant)
         if value != constant:

@@ -10,13 +10,12 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.heads import attributes
 from keras_bert_suite.heads.attributes.data import check_attributes
-from keras_bert_suite.heads.base.hidden_states import find_summary_place
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import make_head
 from keras_bert_suite.heads.base.part_checks import check_summary_place
-from keras_bert_suite.heads.base.read_states import encode_summary
 from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import (
     AttributeAccuracy,
     AttributeLoss,
@@ -81,8 +80,8 @@ class AttributeClassifier(Task, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_attributes(attributes, attribute_weights)
-        summary_place = find_summary_place(backbone)
-        check_summary_place(backbone, summary_place)
+        encoder = Encoder.of(backbone)
+        check_summary_place(backbone, encoder.summary_place)
 
         # === Layers ===
         self.backbone = backbone
@@ -94,13 +93,13 @@ class AttributeClassifier(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled = self.classifier_dropout(encode_summary(backbone, inputs))
+        pooled = self.classifier_dropout(encoder.encode_summary(inputs))
         outputs = self.output_activation(self.attribute_classifier(pooled))
 
         # === Data and Answers ===
         self.make_parts(
             preprocessor,
-            EncoderInputs.of(backbone, summary_place),
+            EncoderInputs.of(backbone, encoder.summary_place),
             attributes=attributes,
             input_names=input_names,
         )

@@ -9,7 +9,6 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.heads.base.hidden_states import list_layer_calls, make_layer_model
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
     ModernBertBlock,
@@ -19,6 +18,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
 from keras_bert_suite.layers.companions import hand_on
 from keras_bert_suite.models import LongformerBackbone
+from keras_bert_suite.models.encoder import Encoder
 
 
 def encode_with_attention(
@@ -50,8 +50,14 @@ def encode_with_attention(
     maps = encode_with_attention(classifier.backbone, packed)["attentions"]
     ```
     """
-    calls = list_layer_calls(backbone)
-    measure = [_find_measure(layer, backbone) for layer, _ in calls]
+    encoder = Encoder.of(backbone)
+    layers = encoder.make_layer_model()
+    measure = [_find_measure(layer, backbone) for layer in encoder.list_calls()]
+    if not measure:
+        raise ValueError(
+            f"A {type(backbone).__name__} names no transformer layers, so it has no attention "
+            "probabilities."
+        )
     names = list(backbone.input)
     if not isinstance(inputs, Mapping) or not set(names) <= set(inputs):
         raise ValueError(
@@ -63,7 +69,7 @@ def encode_with_attention(
     tensors = {name: ops.convert_to_tensor(inputs[name]) for name in names}
     packed = {name: tensors[name] for name in backbone.input}
     with hand_on({name: tensors[name] for name in tensors.keys() - packed.keys()}):
-        states = make_layer_model(backbone)(packed, training=False)
+        states = layers(packed, training=False)
     mask = _find_mask(backbone, tensors)
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
@@ -80,7 +86,7 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
             inputs["padding_mask"],
             global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
         )
-    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    pattern = Encoder.of(backbone).attention_pattern
     return VisibleTokens(pattern)(inputs["padding_mask"], inputs.get(ARRAYS_READ.get(pattern, "")))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.model_card import find_licence, name_package
+from keras_bert_suite.models.encoder import Encoder
 
 #: More labels are counted, and not listed.
 _MOST_LABELS = 50
@@ -74,7 +75,7 @@ def _list_settings(task):
 
 
 def _describe_encoder(backbone):
-    layers = getattr(backbone, "num_layers", None)
+    layers = Encoder.of(backbone).num_layers
     depth = f"{layers} layer{'s' * (layers != 1)}, " if isinstance(layers, int) else ""
     size = f"{backbone.count_params():,} weights"
     return f"{type(backbone).__name__}, {depth}{size}, {backbone.dtype_policy.name}"

@@ -7,6 +7,7 @@ import numpy as np
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
+from keras_bert_suite.models.encoder import Encoder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,16 +29,17 @@ class EncoderInputs:
 
     @classmethod
     def of(cls, backbone, summary_place=None):
-        """The inputs of a `BertBackbone`, or of a text encoder of KerasHub.
+        """The inputs of an encoder.
 
         `summary_place` says which token of a row a task reads, "first" or "last"; None for several.
         """
-        is_seq2seq = getattr(backbone, "attention_pattern", None) == "seq2seq"
-        sizes = ("vocabulary_size", "num_segments", "max_global_tokens")
+        encoder = Encoder.of(backbone)
         return cls(
             tuple(backbone.input),
-            *(getattr(backbone, size, None) for size in sizes),
-            hides_second_text=is_seq2seq and summary_place == "first",
+            encoder.vocabulary_size,
+            encoder.num_segments,
+            encoder.max_global_tokens,
+            encoder.attention_pattern == "seq2seq" and summary_place == "first",
         )
 
     def check_pairs(self):

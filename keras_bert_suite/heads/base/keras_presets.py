@@ -10,7 +10,7 @@ from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.files.messages import reading, shorten
-from keras_bert_suite.models import LongformerBackbone
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.preset_files import (
     PREPROCESSOR_CONFIG_FILE,
@@ -108,7 +108,7 @@ def load_preprocessor(preset, sequence_length, lowercase):
 
 def choose_global_tokens(task):
     """Gives a backbone with global tokens the rule for them that is usual for a task."""
-    if isinstance(task.backbone, LongformerBackbone):
+    if Encoder.of(task.backbone).global_tokens is not None:
         task.backbone.global_tokens = task.global_tokens
 
 

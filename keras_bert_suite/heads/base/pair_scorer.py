@@ -7,12 +7,11 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.heads.base.hidden_states import find_summary_place
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.labelled_task import make_head
 from keras_bert_suite.heads.base.part_checks import check_summary_place
-from keras_bert_suite.heads.base.read_states import encode_summary
 from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.models.encoder import Encoder
 
 
 class PairScorer(Task):
@@ -35,7 +34,7 @@ class PairScorer(Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        summary_place = find_summary_place(backbone)
+        summary_place = Encoder.of(backbone).summary_place
         check_summary_place(backbone, summary_place)
         encoder = EncoderInputs.of(backbone, summary_place)
         encoder.check_pairs()
@@ -63,5 +62,5 @@ class PairScorer(Task):
 
     def score_pairs(self, inputs: dict[str, Tensor]) -> Tensor:
         """The scores of pairs, float32 (B, 1), from inputs of the backbone (B, L)."""
-        pooled = self.classifier_dropout(encode_summary(self.backbone, inputs))
+        pooled = self.classifier_dropout(Encoder.of(self.backbone).encode_summary(inputs))
         return self.output_activation(getattr(self, self.scorer_name)(pooled))

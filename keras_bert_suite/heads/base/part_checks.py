@@ -1,5 +1,7 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
+from keras_bert_suite.models.encoder import Encoder
+
 
 def check_encoder(task, backbone):
     """Checks that a backbone is an encoder, and no encoder-decoder."""
@@ -16,7 +18,7 @@ def check_preprocessor(preprocessor, backbone):
     """Checks that a preprocessor makes the inputs of a backbone, with ids that have embeddings."""
     tokenizer = getattr(preprocessor, "tokenizer", None)
     size = _vocabulary_size(tokenizer)
-    available = getattr(backbone, "vocabulary_size", None)
+    available = Encoder.of(backbone).vocabulary_size
     if size and available and size > available:
         room = f", or make room for added tokens by `backbone.resize_vocabulary({size}, seed=0)`"
         raise ValueError(
@@ -33,7 +35,7 @@ def check_preprocessor(preprocessor, backbone):
     check_separator(tokenizer, backbone)
     _check_template(tokenizer, backbone)
     length = getattr(preprocessor, "sequence_length", None)
-    positions = getattr(backbone, "max_sequence_length", None)
+    positions = Encoder.of(backbone).max_sequence_length
     if length and positions and length > positions:
         raise ValueError(
             f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
@@ -43,14 +45,14 @@ def check_preprocessor(preprocessor, backbone):
 
 def _check_template(tokenizer, backbone):
     """Checks that the summary token of packed rows stands where a backbone reads it."""
-    ours, theirs = (getattr(part, "summary_place", "first") for part in (tokenizer, backbone))
-    if tokenizer is not None and ours != theirs:
+    encoder = Encoder.of(backbone)
+    ours, theirs = getattr(tokenizer, "summary_place", "first"), encoder.summary_place
+    if tokenizer is not None and theirs not in (None, ours):
         raise ValueError(
             f"A {type(tokenizer).__name__} puts the token that stands for a row {ours}, and a "
             f"{type(backbone).__name__} reads it {theirs}. Set `summary_place` of both classes."
         )
-    embeddings = getattr(backbone, "embeddings", None)
-    has_positions = getattr(embeddings, "position_embedding", None) is not None
+    has_positions = getattr(encoder.embeddings, "position_embedding", None) is not None
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":
         raise ValueError(
             f"A {type(tokenizer).__name__} pads rows on the left, and the table of positions of a "
@@ -61,7 +63,7 @@ def _check_template(tokenizer, backbone):
 
 def check_separator(tokenizer, backbone):
     """Checks that a Longformer knows the separator by which it finds the texts of a row."""
-    finds_texts = getattr(backbone, "global_tokens", None) in ("first_text", "later_texts")
+    finds_texts = Encoder.of(backbone).global_tokens in ("first_text", "later_texts")
     separator_id = getattr(tokenizer, "end_token_id", None)
     if separator_id is not None and finds_texts and backbone.separator_id != separator_id:
         raise ValueError(
@@ -73,7 +75,7 @@ def check_separator(tokenizer, backbone):
 
 def check_summary_place(backbone, summary_place):
     """Checks that the token of a row which a task reads, "first" or "last", sees the others."""
-    pattern = getattr(backbone, "attention_pattern", None)
+    pattern = Encoder.of(backbone).attention_pattern
     if (summary_place, pattern) in (("first", "left_to_right"), ("last", "right_to_left")):
         raise ValueError(
             f"The {summary_place} token of a {pattern} backbone sees only itself, so its vector is "
@@ -84,7 +86,7 @@ def check_summary_place(backbone, summary_place):
 
 def find_direction(backbone):
     """str, the attention pattern of a backbone that reads in one direction; otherwise None."""
-    pattern = getattr(backbone, "attention_pattern", None)
+    pattern = Encoder.of(backbone).attention_pattern
     return pattern if pattern in ("left_to_right", "right_to_left") else None
 
 

@@ -18,8 +18,8 @@ from keras_bert_suite.heads.base.keras_presets import (
     load_task,
     read_task_config,
 )
+from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.base.saved_task import SavedTask
-from keras_bert_suite.heads.base.token_states import list_missing_poolers
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.text_encoder import RESIZED
 from keras_bert_suite.preprocessing import SegmentPacker

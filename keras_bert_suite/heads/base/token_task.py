@@ -8,20 +8,14 @@ import keras
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.heads.base.feature_training import fit_on_features
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
-from keras_bert_suite.heads.base.hidden_states import make_layer_model
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.base.token_states import (
-    encode_tokens,
-    find_unused,
-    list_unused,
-    transform_tokens,
-)
 from keras_bert_suite.layers.heads.head_layers import (
     HeadLayers,
     call_head_layers,
     open_head_layers,
     takes_hidden_states,
 )
+from keras_bert_suite.models.encoder import Encoder
 
 
 class TokenTask(Task):
@@ -46,9 +40,10 @@ class TokenTask(Task):
     def encode_for_head(self, head_layers: HeadLayers, transformed: bool) -> Tensor:
         """What the head reads, symbolic float (B, L, P), behind `head_layers`.
 
-        `transformed` says whether the head is on `transform_tokens` of the sequence output.
+        `transformed` says whether the head is on `Encoder.transform_tokens` of the states.
         """
         backbone = self.backbone
+        encoder = Encoder.of(backbone)
         self.head_layers = open_head_layers(head_layers)
         mask = backbone.input.get("padding_mask")
         if self.head_layers and mask is None:
@@ -57,14 +52,13 @@ class TokenTask(Task):
                 "tell tokens from padding. Leave head_layers out."
             )
         if self.head_layers and takes_hidden_states(self.head_layers[0]):
-            encoder = make_layer_model(backbone)
-            states = encoder(backbone.input)
-            self.unused_paths = list_unused(backbone, encoder)
+            layers = encoder.make_layer_model()
+            states, self.unused_paths = layers(backbone.input), encoder.list_unused(layers)
         else:
-            states = encode_tokens(backbone)
+            states = encoder.encode_tokens()
             if transformed:
-                states = transform_tokens(backbone, states)
-            self.unused_paths = find_unused(backbone, transformed)
+                states = encoder.transform_tokens(states)
+            self.unused_paths = encoder.find_unused(transformed)
         self.features = (*keras.tree.flatten(states), *([] if mask is None else [mask]))
         if not self.head_layers:
             return states

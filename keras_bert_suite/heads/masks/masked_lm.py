@@ -14,13 +14,12 @@ from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.parts import part_attribute
-from keras_bert_suite.heads.base.read_states import score_masked_tokens
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.base.token_states import find_unused
 from keras_bert_suite.heads.masks.answers import rank_tokens
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
 from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -94,9 +93,10 @@ class MaskedLM(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self.unused_paths = find_unused(backbone, transformed=True)
+        encoder = Encoder.of(backbone)
+        self.unused_paths = encoder.find_unused(transformed=True)
         inputs = {**backbone.input, "mask_positions": mask_positions}
-        outputs = score_masked_tokens(self.masked_lm, backbone, backbone.input, mask_positions)
+        outputs = self.masked_lm(encoder.encode_tokens_at(backbone.input, mask_positions))
 
         # === Data and Answers ===
         # Keras saves no sets.

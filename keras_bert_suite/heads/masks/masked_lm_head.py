@@ -4,18 +4,24 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
+from keras_bert_suite.layers import MaskedLMHead
+from keras_bert_suite.models.encoder import Encoder
 
 
 def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
     """The head that guesses masked tokens, on the token embedding of a backbone."""
-    own = getattr(backbone, "activation", gelu_tanh)
+    encoder = Encoder.of(backbone)
+    if encoder.token_embedding is None:
+        raise ValueError(
+            f"A {type(backbone).__name__} has no token_embedding, by which masked tokens are "
+            "guessed. Set it in the constructor of the encoder."
+        )
     return MaskedLMHead(
-        backbone.token_embedding,
-        activation=getattr(backbone, "masked_lm_activation", own),
-        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
-        initializer_range=getattr(backbone, "initializer_range", 0.02),
-        transform=getattr(backbone, "token_transform", None),
+        encoder.token_embedding,
+        activation=encoder.masked_lm_activation or encoder.activation,
+        layer_norm_epsilon=encoder.layer_norm_epsilon,
+        initializer_range=encoder.initializer_range,
+        transform=encoder.token_transform,
         dtype=backbone.dtype_policy,
         name="masked_lm",
     )

@@ -10,9 +10,7 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.heads import pretraining
-from keras_bert_suite.heads.base.read_states import score_masked_tokens
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.base.token_states import encode_tokens, find_unused
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
@@ -111,11 +109,11 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         # === Functional Model ===
         inputs = dict(backbone.input)
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        guesses = score_masked_tokens(self.masked_lm, self.generator, inputs, mask_positions)
+        guesses = self.masked_lm(self.generator.encode_tokens_at(inputs, mask_positions))
         token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
-        encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
+        encoded = backbone.encode_tokens({**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
-        self.unused_paths = find_unused(backbone) | find_unused(self.generator)
+        self.unused_paths = backbone.find_unused() | self.generator.find_unused()
 
         # === Data and Answers ===
         self.make_parts(preprocessor)
@@ -145,7 +143,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         Its inputs are those of the backbone. Its output has a logit for each token, float (B, L). A
         positive logit says that the token was replaced. It shares the weights of this task.
         """
-        scores = self.replaced_tokens(encode_tokens(self.backbone))
+        scores = self.replaced_tokens(self.backbone.encode_tokens())
         model = keras.Model(self.backbone.input, scores, name="discriminator")
         model.backbone, model.preprocessor = self.backbone, self.preprocessor
         return model

@@ -13,9 +13,7 @@ from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.part_checks import find_direction
-from keras_bert_suite.heads.base.read_states import encode_summary_and_tokens
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.base.token_states import find_unused
 from keras_bert_suite.heads.masks.answers import name_guesses, rank_tokens
 from keras_bert_suite.heads.masks.data import MaskedTextData
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
@@ -29,6 +27,7 @@ from keras_bert_suite.heads.pretraining.pretraining_heads import (
 from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_masked_spans
 from keras_bert_suite.models import change_pattern
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -108,16 +107,20 @@ class Pretrainer(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        states, read_positions, summary = encode_summary_and_tokens(
-            backbone, backbone.input, mask_positions, all_tokens=span_boundary
-        )
-        outputs = {"mlm": self.masked_lm(states, read_positions)}
+        encoder = Encoder.of(backbone)
+        if span_boundary:  # It reads the tokens beside the spans, too.
+            states, summary = encoder.encode_rows(backbone.input)
+            outputs = {"mlm": self.masked_lm(states, mask_positions)}
+        else:
+            states, summary = encoder.encode_rows(backbone.input, mask_positions)
+            outputs = {"mlm": self.masked_lm(states)}
         if self.next_sentence_head is not None:
+            encoder.check_summary()
             outputs["nsp"] = self.next_sentence_head(summary)
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(states, mask_positions)
         if not next_sentence:
-            self.unused_paths = find_unused(backbone, transformed=True)
+            self.unused_paths = encoder.find_unused(transformed=True)
 
         # === Data and Answers ===
         self.make_parts(

@@ -7,7 +7,8 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.layers import SpanBoundaryHead, gelu_tanh
+from keras_bert_suite.layers import SpanBoundaryHead
+from keras_bert_suite.models.encoder import Encoder
 
 #: The arguments of a `Pretrainer` that say which heads it has.
 HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
@@ -23,7 +24,7 @@ def make_next_sentence_head(
     backbone: keras_hub.models.Backbone, sentence_relations: int
 ) -> keras.layers.Dense:
     """The head for pairs of texts, which tells `sentence_relations` relations apart."""
-    initializer_range = getattr(backbone, "initializer_range", 0.02)
+    initializer_range = Encoder.of(backbone).initializer_range
     return keras.layers.Dense(
         sentence_relations,
         kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
@@ -34,11 +35,12 @@ def make_next_sentence_head(
 
 def make_span_boundary_head(backbone: keras_hub.models.Backbone) -> SpanBoundaryHead:
     """The head that guesses the tokens of a span from the two tokens beside it."""
+    encoder = Encoder.of(backbone)
     return SpanBoundaryHead(
-        backbone.token_embedding,
-        activation=getattr(backbone, "activation", gelu_tanh),
-        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
-        initializer_range=getattr(backbone, "initializer_range", 0.02),
+        encoder.token_embedding,
+        activation=encoder.activation,
+        layer_norm_epsilon=encoder.layer_norm_epsilon,
+        initializer_range=encoder.initializer_range,
         dtype=backbone.dtype_policy,
         name="span_boundary",
     )

@@ -10,17 +10,12 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.heads import relations
-from keras_bert_suite.heads.base.hidden_states import find_summary_place
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.heads.base.read_states import encode_tokens_at
-from keras_bert_suite.heads.base.token_states import (
-    encode_tokens,
-    find_unused,
-    list_missing_poolers,
-)
+from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import ClassAccuracy, ClassCrossentropy
 
 #: The markers of SemEval 2010 task 8: around the first entity, and around the second.
@@ -105,7 +100,6 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         inputs = backbone.input
         states = self.encode_entities(inputs, dropout)
         outputs = self.output_activation(self.relation_classifier(self.classifier_dropout(states)))
-        self.unused_paths = find_unused(backbone)
 
         # === Data and Answers ===
         self.make_parts(preprocessor, labels=label_names, markers=markers, input_names=input_names)
@@ -116,14 +110,20 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
 
     def encode_entities(self, inputs: dict[str, Tensor], dropout: float) -> Tensor:
         """What is classified: symbolic float (B, 2 H), or (B, 3 H) of averages."""
-        backbone = self.backbone
+        encoder = Encoder.of(self.backbone)
+        self.unused_paths = encoder.find_unused()
         places = self.marker_finder(inputs["token_ids"])
         if self.entity_states == "markers":
-            states = encode_tokens_at(backbone, inputs, places[:, 0::2])
+            states = encoder.encode_tokens_at(inputs, places[:, 0::2])
             return keras.layers.Reshape((2 * states.shape[-1],), dtype=states.dtype)(states)
-        encoded = encode_tokens(backbone, inputs)
-        summary = take_summary(encoded, inputs["padding_mask"], find_summary_place(backbone))
-        self.averages = EntityAverages(dropout, dtype=backbone.dtype_policy, name="entity_averages")
+        encoder.check_summary()
+        encoded, summary = encoder.encode_rows(inputs)
+        if encoder.summary_place is None:
+            self.unused_paths = frozenset()  # The summary is the pooled output.
+        else:
+            summary = take_summary(encoded, inputs["padding_mask"], encoder.summary_place)
+        dtype = self.backbone.dtype_policy
+        self.averages = EntityAverages(dropout, dtype=dtype, name="entity_averages")
         return self.averages(encoded, summary, places)
 
     @property

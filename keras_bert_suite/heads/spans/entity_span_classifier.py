@@ -9,7 +9,7 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.heads import spans
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, resolve_label_names
-from keras_bert_suite.heads.base.token_states import list_missing_poolers
+from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer

@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import tags
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.heads.base.token_states import list_missing_poolers
+from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers.heads.head_layers import HeadLayers

@@ -36,7 +36,6 @@ class TargetRows(ABC):
         self.packer = packer
         positions = backbone.max_sequence_length or packer.sequence_length
         self.max_source_length = min(packer.sequence_length, positions)
-        self.max_decoder_length: Any = getattr(backbone, "max_decoder_length", None)
 
     @property
     @abstractmethod
@@ -153,6 +152,10 @@ class SeparateRows(TargetRows):
     """
 
     further_inputs = ("decoder_token_ids", "decoder_padding_mask")
+
+    def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
+        super().__init__(packer, backbone)
+        self.max_decoder_length = backbone.max_decoder_length
 
     @property
     def first_token_id(self) -> int:

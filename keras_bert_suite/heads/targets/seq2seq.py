@@ -15,7 +15,6 @@ from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.preset_task import FURTHER_ARGUMENTS
 from keras_bert_suite.heads.base.task import Task
-from keras_bert_suite.heads.base.token_states import find_unused
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
@@ -29,6 +28,7 @@ from keras_bert_suite.heads.targets.decoding import (
 from keras_bert_suite.heads.targets.scores import score_targets
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
@@ -121,7 +121,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         self.decoder = find_decoder(backbone, self.masked_lm)
 
         # === Functional Model ===
-        self.unused_paths = find_unused(self.decoder.encoder)
+        self.unused_paths = Encoder.of(self.decoder.encoder).find_unused()
         inputs, logits = self.decoder.connect()
 
         # === Data and Answers ===

@@ -9,20 +9,19 @@ import keras_hub
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import texts
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
-from keras_bert_suite.heads.base.hidden_states import (
-    find_pooled_summary,
-    find_summary_place,
-    open_new_pooling,
-    pool_hidden_states,
-)
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.part_checks import check_summary_place
-from keras_bert_suite.heads.base.read_states import encode_summary
-from keras_bert_suite.heads.base.token_states import list_missing_poolers
+from keras_bert_suite.heads.base.poolings import (
+    find_pooled_summary,
+    list_missing_poolers,
+    open_new_pooling,
+    pool_hidden_states,
+)
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
+from keras_bert_suite.models.encoder import Encoder
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -120,9 +119,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         self.backbone = backbone
         if pooling is not None:
             dtype = backbone.dtype_policy.name
-            pooling = get_pooling(
-                pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
-            )
+            summary_place = Encoder.of(backbone).summary_place
+            pooling = get_pooling(pooling, summary_place, dtype=dtype, name="pooling")
         self.pooling = pooling
         self.classifier_dropout, self.classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
@@ -164,7 +162,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         """
         check_summary_place(self.backbone, find_pooled_summary(self.backbone, self.pooling))
         if self.pooling is None:
-            return encode_summary(self.backbone, inputs)
+            return Encoder.of(self.backbone).encode_summary(inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 

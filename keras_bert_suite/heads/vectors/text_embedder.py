@@ -13,12 +13,8 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import vectors
-from keras_bert_suite.heads.base.hidden_states import (
-    find_summary_place,
-    open_new_pooling,
-    pool_hidden_states,
-)
 from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.poolings import open_new_pooling, pool_hidden_states
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
@@ -29,6 +25,7 @@ from keras_bert_suite.layers.poolings.pooling import (
     name_pooling,
     name_poolings,
 )
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import (
     EmbeddingLoss,
     InBatchNegatives,
@@ -132,9 +129,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # === Layers ===
         self.backbone = backbone
         dtype = backbone.dtype_policy.name
-        self.pooling = get_pooling(
-            pooling, find_summary_place(backbone), dtype=dtype, name="pooling"
-        )
+        summary_place = Encoder.of(backbone).summary_place
+        self.pooling = get_pooling(pooling, summary_place, dtype=dtype, name="pooling")
         self.dense_layers = list(map(_open_layer, dense_layers))
         # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
         # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.

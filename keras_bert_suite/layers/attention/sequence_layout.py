@@ -219,9 +219,6 @@ class PackedSequences:
     List it before `keras.Model` in the bases.
     """
 
-    #: Whether the rows of the model may come packed.
-    packs_sequences = True
-
     def takes_buckets(self) -> bool:
         """Whether the attention of this model takes buckets of packed rows."""
         return False

@@ -208,15 +208,23 @@ SUMMARY_POOLINGS = {"first": FirstTokenPooling, "last": LastTokenPooling}
 
 def get_pooling(
     pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer,
-    summary_place: str = "first",
+    summary_place: str | None = "first",
     **kwargs: Any,
 ) -> keras.layers.Layer:
     """The pooling layer of an argument `pooling`.
 
     It is a name in `POOLINGS`, several names to concatenate the poolings, a layer, or the
     configuration of a layer. Otherwise it is a ValueError. `summary_place` is "first" or "last",
-    the token that "cls" pools. `kwargs` are `dtype` and `name` of a layer given by its name.
+    the token that "cls" pools; None makes "cls" a ValueError. `kwargs` are `dtype` and `name` of a
+    layer given by its name.
     """
+    if summary_place is None:
+        if "cls" in (pooling if isinstance(pooling, list | tuple) else [pooling]):
+            raise ValueError(
+                "pooling='cls' pools the token that stands for a row, and this encoder has no such "
+                "token. Pass 'mean' or another pooling, or set `summary_place` of the encoder."
+            )
+        summary_place = "first"
     if pooling == "cls":
         return SUMMARY_POOLINGS[summary_place](**kwargs)
     if isinstance(pooling, str) and pooling in POOLINGS:
