@@ -8,7 +8,6 @@ result.
 """
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,15 +24,11 @@ class WholeBatches(keras.distribution.DataParallel):
     """
 
     def __init__(self, distribution: Any) -> None:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Expect the input mesh to be 1D")
-            super().__init__(device_mesh=distribution.device_mesh, auto_shard_dataset=False)
+        # The constructor of `DataParallel` takes a mesh of one axis alone.
+        super(keras.distribution.DataParallel, self).__init__(
+            distribution.device_mesh, distribution.batch_dim_name, auto_shard_dataset=False
+        )
         self._distribution = distribution
-
-    @property
-    def batch_dim_name(self) -> str:
-        """str, the axis of the mesh along which batches are split."""
-        return self._distribution.batch_dim_name
 
     @property
     def num_model_replicas(self) -> int:
