@@ -112,6 +112,9 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
     is assigned. `source` is the path of the arrays, for the error.
     """
     variables = named_variables(model)
+    # Of a technique that draws no numbers, a state may lack the random state.
+    if "technique/rng" not in arrays:
+        variables.pop("technique/rng", None)
     wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}
     found = {
         name: _kind(array.shape, array.dtype.name)

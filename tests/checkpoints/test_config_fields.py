@@ -74,7 +74,8 @@ def test_each_field_alone(name, tmp_path):
         if field.kind == "positions":
             wanted -= kind.position_offset
         assert got[field.argument] == wanted, field
-        backbone = SimpleNamespace(**got, position_offset=kind.position_offset)
+        facts = {"attention_pattern": "bidirectional", "hidden_dim": None, **got}
+        backbone = SimpleNamespace(**facts, position_offset=kind.position_offset)
         backbone.activation = SimpleNamespace(__name__=got["activation"])
         if "head_activation" in got:
             backbone.head_activation = SimpleNamespace(__name__=got["head_activation"])

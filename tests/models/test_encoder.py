@@ -5,7 +5,8 @@ import keras_hub
 import numpy as np
 import pytest
 import small_tasks
-from small_tasks import BATCH_SIZE, FIRST, LABELS, LENGTH, PAIRS, TASKS, compile_model, make_task
+from heads.cases import BATCH_SIZE, FIRST, LABELS, LENGTH, PAIRS, TASKS
+from small_tasks import compile_model, make_task
 from small_texts import TINY, VOCABULARY
 
 from keras_bert_suite import (

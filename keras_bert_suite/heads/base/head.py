@@ -69,7 +69,8 @@ def read_heads() -> dict[str, Head]:
     folder = Path(__file__).parents[1]
     package = __name__.removesuffix(".base.head")
     for module in pkgutil.iter_modules([str(folder)]):
-        importlib.import_module(f"{package}.{module.name}")
+        if module.ispkg:
+            importlib.import_module(f"{package}.{module.name}")
     return HEADS
 
 
