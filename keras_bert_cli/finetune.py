@@ -68,16 +68,16 @@ from keras_bert_suite.files.checksums import find_digest
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.serving import input_names, versions
 
-from .augment import augment_rows
 from .command_flags import DTYPES, REQUIRED
 from .cut_texts import check_length_flag, report_cut_texts, set_sequence_length
 from .devices import define_devices_flag, is_leader, use_devices
+from .fill_mask import has_masked_lm
 from .kinds import choose_kind, define_kind_flags, define_task_flag, describe_defaults
 from .label_check import check_label_check, check_labels, define_check_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import check_run, claim_folder, drop_run, read_settings, report_stop
-from .saved_tasks import export_version
+from .saved_tasks import export_version, open_task
 from .scores import format_scores
 from .table_flags import define_table_flags
 
@@ -301,6 +301,35 @@ def train_task(values, data, task, train, dev, state):
         verbose=1 if sys.stdout.isatty() else 2,
     )
     return state is None or not callbacks[-1].terminated
+
+
+def augment_rows(values, task, train):
+    """The arguments `x`, `y` and `batch_size` of `fit`, for texts that change as --augment says.
+
+    Args:
+        values: the flags.
+        task: the task that is trained.
+        train: `Examples`.
+
+    Raises:
+        ValueError: if --checkpoint has no head that guesses masked tokens.
+    """
+    if not values.augment:
+        return train.x, train.y, values.batch_size
+    import keras_bert_suite as kbs
+
+    augment = kbs.edit_words
+    if values.augment == "masked_lm":
+        if not has_masked_lm(values.checkpoint):
+            raise ValueError(
+                f"--augment masked_lm asks {values.checkpoint} for other words, and it has no head "
+                "that guesses masked tokens. Choose a checkpoint with one, or --augment words."
+            )
+        masked_lm = open_task(values.checkpoint, "MaskedLM")
+        masked_lm.preprocessor.sequence_length = task.preprocessor.sequence_length
+        augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
+    rows = kbs.AugmentedRows(train.x, train.y, augment, values.batch_size, seed=values.seed)
+    return rows, None, None
 
 
 def describe_data(values, task):

@@ -79,7 +79,7 @@ class TaskRuntime:
 
     def predict_labels(self, x: Inputs, batch_size: int = 32) -> Any:
         """The answers of a classifier for rows, as its `predict_labels` returns them."""
-        if not hasattr(self.answers, "name"):
+        if self.answers.name is None:
             raise ValueError(f"A {self.description['task']} has no labels of rows. Use `predict`.")
         return self._answer(self.answers.name, x, batch_size)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.heads.base.label_numbers import encode_targets
+from keras_bert_suite.heads.base.label_encoding import encode_targets
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from test_import import HIDE_TENSORFLOW
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.base.head import HEADS
+from keras_bert_suite.serving import TaskRuntime
 from keras_bert_suite.serving.portable_formats import write_companions
 from keras_bert_suite.serving.task_description import describe_task
 
@@ -239,9 +240,13 @@ def test_arguments(folder):
         runtime.predict(["good"], prompt="query")
     with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got -1"):
         runtime.predict(["good"], batch_size=-1)
-    change(folder, {"task": "MultipleChoice", "head": "MultipleChoice"}, ["problem_type"])
-    with pytest.raises(ValueError, match="A MultipleChoice has no labels of rows"):
-        kbs.open_runtime(folder).predict_labels(["good"])
+    for other in ("MultipleChoice", "TokenClassifier"):
+        data, answers = HEADS[other].make_parts(
+            {"input_names": None, "labels": ["O"]}, runtime.data.packer, runtime.data.encoder
+        )
+        runtime = TaskRuntime({"task": other}, data, answers, None, [])
+        with pytest.raises(ValueError, match=f"A {other} has no labels of rows. Use `predict`"):
+            runtime.predict_labels(["good"])
 
 
 @pytest.mark.backend("torch")

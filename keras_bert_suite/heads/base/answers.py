@@ -34,6 +34,9 @@ class RowAnswers:
     #: would be too large to be kept; None keeps them.
     condense = None
 
+    #: function(outputs, rows) -> the answers of `predict_labels`; None if rows have no labels.
+    name = None
+
     #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
     #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
     #: graph or symbolic. `packed` is the dict of its inputs.

@@ -4,9 +4,9 @@ from keras_bert_suite.data.arrays import name_columns
 from keras_bert_suite.heads.base.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.heads.base.label_encoding import (
     encode_labels,
+    encode_targets,
     order_label_columns,
 )
-from keras_bert_suite.heads.base.label_numbers import encode_targets
 from keras_bert_suite.heads.base.label_sets import (
     encode_label_sets,
     read_batch_of_label_sets,

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metr
 from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.part_checks import check_encoder, check_preprocessor
-from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
@@ -57,6 +57,15 @@ EXPORTS = {
 }
 
 _FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
+
+
+def part_attribute(part: str, name: str) -> property:
+    """A property of a task that reads and sets an attribute of a part, such as "data.labels"."""
+    find_part = operator.attrgetter(part)
+    read = operator.attrgetter(f"{part}.{name}")
+    return property(
+        read, lambda task, value: setattr(find_part(task), name, value), doc=f"`{part}.{name}`."
+    )
 
 
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):

@@ -8,6 +8,7 @@ import keras
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.heads.base.feature_training import fit_on_features
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
+from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers.heads.head_layers import (
     HeadLayers,
@@ -73,6 +74,7 @@ class TokenTask(Task):
         layers = open_head_layers(arguments.get("head_layers"))
         weights = [re.escape(weight.path) for layer in layers for weight in layer.weights]
         new_parts += [*(f"{layer.name}/.*" for layer in layers), *weights]
+        new_parts += list_missing_poolers(checkpoint)
         return {**arguments, "head_layers": layers}, new_parts
 
     @classmethod

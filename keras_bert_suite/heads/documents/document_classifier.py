@@ -10,8 +10,8 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import documents
-from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.poolings import check_pooled, open_new_pooling
+from keras_bert_suite.heads.base.task import part_attribute
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows

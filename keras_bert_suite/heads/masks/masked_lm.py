@@ -13,8 +13,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.part_checks import find_direction
-from keras_bert_suite.heads.base.parts import part_attribute
-from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.masks.answers import rank_tokens
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise

@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import questions
-from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.task import part_attribute
 from keras_bert_suite.heads.base.token_task import TokenTask
 from keras_bert_suite.heads.questions.scores import score_answers
 from keras_bert_suite.layers.heads.head_layers import HeadLayers

@@ -9,7 +9,6 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.heads import spans
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, resolve_label_names
-from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
@@ -128,7 +127,6 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        new_parts = [*new_parts, *list_missing_poolers(checkpoint)]
         if arguments.get("head") is not None:
             new_parts.append(f"{arguments['head'].name}/.*")
         return arguments, new_parts

@@ -41,6 +41,7 @@ class WordAnswers(ClassAnswers):
         labels: `Tags`.
     """
 
+    name = None  # type: ignore[assignment]  # Words have labels, and not rows.
     exported = {"probabilities": ("length", "labels")}
     read_exported = staticmethod(find_logits)
 

@@ -230,6 +230,21 @@ def find_agreeing(sentences, schemes):
     }
 
 
+def list_tags(sentences):
+    """The different tags of sentences, those outside first, then the others sorted by type.
+
+    >>> list_tags([["B-PER", "O"], ["I-PER", "B-LOC"]])
+    ['O', 'B-LOC', 'B-PER', 'I-PER']
+    """
+    split = split_tags({tag for sentence in sentences for tag in sentence})
+
+    def order(tag):
+        letter, kind = split[tag]
+        return letter != "O", "" if letter in ("O", None) else kind, tag
+
+    return sorted(split, key=order)
+
+
 def _parse_labels(label_names):
     """list of C + 1 parsed tags; the last stands for the border of a sentence."""
     parsed = parse_tags(label_names)

@@ -7,11 +7,10 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.heads import tags
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
@@ -121,11 +120,6 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
         """
         self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
         return self.output_activation(logits)
-
-    @classmethod
-    def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
-        arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        return arguments, [*new_parts, *list_missing_poolers(checkpoint)]
 
     def make_loss(self) -> keras.losses.Loss:
         """Sparse categorical cross-entropy, the mean over the labelled tokens."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.heads.base.parts import part_attribute
+from keras_bert_suite.heads.base.task import part_attribute
 from keras_bert_suite.heads.base.token_task import TokenTask
 
 

@@ -12,9 +12,8 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.heads import targets
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.keras_presets import holds_task
-from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.preset_task import FURTHER_ARGUMENTS
-from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer

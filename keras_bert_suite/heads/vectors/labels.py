@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.heads.base.label_numbers import encode_targets
+from keras_bert_suite.heads.base.label_encoding import encode_targets
 from keras_bert_suite.heads.base.labels import Labels
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 

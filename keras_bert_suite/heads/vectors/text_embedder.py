@@ -13,9 +13,8 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import vectors
-from keras_bert_suite.heads.base.parts import part_attribute
 from keras_bert_suite.heads.base.poolings import open_new_pooling, pool_hidden_states
-from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
 from keras_bert_suite.layers import PROMPT_ARGUMENT

@@ -25,7 +25,7 @@ from keras_bert_suite.heads.tags.annotations.spans import (
 )
 from keras_bert_suite.heads.tags.annotations.words import cut_words, find_words
 from keras_bert_suite.heads.tags.tag_forms import OUTSIDE
-from keras_bert_suite.heads.tags.tag_schemes import SCHEMES, write_tags
+from keras_bert_suite.heads.tags.tag_schemes import SCHEMES, list_tags, write_tags
 
 #: Why a text is left out, or changed.
 EMPTY = "no words"
@@ -109,7 +109,9 @@ def read_annotations(
     texts, x, y = map(list, zip(*rows, strict=True))
     names = sorted({label for spans in y for _, _, label in spans})
     if scheme in SCHEMES:
-        names = _list_tags(names, scheme)
+        # Entities of one word, and of several beside one of their type, have all tags.
+        rows = [write_tags([(kind, 0, 1), (kind, 1, 4)], 4, scheme) for kind in names]
+        names = list_tags([[OUTSIDE], *rows])
         y = [_tag(spans, len(words), scheme) for words, spans in zip(x, y, strict=True)]
     ids, lines = [text.id for text in texts], [text.line for text in texts]
     return Examples(
@@ -230,16 +232,3 @@ def _read_words(scheme, text, spans, findings):
 
 def _tag(spans, num_words, scheme):
     return write_tags([(label, first, end) for first, end, label in spans], num_words, scheme)
-
-
-def _list_tags(kinds, scheme):
-    """All tags that a scheme has for types, "O" first, then the others by type.
-
-    >>> _list_tags(["LOC"], "BIO")
-    ['O', 'B-LOC', 'I-LOC']
-    """
-    tags = [OUTSIDE]
-    for kind in kinds:
-        # Entities of one word, and of several beside one of their type, have all tags.
-        tags += sorted({*write_tags([(kind, 0, 1), (kind, 1, 4)], 4, scheme)})
-    return tags

@@ -12,8 +12,13 @@ from keras_bert_suite.heads.tags.conll.brackets import read_brackets
 from keras_bert_suite.heads.tags.conll.columns import check_fields, choose_columns
 from keras_bert_suite.heads.tags.conll.lines import read_conll_lines
 from keras_bert_suite.heads.tags.conll.tags import check_tags, warn_of_mixed_schemes
-from keras_bert_suite.heads.tags.tag_forms import OUTSIDE, split_tags, warn_of_strangers
-from keras_bert_suite.heads.tags.tag_schemes import convert_tags, find_entities, parse_tags
+from keras_bert_suite.heads.tags.tag_forms import OUTSIDE, warn_of_strangers
+from keras_bert_suite.heads.tags.tag_schemes import (
+    convert_tags,
+    find_entities,
+    list_tags,
+    parse_tags,
+)
 
 #: The language before each word of WikiANN: en:Rio.
 _LANGUAGE = re.compile(r"[a-z][a-z-]+:(?=.)")
@@ -154,7 +159,7 @@ def _label(tags, names, scheme):
         y = [[(first, end, kind) for kind, first, end in row] for row in entities]
         return y, sorted({kind for row in y for _, _, kind in row})
     y = tags if scheme is None else convert_tags(tags, scheme)
-    return y, _list_tags(y)
+    return y, list_tags(y)
 
 
 def _are_numbered(words):
@@ -183,18 +188,3 @@ def _find_language(words):
     words = set(words)
     starts = {found and found[0] for found in map(_LANGUAGE.match, words)}
     return starts.pop() or "" if len(starts) == 1 < len(words) else ""
-
-
-def _list_tags(sentences):
-    """The different tags of sentences, those outside first, then the others sorted by type.
-
-    >>> _list_tags([["B-PER", "O"], ["I-PER", "B-LOC"]])
-    ['O', 'B-LOC', 'B-PER', 'I-PER']
-    """
-    split = split_tags({tag for sentence in sentences for tag in sentence})
-
-    def order(tag):
-        letter, kind = split[tag]
-        return letter != "O", "" if letter in ("O", None) else kind, tag
-
-    return sorted(split, key=order)
