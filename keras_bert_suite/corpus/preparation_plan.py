@@ -87,7 +87,7 @@ class CorpusPlan:
 def list_faults(manifest, inputs):
     """Lists the places that were left out of a corpus, as `Faults.describe`.
 
-    The manifest and the inputs are those of `prepare_corpus`.
+    Manifest and inputs: see `prepare_corpus`.
     """
     faults = Faults()
     for summary in manifest["shards"]:

@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 20
 #: How a bzip2 file begins.
 _STREAM_BEGIN = re.compile(rb"BZh[1-9]1AY&SY")
 
-#: Names of namespaces that every wiki knows, beside those of its language.
+#: Names of namespaces that every wiki knows, beside the names in its language.
 _ENGLISH_NAMESPACES = ("category", "file", "image", "media")
 
 _INVISIBLE_TAGS = ("ref", "table")
@@ -180,7 +180,7 @@ def read_articles(path, start, end):
 
 
 def read_namespaces(path):
-    """The names of all namespaces of a dump but that of the articles, frozenset of str."""
+    """The names of all namespaces of a dump but the articles', frozenset of str."""
     names = set(_ENGLISH_NAMESPACES)
     with contextlib.suppress(EOFError, OSError, ParseError):  # They are raised again by the pages.
         for element in _read_elements(path, 0, os.path.getsize(path), "siteinfo", "page"):

@@ -189,7 +189,7 @@ def _columns_of(x):
 
 
 def _split(text, word_segmenter):
-    """The parts of a text that join to it: those at odd places are words."""
+    """The parts of a text that join to it: parts at odd places are words."""
     if word_segmenter is None:
         return _WORD.split(text)
     parts = [""]

@@ -9,7 +9,7 @@ import keras
 from keras_bert_suite.data.passes import Passes, read_batches
 from keras_bert_suite.replicas.processes import compare_batches
 
-#: The number of batches that are tokenized ahead, each on a thread of its own.
+#: The number of batches that are tokenized ahead, each on a thread.
 READ_AHEAD_BATCHES = 4
 
 
@@ -27,7 +27,7 @@ def is_dataset(x):
 
 
 def list_sources(dataset):
-    """Yields a dataset, and for Grain's datasets also those that it is made from."""
+    """Yields a dataset, and for Grain's datasets also their sources."""
     yield dataset
     if isinstance(dataset, (grain.MapDataset, grain.IterDataset)):
         for parent in dataset.parents:

@@ -1,6 +1,6 @@
 """Runs the graph of a functional model under PyTorch, without Keras' whole call of each layer.
 
-The rule is that of `call_inner`: Keras has done for the model what it would do for its layers.
+As in `call_inner`, Keras' work for the call of the model serves its layers too.
 """
 
 import functools

@@ -36,8 +36,8 @@ class TransformerBlock(ShapeKeepingLayer):
             instead of keeping its activations; see `recompute`.
         has_cross_attention: bool, whether the block has weights for attention to an encoder.
 
-    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is that of
-    Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is from
+        Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
     """
 
     #: Whether the layers of the feed-forward network have biases.

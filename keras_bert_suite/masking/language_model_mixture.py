@@ -30,7 +30,7 @@ class LanguageModelMixture(MaskerWrapper):
     """A `TokenMasker` that also draws an attention pattern, the kind, for each row.
 
     All rows are masked in the same way. The kind of a row says which tokens a token may attend to.
-    Each kind has its own segment ids. So the backbone, with `attention_pattern="unilm"` and
+    Kinds differ in their segment ids. So the backbone, with `attention_pattern="unilm"` and
     `num_segments=6`, knows the kind of each row from its segments.
 
     | kind | segments | which tokens a token attends to |

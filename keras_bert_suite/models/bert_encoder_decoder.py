@@ -15,7 +15,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
 from keras_bert_suite.models.text_encoder import TextEncoder
 
-#: Entries of the configuration of a model that are no arguments of its own.
+#: Entries of a model's configuration that are no arguments of its constructor.
 _NOT_ARGUMENTS = ("name", "trainable", "dtype", "trainability")
 
 
@@ -132,7 +132,7 @@ class BertEncoderDecoder(TextEncoder):
             encoder: `BertBackbone`.
             decoder: `BertBackbone`, which may be the same; its weights are copied. None for a
                 decoder that shares the weights of the encoder.
-            **kwargs: `dtype`, by default that of the encoder, and `name`.
+            **kwargs: `dtype`, by default the encoder's, and `name`.
 
         Raises:
             ValueError: if one of them is no `BertBackbone`. A subclass has other layers.

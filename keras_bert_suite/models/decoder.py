@@ -86,7 +86,7 @@ def make_cache(blocks: list[Any], num_rows: Any, length: int) -> list[tuple[Tens
 def extend_cache(
     cache: tuple[Tensor, Tensor], key: Tensor, value: Tensor, num_read: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Writes the key and the value (B, heads, 1, D) of a token after those of `num_read` tokens."""
+    """Writes the key and the value (B, heads, 1, D) of a token after the `num_read` tokens."""
     keys, values = cache
     start = (0, 0, num_read, 0)
     return ops.slice_update(keys, start, key), ops.slice_update(values, start, value)

@@ -46,11 +46,11 @@ class InstancePlan:
 class InstancePlanner:
     """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
 
-    Each block has a random generator of its own. The blocks that are planned together exchange
-    random second texts, which are drawn from all of their documents. So only the lengths of these
-    blocks are needed. Blocks that are drawn from the whole corpus give second texts from the whole
-    corpus. If the blocks have a single document, the next block with a document lends its documents
-    for second texts.
+    Each block has a random generator. The blocks that are planned together exchange random second
+    texts, which are drawn from all of their documents. So only the lengths of these blocks are
+    needed. Blocks that are drawn from the whole corpus give second texts from the whole corpus. If
+    the blocks have a single document, the next block with a document lends its documents for second
+    texts.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a

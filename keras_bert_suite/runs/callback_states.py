@@ -219,5 +219,5 @@ def _decode(value, arrays):
 
 
 def select_arrays(arrays: Arrays) -> Arrays:
-    """The arrays of states among those of a checkpoint."""
+    """The arrays of states in a checkpoint."""
     return {name: array for name, array in arrays.items() if name.startswith(_PREFIX)}

@@ -31,7 +31,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     owns and saves `technique/...`. Variables with equal names are numbered in the order of the
     model: `...`, `...#2`, `...#3`.
     """
-    # Keras keeps the metrics of `compile` in a metric of its own.
+    # Keras keeps the metrics of `compile` in one metric.
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
     owners = [*model._flatten_layers(), *metrics, model.optimizer]
     variables = [*model.variables, *model.metrics_variables]

@@ -56,7 +56,7 @@ def _check_technique(model, technique):
 
 
 def take_step(model: Any, *arguments: Any) -> Any:
-    """A training step. Arguments and result are those of Keras' `train_step`."""
+    """A training step. Arguments and result: see Keras' `train_step`."""
     *states, batch = arguments
     if keras.config.backend() == "jax":
         return _take_stateless_step(model, states[0], batch)
@@ -80,7 +80,7 @@ def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, .
     """The first part of a training step of JAX; the update of the weights follows.
 
     The result is the gradients of the trainable variables, the logs, and the new values of the
-    other variables of the model and of those of its metrics.
+    other variables of the model and its metrics.
     """
     kinds = (
         model.trainable_variables,
@@ -182,7 +182,7 @@ class _Passes:
     def _run(self, loss, random_states, values):
         """(scaled loss, (loss, outputs, new states, new metrics)), as a pure function.
 
-        `values` are those of the weights, unless they are not asked for, and the shift.
+        `values` are the weights, if they are asked for, and the shift.
         """
         batch = self.batch
         if batch.shift is not None:

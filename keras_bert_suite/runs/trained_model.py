@@ -27,8 +27,8 @@ from keras_bert_suite.training import open_schedule_end
 class TrainedModel:
     """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
 
-    Its trainable and non-trainable variables, the state of a step, include those of its technique.
-    Its weights do not.
+    Its trainable and non-trainable variables, the state of a step, include the technique's. Its
+    weights do not.
 
     Its steps take whole batches and split them among the devices of a `keras.distribution`; see
     `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state

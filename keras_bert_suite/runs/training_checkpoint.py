@@ -179,7 +179,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
             self._of_callbacks = select_arrays(arrays)
-            # The metrics of the first process are those of all.
+            # All processes have the metrics of the first.
             if self._in_epoch and (find_process().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)

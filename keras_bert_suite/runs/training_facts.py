@@ -39,7 +39,7 @@ def describe_rows(rows: Rows) -> str:
 
 
 def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
-    """Raises a ValueError that says what differs if checkpoints are those of another training.
+    """Raises a ValueError that names the differences if checkpoints are from another training.
 
     `before` is from the checkpoint, and `now` from `describe_training`.
     """

@@ -59,7 +59,7 @@ class AddedToken:
         return cls(**token) if isinstance(token, dict) else cls(token)
 
     def flags(self):
-        """dict of the attributes that are those of the Rust library."""
+        """dict of the attributes that the Rust library has."""
         return {name: value for name, value in dataclasses.asdict(self).items() if name != "id"}
 
     def describe(self):

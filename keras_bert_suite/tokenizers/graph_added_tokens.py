@@ -112,7 +112,7 @@ class TokenFinder:
 
     Args:
         tokens: list of `AddedToken`, at least one.
-        contents: list of str, what each is in a text that was normalized.
+        contents: list of str, the form of each in a normalized text.
         normalize: function of texts (N,) -> (normalized texts, ragged (N, None) int64: where each
             of their bytes begins in the text; and where it ends). None to take texts as they are.
         lone: table of the characters that are no parts of words, or None.

@@ -336,7 +336,7 @@ def _find_all(
 ) -> list[bool]:
     """Says of each text whether one of the regular expressions is found in it.
 
-    An expression that is found in no text is a ValueError, except for those of `NO_DECAY`.
+    An expression that is found in no text is a ValueError, unless it is from `NO_DECAY`.
     """
     for pattern in patterns:
         if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):

@@ -27,9 +27,9 @@ def torch_adamw(
 ) -> None:
     """Updates PyTorch parameters in place, by lists with a tensor for each.
 
-    All have the dtype of the variables, but the momentums may be bfloat16. `decay` is that of all
-    these parameters. If `finite`, a bool scalar tensor, is false, nothing changes. The settings are
-    those of the optimizer, an `AdamW`.
+    All have the dtype of the variables, but the momentums may be bfloat16. All these parameters
+    have the same `decay`. If `finite`, a bool scalar tensor, is false, nothing changes. The
+    settings come from the optimizer, an `AdamW`.
     """
     import torch
 

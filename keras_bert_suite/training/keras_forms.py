@@ -84,8 +84,8 @@ def _find_functions() -> dict[Any, str]:
 def name_kind(given: Any) -> str | None:
     """The name in `COMPARED` of a loss or a metric, or None if it is the user's own.
 
-    It is an object, a class or a function. A subclass with a computation of its own (`call`,
-    `update_state`) is the user's.
+    It is an object, a class or a function. A subclass that overrides `call` or `update_state` is
+    the user's.
     """
     if inspect.isfunction(given):
         return _find_functions().get(given)

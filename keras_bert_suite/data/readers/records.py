@@ -31,8 +31,8 @@ def read_record_columns(path, columns, encoding="utf-8"):
         `Examples`. Its `x` is a tuple with a list of fields for each column, see `make_field`.
 
     Raises:
-        ValueError: if a line is no JSON object, if the values of a row have other types than those
-            of `make_field`, naming the line, if no row has a column, or if pandas is missing.
+        ValueError: if a line is no JSON object, if the values of a row have types that `make_field`
+            does not take, naming the line, if no row has a column, or if pandas is missing.
         OSError: if the file cannot be read.
     """
     if Path(path).suffix.lower() in PARQUET:

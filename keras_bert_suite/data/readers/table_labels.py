@@ -228,7 +228,7 @@ def _warn_of_no_labels(table, rows, labels, names):
     """Warns of a label that data sets give to rows without a label."""
     for label in _NO_LABELS:
         others = {*names} - {label}
-        # Minus has a plus beside it, and -1 is an id of its own beside 1 alone.
+        # Minus has a plus beside it, and -1 is an id beside 1 alone.
         is_name = (label == "-" and "+" in others) or (
             label == "-1" and others != set(map(str, range(len(others))))
         )

@@ -143,7 +143,7 @@ def label_table(read, texts, labels):
 def _read_texts(table, number, column, rows):
     check_filled(table, number, "text", column, rows)
     fields = table.columns[number]
-    # Texts are many, so that only those are parsed that begin as a list.
+    # Texts are many, so only texts that begin as a list are parsed.
     prints = [row for row in rows if fields[row].lstrip().startswith(BRACKETS)]
     if 2 * len(prints) > len(rows):
         prints = [row for row in prints if _is_print_of_texts(fields[row])]

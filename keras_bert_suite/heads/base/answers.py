@@ -35,8 +35,8 @@ class RowAnswers:
     condense = None
 
     #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
-    #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
-    #: graph or symbolic. `packed` is the dict of its inputs.
+    #: that is not served. `ops` is `keras.ops`. `outputs` come from the model, in a graph or
+    #: symbolic. `packed` is the dict of its inputs.
     serve = None
 
     def name_served(self, xp, served):
@@ -111,7 +111,7 @@ class ClassAnswers(RowAnswers):
 
 
 class LabelSetAnswers(ClassAnswers):
-    """Sets of labels: those whose probability is above their threshold.
+    """Sets of labels: each label whose probability is above its threshold.
 
     Args:
         labels, are_logits: as for `ClassAnswers`.

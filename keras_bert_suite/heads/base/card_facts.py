@@ -47,10 +47,9 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
 
 
 def describe_base(preset: PathLike, folder: PathLike) -> dict[str, str]:
-    """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
+    """The facts that `from_preset` adds to a card: the base of a new task, and its known licence.
 
-    Of a path, the card names the folder alone, not where it stands. `folder` has the files, also
-    those of an address.
+    The card names the folder of a path, and not its parents. `folder` has the files.
     """
     base = str(preset) if "://" in str(preset) else Path(preset).absolute().name
     licence = find_licence(folder)

@@ -152,7 +152,7 @@ def _learn_rules(evidence, alone):
     keys = [(key, part) for part in (by_left, by_right) for key in part if key not in general]
     keys.sort(key=lambda item: (-_gain(item[1][item[0]], evidence, found)[0], len(item[0])))
     for key, part in [*keys, *((key, exact) for key in exact)]:
-        # Where two rules hold, that of the left word does.
+        # Of two rules, the rule of the left word wins.
         places = [place for place in part[key] if part is not by_right or place not in taken]
         gain, best = _gain(places, evidence, found)
         if gain > 0 and key not in rules:
@@ -171,7 +171,7 @@ def _gain(places, evidence, found):
 
 
 def _find_best(scores):
-    """The cuts with the highest score. Of equal ones, those with more cuts."""
+    """The cuts with the highest score; of equal scores, the most cuts."""
     return max(scores, key=lambda cuts: (scores[cuts], -cuts.count("+"), cuts), default="")
 
 

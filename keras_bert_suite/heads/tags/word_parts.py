@@ -25,7 +25,7 @@ CLASSES = {"letters": (LETTER, SIGN), "numbers": (NUMBER,)}
 #: How a rule names what stands beside punctuation, by its kind. An edge of a text has no name.
 KIND_NAMES = {LETTER: "<letter>", NUMBER: "<number>", IDEOGRAPH: "<ideograph>"}
 
-#: English contractions that corpora write as words of their own: "do", "n't".
+#: English contractions that corpora write as two words: "do", "n't".
 NEGATION = re.compile("(?i)n['’]t")
 
 

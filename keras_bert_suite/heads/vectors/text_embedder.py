@@ -46,7 +46,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     dataset of batches. The loss decides what a row is:
 
     - `InBatchNegatives` (the default): pairs that match, with further texts that do not match; or
-      single texts, each its own match (SimCSE);
+        single texts, each matched with itself (SimCSE);
     - `CoSENT` and `CosineRegression`: pairs with a score each, the labels `y`;
     - `Triplet`: an anchor, a text that matches and a text that does not;
     - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For

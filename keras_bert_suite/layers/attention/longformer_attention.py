@@ -26,7 +26,7 @@ class LongformerAttention(SelfAttention):
     """Self-attention of each token within a window, and of global tokens with all tokens.
 
     A token attends to the tokens up to `reach` positions away, and to the global tokens of its row,
-    in one softmax. A global token attends to all tokens of its row, with projections of its own for
+    in one softmax. A global token attends to all tokens of its row, with other projections for
     queries, keys and values. The largest array of scores has `3 reach + G` keys for each token, and
     L for each of the G global tokens. So memory is linear in L.
 
@@ -59,7 +59,7 @@ class LongformerAttention(SelfAttention):
     ) -> Tensor:
         """Lets each token attend to its window and to the global tokens of `LongRows`.
 
-        The hidden states are those of the batch (B, L, H), or of packed rows (R, W, H).
+        The hidden states are (B, L, H), or (R, W, H) of packed rows.
         """
         rows = attention_mask
         projected = [rows.unpack(project(hidden)) for project in (self.query, self.key, self.value)]

@@ -22,11 +22,11 @@ from keras_bert_suite.layers.recompute import recompute
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ModernBertAttention(SelfAttention):
-    """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
+    """Multi-head self-attention with rotary positions, over all tokens or within a window.
 
-    One matrix makes queries, keys and values. Without a window the kernels are those of
-    `SelfAttention`. With a window, long rows are computed block by block, by those kernels that
-    take a mask, see `attend_locally`.
+    One matrix makes queries, keys and values. Without a window it has the kernels of
+    `SelfAttention`. With a window, long rows are computed block by block, by the kernels that take
+    a mask, see `attend_locally`.
 
     Args:
         num_heads: int, must divide the width H of the input into heads of even width.
@@ -70,7 +70,7 @@ class ModernBertAttention(SelfAttention):
         )
         self.output_projection = dense(hidden_dim, "output_projection", stddev=self.output_range)
 
-    def call(  # type: ignore[override]  # It has positions of its own, and they are needed.
+    def call(  # type: ignore[override]  # Its positions are required.
         self,
         hidden: Tensor,
         attention_mask: Tensor,

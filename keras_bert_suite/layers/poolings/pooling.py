@@ -175,7 +175,7 @@ class PromptlessPooling(CompanionReader, ConfiguredLayer):
         """Pools hidden states.
 
         Args:
-            sequence_output, padding_mask: those of the pooling.
+            sequence_output, padding_mask: see `MeanPooling.call`.
             prompt_length: int (B,), the tokens that are left out at the beginning of each row, or
                 None.
         """
@@ -257,8 +257,8 @@ def take_summary(
 def call_pooling(pooling: keras.layers.Layer, states: Any, padding_mask: Tensor) -> Any:
     """Calls a pooling layer with hidden states and the padding mask.
 
-    A layer whose `call` has an argument `mask` gets the mask by this name. So it is with the layers
-    of Keras, whose second argument may be another: that of an LSTM is its initial state.
+    A layer whose `call` has an argument `mask` gets the mask by this name, as layers of Keras do:
+    the second argument of an LSTM is its initial state.
     """
     if "mask" in inspect.signature(pooling.call).parameters:
         return pooling(states, mask=padding_mask)

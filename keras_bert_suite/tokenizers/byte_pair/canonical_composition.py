@@ -15,7 +15,7 @@ import unicodedata
 from keras_bert_suite.tokenizers.character_tables import read_tables
 from keras_bert_suite.tokenizers.unicode_rules import python_class
 
-#: Leading characters, characters that join what is before them, and characters that are replaced.
+#: Leading characters, characters that join the character before them, and replaced characters.
 LEADING, JOINING, REPLACED = read_tables("byte_pair/canonical_composition.txt")
 
 

@@ -36,8 +36,8 @@ class AlbertTokenizer(SentencePieceTokenizer):
 
     The oracle is `tokenization.py` of google-research/albert, with rule 2 of transformers before
     version 5. (In version 5 transformers has the Rust tokenizer alone. It lowers the scores of the
-    pieces of rule 6 instead, which often gives other pieces.) Characters are those of Unicode 14.
-    One deviation is known: a character that NFKD makes a capital sigma, such as a mathematical one,
+    pieces of rule 6 instead, which often gives other pieces.) Characters are from Unicode 14. One
+    deviation is known: a character that NFKD makes a capital sigma, such as a mathematical one,
     never becomes a final sigma.
 
     Args:

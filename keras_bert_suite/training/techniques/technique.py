@@ -40,7 +40,7 @@ class Gradients:
         shift: float32 (B, L, E), the gradient by the shift of the token embeddings, without a loss
             scale. None if the technique moves no embeddings.
         loss: float scalar, `outputs`: the outputs of the model, and `metrics`: the variables of its
-            metrics. They are for the logs. A sum has those of its first pass.
+            metrics. They are for the logs. A sum keeps them from its first pass.
     """
 
     weights: list[Any] | None

@@ -39,7 +39,7 @@ def is_brat(path):
 
 
 def read_brat(path, encoding, file):
-    """Reads a text and its annotations, or those of a folder, into a `MarkedFile`.
+    """Reads a text and its annotations, or a folder of them, into a `MarkedFile`.
 
     Raises:
         ValueError: if a text or its annotations are missing, or if a line has another form.

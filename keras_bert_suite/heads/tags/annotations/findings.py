@@ -59,7 +59,7 @@ class Findings:
 
         Args:
             num_texts: int, the texts of the file.
-            num_read: int, those that were not left out.
+            num_read: int, the texts that were not left out.
         """
         if self._first and self.errors == "raise":
             wrong = set().union(*self._wrong.values())

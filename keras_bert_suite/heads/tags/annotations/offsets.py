@@ -16,7 +16,7 @@ OFFSETS = {
 
 
 class Ruler:
-    """Turns the places of a file into those of a text.
+    """Turns places as a file counts them into places of a text.
 
     >>> Ruler("\\U0001f600 Rome", "utf16").find(3, 7)
     (2, 6)
@@ -72,7 +72,7 @@ def fits(text, place, span):
     Args:
         text: str.
         place: `(start, end)` or None.
-        span: `MarkedSpan`. Without a text of its own, it should begin and end at a word's border.
+        span: `MarkedSpan`. Without its text, it should begin and end at a word's border.
     """
     if place is None:
         return False

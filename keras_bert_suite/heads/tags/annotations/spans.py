@@ -73,7 +73,7 @@ def describe(problem, label, text, place, span=None, whole=(0, 0)):
         label: str or None.
         text: str.
         place: `(start, end)` in the text, or None.
-        span: `MarkedSpan`, if the place may be another than that of the file.
+        span: `MarkedSpan`, if its place in the file may differ.
         whole: `(start, end)`, the place of the words that it touches.
     """
     start, end = (span.start, span.end) if span else place

@@ -186,7 +186,7 @@ def _find_language(words):
 
 
 def _list_tags(sentences):
-    """The different tags of sentences, those outside first, then the others sorted by type.
+    """The different tags of sentences, outside tags first, then the others sorted by type.
 
     >>> _list_tags([["B-PER", "O"], ["I-PER", "B-LOC"]])
     ['O', 'B-LOC', 'B-PER', 'I-PER']
