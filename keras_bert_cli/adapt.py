@@ -4,7 +4,7 @@ The checkpoint goes on with its pretraining: it learns to guess masked words of 
 need no labels. A text is a line of a file, or a row of a table (TSV, CSV, JSON lines, Parquet).
 Whole words are masked, Chinese words as jieba finds them, and other words in each epoch.
 
-The rates are those of a fine-tuning, and not those of a pretraining from new weights.
+The rates suit fine-tuning, and not pretraining from new weights.
 
 With --finetune, the checkpoint and the adapted model are then fine-tuned in the same way, with
 several seeds, and the scores on the test file are compared.

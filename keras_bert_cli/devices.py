@@ -49,7 +49,7 @@ def is_leader(values):
 
 
 def find_rank(values):
-    """int, the number of this process among those of PyTorch."""
+    """int, the number of this process among PyTorch's."""
     is_torch = find_backend(values.backend) == "torch"
     return int(os.environ.get("RANK", 0)) if is_torch else 0
 

@@ -68,7 +68,7 @@ def choose_text_columns(values, input_names=None):
 
 
 def read_examples(values, path, text_columns, label_column=None, **arguments):
-    """Reads the `Examples` of a table as the flags say. The arguments are those of `read_table`."""
+    """Reads the `Examples` of a table as the flags say. Arguments: see `read_table`."""
     examples = read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
     report_left_out(examples)
     return examples

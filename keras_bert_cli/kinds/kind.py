@@ -81,7 +81,7 @@ class Kind(ABC):
                 raise UsageError(f"--{name} is for other tables, not for --task {self.name}")
 
     def check(self, task, examples):
-        """Raises a `ValueError` if the labels of held-out examples are not those of a task."""
+        """Raises a `ValueError` if the labels of held-out examples are not a task's."""
         try:
             task.data.read(examples.x, examples.y, labelled=True)
         except ValueError as error:

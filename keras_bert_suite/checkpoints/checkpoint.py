@@ -48,7 +48,7 @@ class Checkpoint:
 
 
 def head_arguments(checkpoint, layer):
-    """The arguments of a task whose head is that of a checkpoint.
+    """The arguments of a task with the head of a checkpoint.
 
     Args:
         checkpoint: a checkpoint from `open_checkpoint`.

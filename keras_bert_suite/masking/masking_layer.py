@@ -130,7 +130,7 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
 
 
 def _copy_plain(value):
-    """A dict of a mapping, and a list of a sequence or an array: Keras' kinds are tracked."""
+    """A plain dict or list of a mapping, a sequence or an array, without Keras' tracking."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.ndarray):

@@ -55,7 +55,7 @@ _ROWS = (
         ("embeddings/position_embedding", "bert/embeddings/position_embeddings"),
         ("embeddings/segment_embedding", "bert/embeddings/token_type_embeddings"),
         ("embeddings/layer_norm", "bert/embeddings/LayerNorm"),
-        # Of BERTs, those of bert4keras have it if embeddings and hidden states differ in width.
+        # bert4keras' BERTs have it if embeddings and hidden states differ in width.
         ("embeddings/projection", "bert/encoder/embedding_hidden_mapping_in"),
         ("pooler", "bert/pooler/dense"),
         ("masked_lm/transform", "cls/predictions/transform/dense"),

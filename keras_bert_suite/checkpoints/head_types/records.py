@@ -174,7 +174,7 @@ for _head in HEAD_TYPES:
     if _head.layer:
         HEADS_BY_LAYER.setdefault(_head.layer, _head)
 
-#: The layers of all heads, also those that only files of ours have.
+#: The layers of all heads, also of heads that only our files have.
 HEAD_LAYERS = tuple(
     dict.fromkeys([*HEADS_BY_LAYER, *(name for head in HEAD_TYPES for name in head.more_layers)])
 )

@@ -47,8 +47,8 @@ def _names(*layers, ours="transformer_layer_{i}/"):
     """The tensors in KerasHub's h5 files, by their paths there.
 
     Layers of one class are numbered, except for the first. The weights of a task are in another
-    file, whose names begin with the class of the task. `layers` are those beside the transformer
-    layers, as for `Spelling.rows`.
+    file, whose names begin with the class of the task. `layers` are the others beside the
+    transformer layers, as for `Spelling.rows`.
     """
     block = (
         "_self_attention_layer/query_dense",

@@ -59,7 +59,7 @@ def read_folder_tokenizer(path):
 
     Raises:
         FileNotFoundError: if there is neither.
-        ValueError: if the configuration is not that of a known model.
+        ValueError: if the configuration is of an unknown model.
     """
     config = find_config(path)
     if config.is_file():

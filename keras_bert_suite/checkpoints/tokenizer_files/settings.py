@@ -85,7 +85,7 @@ def refuse(directory, owner, file, name, got, wanted):
 
 
 def read_special_tokens(config, table):
-    """dict of our name -> token, of special tokens that differ from those of the table."""
+    """dict of our name -> token, of special tokens that differ from the table's."""
     differing = {}
     for theirs, (ours, usual) in table.items():
         token = config.get(theirs) or usual
