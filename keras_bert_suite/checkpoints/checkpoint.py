@@ -1,4 +1,4 @@
-"""What the readers of all formats have."""
+"""The common parts of the readers of all formats."""
 
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER, TEXTS
 

@@ -145,7 +145,7 @@ def describe_tokenizer(tokenizer, vocabulary):
 
 
 def read_vocabulary(manifest):
-    """What gives tokens their ids, of the entries of `describe_tokenizer`, tuple."""
+    """The entries of `describe_tokenizer` that give tokens their ids, tuple."""
     added = manifest["tokenizer"].get("added_tokens")
     return manifest["tokenizer_class"], added, manifest["vocabulary_sha256"]
 

@@ -45,7 +45,7 @@ class TokenCorpus(abc.ABC):
 
     Attributes:
         num_shards, num_documents, num_sentences: int.
-        vocabulary: what gives the tokens of a prepared corpus their ids; else None.
+        vocabulary: the origin of the token ids of a prepared corpus; else None.
 
     Example:
     ```python

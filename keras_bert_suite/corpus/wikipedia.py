@@ -28,7 +28,7 @@ _ENGLISH_NAMESPACES = ("category", "file", "image", "media")
 
 _INVISIBLE_TAGS = ("ref", "table")
 _MAGIC_WORDS = re.compile(r"__[A-Z]+__")
-#: What removed templates leave of "(pronounced {{IPA|...}}; born ...)" and the like.
+#: The rest of removed templates in "(pronounced {{IPA|...}}; born ...)" and the like.
 _EMPTY_BRACKETS = re.compile(r" ?[(（][\s,;:，；：、]*[)）]")
 #: A text in each variant of a language, as in -{zh-hans:软件; zh-hant:軟體}-. Flags end with "|".
 #: https://www.mediawiki.org/wiki/Writing_systems/Syntax
@@ -70,7 +70,7 @@ class Article:
         return text
 
     def _hide(self, code):
-        """Removes what is no text. `Wikicode.remove` would search the page for each node."""
+        """Removes hidden nodes. `Wikicode.remove` would search the page for each node."""
         code.nodes = [node for node in code.nodes if not self._is_hidden(node)]
         for node in code.nodes:
             for name in ("contents", "text"):  # of a tag and of a link

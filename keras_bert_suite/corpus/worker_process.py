@@ -13,9 +13,9 @@ import signal
 import subprocess
 import sys
 
-#: What the process runs. A thread ends it with its parent, also while it imports Keras: it would
-#: hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it is
-#: installed.
+#: The program of the process. A thread ends it with its parent, also while it imports Keras: it
+#: would hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it
+#: is installed.
 PROGRAM = f"""
 import os, sys, threading, time
 

@@ -120,7 +120,7 @@ def preprocess_batches(
 def compare_dataset(dataset):
     """The same batches, each compared between the processes that share it, as it is read.
 
-    `dataset` is what `preprocess_batches` returns under PyTorch and JAX.
+    `dataset` comes from `preprocess_batches` under PyTorch and JAX.
     """
     if hasattr(dataset, "__next__"):
         return compare_batches(dataset)

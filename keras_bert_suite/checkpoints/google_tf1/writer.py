@@ -76,7 +76,7 @@ def save_google_tf1(
     if is_exact_gelu:
         config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
     for field in google.fields:
-        # bert4keras' name for what Google's BERT does not have.
+        # bert4keras' name; Google's BERT lacks it.
         if field.kind == "width" and config[field.name] == backbone.hidden_dim:
             del config[field.name]
     check_single_label(model, owner)

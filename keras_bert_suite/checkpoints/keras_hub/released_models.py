@@ -1,4 +1,4 @@
-"""The kinds of model of which KerasHub has one that computes the same."""
+"""The kinds of model that KerasHub computes in the same way."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class KerasHubModel:
     """KerasHub's model of a kind.
 
     Args:
-        family: str, what the names of KerasHub's classes of this kind begin with.
+        family: str, the prefix of KerasHub's classes of this kind.
         tokenizer: str, our class that splits text as KerasHub's tokenizer does.
         built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
             its configuration.

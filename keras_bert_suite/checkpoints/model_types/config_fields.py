@@ -144,7 +144,7 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
 
 
 def _check_backbone(backbone, fields, owner, position_offset, built_in):
-    """Checks what no field says, and warns of an attention pattern, which no format holds."""
+    """Checks settings without a field, and warns of an attention pattern, which no format holds."""
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
         raise ValueError(

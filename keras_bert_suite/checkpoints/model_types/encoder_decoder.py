@@ -21,7 +21,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
 )
 from keras_bert_suite.files.messages import shorten
 
-#: What a decoder is, for which an encoder has the opposite in `DIALS`.
+#: The settings of a decoder; an encoder has the opposite in `DIALS`.
 _OF_DECODERS = {"is_decoder": (True,), "add_cross_attention": (True,)}
 _DECODER_DIALS = (
     *((name, _OF_DECODERS.get(name, values)) for name, values in DIALS),

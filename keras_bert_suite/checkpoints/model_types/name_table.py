@@ -120,7 +120,7 @@ class Spelling:
         return tuple(row for ours, theirs in layers for row in self._rows_of(ours, theirs))
 
     def block(self, theirs, names, ours="transformer_layer_{i}/"):
-        """The rows of a transformer layer. `names` are theirs of the layers in `BLOCK`."""
+        """The rows of a transformer layer. `names` are their names of the layers in `BLOCK`."""
         pairs = zip(BLOCK, names, strict=True)
         return self.rows(*((ours + path, theirs + name) for path, name in pairs))
 

@@ -1,4 +1,4 @@
-"""What is understood of a tokenizer.json. Everything else in it is refused by name.
+"""The understood settings of a tokenizer.json. Everything else in it is refused by name.
 
 A setting that the library `tokenizers` has, and that is not here, changes token ids.
 """

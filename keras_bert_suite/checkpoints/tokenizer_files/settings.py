@@ -76,7 +76,7 @@ def check_sides(directory, owner, config, fast):
 
 
 def refuse(directory, owner, file, name, got, wanted):
-    """Raises a ValueError that names a setting of a file, what it is and what is wanted."""
+    """Raises a ValueError that names a setting of a file, its value and the wanted value."""
     raise ValueError(
         f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
         f"{name} in {file} is {shorten(repr(got))}, wanted {wanted!r}. Pass a "

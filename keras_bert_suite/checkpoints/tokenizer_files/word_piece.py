@@ -123,7 +123,7 @@ def _read_class_rules(files, pieces):
 
 
 def _check_same_pieces(directory, pieces, fast):
-    """Checks that vocab.txt has the pieces of tokenizer.json, which is what transformers reads."""
+    """Checks that vocab.txt has the pieces of tokenizer.json, which transformers reads."""
     ids = fast["model"].get("vocab") if fast else None
     if not isinstance(ids, dict):
         return

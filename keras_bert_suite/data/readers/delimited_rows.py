@@ -89,7 +89,7 @@ class TableForm:
         return "If another character is between the fields, name it as the delimiter."
 
     def explain_width(self, fields):
-        """What may be the cause, if a row has another number of fields than the first line."""
+        """The likely cause if a row has another number of fields than the first line."""
         if self.has_quotes or not any(field.count('"') % 2 for field in fields):
             return ""
         return (

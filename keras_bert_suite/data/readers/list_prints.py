@@ -9,7 +9,7 @@ from keras_bert_suite.data.readers.records import make_field
 
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 
-#: What a print of a list begins with.
+#: The beginnings of a print of a list.
 BRACKETS = tuple(_CLOSING)
 
 #: An item in a print of NumPy: a string, a bool or a number.

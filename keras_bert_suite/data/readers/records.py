@@ -77,7 +77,7 @@ def _parse(path, text, place):
 
 
 def _explain_line(path, line, is_first):
-    """What may be the cause, if the first line of a file is no JSON object."""
+    """The likely cause if the first line of a file is no JSON object."""
     start = line.strip()
     if not is_first:
         return ""
@@ -165,7 +165,7 @@ def _read_field(table, place, column):
 
 
 def _explain_value(table, value):
-    """What may be the cause, if a value of a row is a dict."""
+    """The likely cause if a value of a row is a dict."""
     if len(table) != 1 or not isinstance(value, dict):
         return ""
     return (

@@ -118,7 +118,7 @@ class TableLabels:
         return [*map(self._normalize, [field] if isinstance(field, str) else field)]
 
     def _normalize(self, label):
-        """A label in the one form in which labels are compared: for numbers -1 for -1.0."""
+        """A label in a form for comparisons: for numbers -1 for -1.0."""
         with contextlib.suppress(ValueError):
             if self.problem_type == NUMBERS and math.isfinite(float(label)):
                 return make_field(float(label))

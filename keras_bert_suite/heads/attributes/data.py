@@ -1,4 +1,4 @@
-"""Rows of texts with a label for each of several attributes, some of which may be missing."""
+"""Rows of texts with labels of several attributes. Some labels may be missing."""
 
 import math
 import numbers

@@ -1,4 +1,4 @@
-"""What a model card says of a task."""
+"""The facts of a model card of a task."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ _MOST_LABELS = 50
 def list_facts(task: keras_hub.models.Task) -> dict[str, str]:
     """The rows of the card of a task, ours or KerasHub's, in order: dict of str -> str.
 
-    `task.card` has what the model itself does not say.
+    `task.card` has facts that the model itself lacks.
     """
     card = find_card(task)
     facts = {

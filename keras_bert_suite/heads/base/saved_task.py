@@ -68,9 +68,8 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
 
         `from_preset` sets "base" and "licence of the base", `fit` and `fit_on_features` "data of
         the last fit" (of rows in memory their number and a digest), `keras-bert finetune` "data",
-        "dev" and "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`,
-        or a dict. Training drops "last epoch", "dev" and "test", which belong to the weights
-        before.
+        "dev" and "test". Add facts for readers: `task.card["data"] = "reviews of 2026"`, or a dict.
+        Training drops "last epoch", "dev" and "test", which belong to the weights before.
         """
         return self.__dict__.setdefault(
             "card_facts", {}

@@ -62,8 +62,8 @@ _FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
-    A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
-    model. `answers` turns outputs of the model into what a person reads.
+    A task is a model and two parts. `data` reads the arguments of users, and packs batches of them
+    for the model. `answers` turns outputs of the model into labels, texts or scores.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
     lays a schedule of open length over its steps, see `LinearWarmupDecay`.
@@ -102,7 +102,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         self.preprocessor = packer
 
     def find_part_settings(self) -> dict[str, Any]:
-        """What the parts of a subclass are made of, beside the arguments of its base."""
+        """The values of a subclass for its parts, beside the arguments of its base."""
         return {}
 
     @property
@@ -187,7 +187,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     are_tokens = False
 
     def find_output_form(self, output: str | None = None) -> OutputForm:
-        """What losses and metrics of Keras get.
+        """The form of an output, for losses and metrics of Keras.
 
         Args:
             output: str, the name of one of several outputs; None for the only one.

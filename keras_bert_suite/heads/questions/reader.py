@@ -53,7 +53,7 @@ def read_squad(
     Args:
         path: str or path.
         labelled: bool, whether every question needs its answers. False does not read answers.
-        errors: what becomes of answers that are not in their context at their `answer_start`, as
+        errors: the treatment of answers that are not in their context at their `answer_start`, as
             in CMRC 2018 and ARCD. "raise" is an error. "fix" moves an answer to its nearest place.
             "skip" does not. In both cases an answer without a place gets the `answer_start` -1:
             scores count it, and training takes another answer to its question. A question is left

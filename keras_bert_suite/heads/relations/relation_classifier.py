@@ -109,7 +109,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         self.dropout = dropout
 
     def encode_entities(self, inputs: dict[str, Tensor], dropout: float) -> Tensor:
-        """What is classified: symbolic float (B, 2 H), or (B, 3 H) of averages."""
+        """The features of the head: symbolic float (B, 2 H), or (B, 3 H) of averages."""
         encoder = Encoder.of(self.backbone)
         self.unused_paths = encoder.find_unused()
         places = self.marker_finder(inputs["token_ids"])

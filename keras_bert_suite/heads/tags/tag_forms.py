@@ -38,7 +38,7 @@ _PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
 #: The other forms: the letter first or last, and a sign between it and the type.
 _PLACES = ("(?P<letter>[{0}]){1}(?P<kind>.+)", "(?P<kind>.+){1}(?P<letter>[{0}])")
 
-#: The letters of a form, and what is outside of entities beside "O".
+#: The letters of a form, and its tag outside of entities beside "O".
 _CASES = ((_LETTERS, OUTSIDE), (_LETTERS.lower(), OUTSIDE.lower()))
 
 

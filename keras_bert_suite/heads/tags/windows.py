@@ -190,7 +190,7 @@ def _label_tokens(tokenized, labels):
 
 
 def _cut_texts(tokenizer, rows, cutting):
-    """dict of the number of a row that is a text -> what `_split_text` returns.
+    """dict of the number of a row that is a text -> the result of `_split_text`.
 
     A word without a token is left out.
     """

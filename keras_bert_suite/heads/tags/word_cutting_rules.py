@@ -23,7 +23,7 @@ from keras_bert_suite.tokenizers.text_inputs import decode_text
 #: spaces, so it says less of texts without them.
 CERTAIN = 10
 
-#: The share of words that are not found in texts of which a user should know.
+#: The share of words not found in texts that is worth a warning.
 NOTABLE = 0.01
 
 
@@ -58,7 +58,7 @@ def _is_list(row):
 
 
 def _find_characters(rows):
-    """The names of the classes of which each character is a word."""
+    """The names of the classes whose characters are words."""
     counts = collections.Counter(word for row in rows for word in row)
     single = {word: find_kinds(word)[0] for word in counts if len(word) == 1}
     apart, together = collections.Counter(), collections.Counter()
@@ -131,7 +131,7 @@ def _is_ideograph(character):
 
 
 def _learn_rules(evidence, alone):
-    """The rules that say of the evidence what no more general rule says."""
+    """The rules for the evidence that no more general rule explains."""
     found = {where: _cut_by_default(*where, alone) for where in evidence}
     groups = [collections.defaultdict(list) for _ in range(4)]
     for where in evidence:
@@ -215,7 +215,7 @@ def _count_neighbours(places, evidence):
 
 
 def describe_cutting(cutting, rows, is_new):
-    """What a user should know of the words of texts after a `fit` on rows of words, str or None.
+    """A hint about the words of texts after a `fit` on rows of words, str or None.
 
     `is_new` says whether the `WordCutting` was learned from these rows.
     """

@@ -155,7 +155,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             preset: as for the other tasks; also an EncoderDecoderModel of two BERTs.
             decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
                 is then the BERT that reads, with its tokenizer. "shared" for the same weights.
-                None for what `preset` holds.
+                None for the values of `preset`.
             **kwargs: as for the other tasks. `load_weights`, `dtype` and `compile` are for both
                 presets, the others for `preset`.
 

@@ -52,8 +52,8 @@ def read_annotations(
     ```
 
     The keys of a file say which tool wrote it. `docs/files_we_read.md` has the forms. The text that
-    a file gives to a span is compared with the text at its place. What the places count is found by
-    these texts, or else by the borders of words: Label Studio and doccano may count UTF-16 code
+    a file gives to a span is compared with the text at its place. The unit of the places is found
+    by these texts, or else by the borders of words: Label Studio and doccano may count UTF-16 code
     units, of which an emoji has two, and CLUENER names the last character of a span.
 
     Args:
@@ -86,7 +86,7 @@ def read_annotations(
 
     Raises:
         OSError: if a file cannot be read.
-        ValueError: if the file is of another form, showing what it has; if a span is wrong, or
+        ValueError: if the file is of another form, showing its content; if a span is wrong, or
             annotators disagree, naming the text; if no text is left; or if an argument has another
             value.
     """
@@ -148,7 +148,7 @@ def _join_annotators(texts, findings):
 
 
 def _find_offsets(texts, usual, findings):
-    """What the places of a file count, as the tool writes it or, to be fixed, otherwise."""
+    """The unit of the places of a file, as the tool writes it or, to be fixed, another."""
     offsets, is_certain = choose_offsets(texts, usual)
     moved = list_moved(texts, usual[0], offsets)
     reason = f"places that count {OFFSETS[offsets]}"
