@@ -178,7 +178,7 @@ def make_stage(values, output, tokens):
 
 
 def show_checkpoint(values, stage):
-    """Prints what the checkpoint guesses before it is adapted."""
+    """Prints the guesses of the checkpoint before it is adapted."""
     import keras
 
     from keras_bert_suite.corpus import open_corpus, read_tokenizer

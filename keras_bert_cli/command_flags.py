@@ -97,7 +97,7 @@ class Flags(argparse_flags.ArgumentParser):
         """Parses a list of str.
 
         The result has the value of each flag, and `given`, the names of the flags that the command
-        line has. What is wrong is a `UsageError`.
+        line has. Errors are `UsageError`s.
         """
         absent = argparse.Namespace(**dict.fromkeys(self.defaults))
         parsed = vars(self.parse_args(arguments, absent))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .command_flags import UsageError
 
-#: What `torchrun` sets in the environment of each process.
+#: The variables that `torchrun` sets in the environment of each process.
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 

@@ -9,7 +9,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
-#: The flags that say what is where in a table, without its encoding.
+#: The flags for the columns of a table, without its encoding.
 TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter", "quoting")
 
 #: The ends of the names of tables.

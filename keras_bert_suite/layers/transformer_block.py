@@ -149,7 +149,7 @@ class TransformerBlock(ShapeKeepingLayer):
         if not (training and self.remat):
             return self._encode(hidden, training=training, **tensors, **others)
 
-        # Masks and positions have no gradient, so they are no inputs of what is computed twice.
+        # Masks and positions have no gradient, so they are no inputs of the recomputation.
         def encode(hidden: Tensor, *values: Tensor) -> Tensor:
             given = dict(zip(tensors, values, strict=True))
             return self._encode(hidden, training=True, **given, **others)
@@ -184,7 +184,7 @@ class TransformerBlock(ShapeKeepingLayer):
         cross: Callable[[Tensor], Tensor] | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Computes what follows the self-attention: residuals, norms and feed-forward network.
+        """Computes the rest of the block: residuals, norms and feed-forward network.
 
         Args:
             hidden: float (B, L, H), the input of the block.

@@ -101,7 +101,7 @@ up to itself |
 
         Raises:
             ValueError: as `TokenMasker`, or if the inputs have no segments, or a row of the kind
-                "seq2seq" has one text only. Inside a TensorFlow graph the latter is a
+                "seq2seq" has one text only. Inside a TensorFlow graph the ValueError is a
                 `tf.errors.InvalidArgumentError`.
         """
         if "segment_ids" not in inputs:

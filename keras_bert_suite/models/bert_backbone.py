@@ -288,7 +288,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def show_tokens(
         self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
     ) -> dict[str, Tensor]:
-        """What the attention layers need to know of the tokens that a token may attend to.
+        """The mask of the tokens that a token may attend to, for the attention layers.
 
         Args:
             inputs: dict of int32 (B, L), the model's inputs.

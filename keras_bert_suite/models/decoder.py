@@ -1,4 +1,4 @@
-"""What a `Seq2Seq` asks of its backbone: a model that writes targets token by token."""
+"""The demands of a `Seq2Seq` on its backbone: a model that writes targets token by token."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from keras_bert_suite.annotations import Tensor
 
 
 class DecoderState(NamedTuple):
-    """What a decoder remembers between two tokens.
+    """The memory of a decoder between two tokens.
 
     Attributes:
         source: tensors of B sources. No step changes them, and the targets of a source share them.

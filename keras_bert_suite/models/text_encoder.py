@@ -35,7 +35,7 @@ class TextEncoder(
 ):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
-    A subclass builds a functional model, and says of itself what `Encoder` lists. Its
+    A subclass builds a functional model, and answers the questions of `Encoder`. Its
     `transformer_layers`, if any, are blocks with an attribute `remat`.
     """
 

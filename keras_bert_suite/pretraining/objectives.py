@@ -16,7 +16,7 @@ MODES = (*PAIR_MODES, *ROW_MODES)
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What a model learns in a pretraining.
+    """The task of a model in a pretraining.
 
     ```python
     objective = kbs.objectives.get("span_boundary")

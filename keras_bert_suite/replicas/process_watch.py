@@ -37,7 +37,7 @@ class LostProcessError(RuntimeError):
 
 
 class ProcessWatch(keras.callbacks.Callback):
-    """Shows the other processes where this one is, and names the one that was lost.
+    """Shows the other processes a sign of life, and names a lost process.
 
     Collectives wait for all processes. If a process is lost, they fail in the others without its
     name, or wait. So a thread of each process writes a sign of life to a store every second, and

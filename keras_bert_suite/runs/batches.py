@@ -1,7 +1,7 @@
 """Makes batches of rows in memory, or of a user's dataset, and maps the data of a task over them.
 
-The functions take the data of a task, such as `TextData`, as `data`: what `data.pack` makes of a
-batch is what the model sees.
+The functions take the data of a task, such as `TextData`, as `data`: the model sees the result of
+`data.pack`.
 """
 
 import dataclasses

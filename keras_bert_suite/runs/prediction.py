@@ -255,7 +255,7 @@ def _no_outputs(model):
 def compile_forward(model: keras.Model) -> Callable[[list[Any]], Any]:
     """Makes a `predict_function` for Keras that compiles the forward pass of a built model, whole.
 
-    Keras would compile the step together with what converts its batch. The compiler leaves its
+    Keras would compile the step together with the conversion of its batch. The compiler leaves its
     graph to convert a NumPy array, and does not use CUDA graphs if an input is on the CPU. Here the
     batch becomes tensors of the model's device before the compiled function is called, and the
     compiler sees one function from tensors to tensors. PyTorch compiles it at the first batch, and

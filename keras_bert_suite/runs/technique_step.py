@@ -19,7 +19,7 @@ from keras_bert_suite.training.techniques.technique_state import TechniqueState
 
 
 def set_technique(model: Any, technique: Any) -> None:
-    """Gives a model a copy of the technique of `compile`, and what the technique owns.
+    """Gives a model a copy of the technique of `compile`, and the technique's variables.
 
     So several models may be compiled with one technique.
 
@@ -29,7 +29,7 @@ def set_technique(model: Any, technique: Any) -> None:
     if technique is not None:
         _check_technique(model, technique)
     model.technique = None
-    # `setattr` of Keras would take what the technique owns for weights of the model.
+    # `setattr` of Keras would take the technique's variables for weights of the model.
     vars(model)["technique_state"] = None
     if technique is not None:
         technique = copy.copy(technique)
@@ -143,7 +143,7 @@ def _make_gradients(model, batch):
 
 
 class _Passes:
-    """The passes of a technique over a batch. What a pass changes, the next one goes on with."""
+    """The passes of a technique over a batch. The next pass goes on with the changes of a pass."""
 
     def __init__(self, model, batch, technique):
         self.model = model
@@ -217,7 +217,7 @@ def _hold(variable):
 
 
 def _find_new(scope, before, variable):
-    """The value of a variable in a scope, or None if it is the one that the scope began with."""
+    """The value of a variable in a scope, or None if the scope has not changed it."""
     value = scope.get_current_value(variable)
     return None if value is before[id(variable)] else value
 

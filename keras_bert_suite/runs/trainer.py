@@ -17,7 +17,7 @@ from keras_bert_suite.training import set_schedule_length
 
 
 def hold_out(model, given, validation_data=None, validation_split=None, batch_size=None):
-    """Sets apart what a `fit` validates on.
+    """Sets the validation rows of a `fit` apart.
 
     Args:
         model: task.

@@ -41,8 +41,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     finished, `fit` says so and returns at once. The folder is for one training: a `fit` on other
     rows, or with another batch size, loss or kind of optimizer, is an error.
 
-    The other callbacks go on as well. The checkpoint holds what `EarlyStopping`,
-    `ReduceLROnPlateau` and `ModelCheckpoint` have counted, with the best weights. A training that
+    The other callbacks go on as well. The checkpoint holds the counts of `EarlyStopping`,
+    `ReduceLROnPlateau` and `ModelCheckpoint`, with the best weights. A training that
     `EarlyStopping` has ended is finished. A callback of your own is kept if it has `get_state()`,
     which returns numbers, texts, None, arrays, or lists, tuples and dicts of them, and
     `set_state(state)`, which is called after `on_train_begin`, and within an epoch after

@@ -49,7 +49,7 @@ def export_onnx(
       `input_names`, the names of the texts of a row, or null if the task does not know them;
     - `label_names.txt`, if the task has labels: their names, one in each line, in the order of
       the probabilities;
-    - `task.json`: the task, its labels and thresholds, and what else a client needs; see
+    - `task.json`: the task, its labels, thresholds and other facts for a client; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
     The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The

@@ -59,7 +59,7 @@ class TaskRuntime:
             prompt: of a `TextEmbedder`, as for its `predict`.
 
         Returns:
-            what `predict` of the task returns. But a `TextClassifier`, a `DocumentClassifier`, an
+            the results of `predict` of the task. But a `TextClassifier`, a `DocumentClassifier`, an
             `AttributeClassifier` and a `RelationClassifier` return probabilities, or the scores of
             a regression; and a `MultipleChoice` returns the logarithms of the probabilities.
 

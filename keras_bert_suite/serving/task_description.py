@@ -18,7 +18,7 @@ PACKING_FILE = "packing.json"
 
 
 def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
-    """What a client must know of a task: dict of values that JSON can hold.
+    """The facts of a task for a client: dict of values that JSON can hold.
 
     It has the classes of the task, its encoder and its tokenizer; `head`, the `Head` that makes its
     parts; `labels` in the order of the probabilities; `input_names` of the texts of a row; the

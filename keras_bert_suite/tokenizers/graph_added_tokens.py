@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.added_tokens import WHITE_SPACE
 from keras_bert_suite.tokenizers.engines import GraphEngine, drop_invalid, place_in, take_neighbour
 from keras_bert_suite.tokenizers.unicode_rules import re2_class
 
-#: What Rust's `\\w` matches.
+#: The characters that Rust's `\\w` matches.
 _WORD = r"[\pL\pM\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f189}]"
 _SPACES = f"[{WHITE_SPACE}]+"
 #: A token whose characters are all deleted is nowhere.
@@ -218,7 +218,7 @@ class TokenFinder:
 
 
 def _find_in_parts(finder, texts, parts):
-    """(`Spans` of the tokens in parts of texts, `Spans` of what is left of the parts)."""
+    """(`Spans` of the tokens in parts of texts, `Spans` of the rest of the parts)."""
     import tensorflow as tf
 
     strings = _cut(texts, parts)

@@ -377,7 +377,7 @@ class TextTokenizer(SavedTokenizer):
         return [dataclasses.replace(t, lstrip=False, rstrip=False) for t in self.added_tokens]
 
     def _make_normalizer(self):
-        """What the library `tokenizers` does to a text before it finds added tokens, or None."""
+        """The normalizer before the library `tokenizers` finds added tokens, or None."""
         return None
 
     def _graph_engine(self):

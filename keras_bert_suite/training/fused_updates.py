@@ -129,7 +129,7 @@ class TensorFlowAdamW:
         return tf.cast(self.learning_rate * multiplier, dtype)
 
     def _make_share(self, decay: float, multiplier: float, dtype: Any) -> Tensor:
-        """What a step leaves of a variable that is decayed."""
+        """The share of a decayed variable that a step leaves."""
         import tensorflow as tf
 
         return 1.0 - self._find_rate(multiplier, dtype) * tf.cast(decay, dtype)

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-#: What a loss or a metric of Keras compares -> the names of its classes. Its functions have the
+#: The pairs that losses and metrics of Keras compare -> the names of their classes. Its functions have the
 #: same names in lower case.
 #: - "ids": class ids with the scores of the classes;
 #: - "rows": one-hot labels with the scores of the classes;
@@ -100,5 +100,5 @@ def name_kind(given: Any) -> str | None:
 
 
 def find_compared(name: str) -> str:
-    """What a loss or a metric of the name compares, see `COMPARED`."""
+    """The pair that a loss or a metric of the name compares, see `COMPARED`."""
     return _COMPARED_BY[name]

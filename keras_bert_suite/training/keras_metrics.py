@@ -100,7 +100,7 @@ class FittedMetric(keras.metrics.Metric):
     Args:
         metric: `keras.metrics.Metric`.
         form: the form of the task, by which each prediction becomes a row; None keeps the arrays.
-        fit: function(labels, outputs) that returns what `metric` gets.
+        fit: function(labels, outputs) that returns the input of `metric`.
         only_counts: bool, whether weights above 0 are 1.
     """
 

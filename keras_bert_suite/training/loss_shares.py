@@ -52,7 +52,7 @@ def mean_over_rows(losses: Tensor) -> Tensor:
 
 
 def measure_loss(loss: Any, y_true: Any, sample_weight: Any = None) -> Tensor:
-    """float32 scalar, what the loss of some rows counts with in a mean over several batches.
+    """float32 scalar, the weight of the loss of some rows in a mean over several batches.
 
     It is the number of the rows, or the sum of their weights if the loss is divided by the sum. A
     loss may have a method `measure`.

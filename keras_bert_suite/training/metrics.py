@@ -257,7 +257,7 @@ def track_finite_losses(model: keras.Model) -> None:
 
 
 def _track(loss: Any, metric: FiniteMean) -> Callable[..., Tensor]:
-    """The share of a replica in a loss. It tells the metric what the next value counts with."""
+    """The share of a replica in a loss. It tells the metric the weight of the next value."""
     share = share_loss(loss)
 
     def compute(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:

@@ -54,7 +54,7 @@ class LongformerAttention(SelfAttention):
         self.global_key = self._build_projection("global_key", hidden_shape)
         self.global_value = self._build_projection("global_value", hidden_shape)
 
-    def call(  # type: ignore[override]  # No mask says what these rows say.
+    def call(  # type: ignore[override]  # No mask replaces these rows.
         self, hidden: Tensor, attention_mask: LongRows, training: bool | None = None
     ) -> Tensor:
         """Lets each token attend to its window and to the global tokens of `LongRows`.

@@ -138,8 +138,8 @@ class ModernBertBlock(ShapeKeepingLayer):
         reach: int, how far a token looks to each side; None for all tokens of its row.
         rotary_base: float, see `rotate_positions`.
         has_attention_norm: bool, whether there is a norm before the attention.
-        attention_dropout: float, dropout rate of the attention probabilities, and of what the
-            attention adds to the hidden states.
+        attention_dropout: float, dropout rate of the attention probabilities and of the output of
+            the attention.
         mlp_dropout: float, dropout rate within the feed-forward network.
         attention_bias, mlp_bias, norm_bias: bool, whether these layers have biases.
         layer_norm_epsilon: float.
@@ -236,7 +236,7 @@ class ModernBertBlock(ShapeKeepingLayer):
         """
         arguments = {"attention_mask": attention_mask, "positions": positions}
         encode = partial(self._encode, attention=arguments, training=training)
-        # What the attention takes has no gradient, so it is no input of what is computed twice.
+        # The attention's arguments have no gradient, so they are no inputs of the recomputation.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(

@@ -1,4 +1,4 @@
-"""The layers between ELECTRA's generator and its discriminator, and on top of the latter."""
+"""The layers between ELECTRA's generator and discriminator, and on top of the discriminator."""
 
 from functools import partial
 from typing import Any

@@ -90,7 +90,7 @@ class Technique:
     constants: tuple[str, ...] = ()
 
     def build(self, model: keras.Model) -> None:
-        """Makes what the technique owns. `compile` calls it on a copy, `task.technique`."""
+        """Makes variables and models. `compile` calls it on a copy, `task.technique`."""
 
     def loss(
         self,
@@ -138,7 +138,7 @@ class Technique:
         return differentiate()
 
     def after_update(self) -> None:
-        """Changes what the technique owns. It is called after each update of the weights.
+        """Changes variables and models. It is called after each update of the weights.
 
         If the optimizer accumulates gradients, it is called after each batch.
         """

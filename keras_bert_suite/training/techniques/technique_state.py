@@ -1,4 +1,4 @@
-"""What a technique owns, as a part of a model that Keras saves."""
+"""The variables of a technique, as a part of a model that Keras saves."""
 
 from typing import Any
 
