@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-#: The pairs that losses and metrics of Keras compare -> the names of their classes. Its functions have the
-#: same names in lower case.
+#: The labels and outputs that losses and metrics of Keras compare -> the names of their classes.
+#: Keras' functions have the same names in lower case.
 #: - "ids": class ids with the scores of the classes;
 #: - "rows": one-hot labels with the scores of the classes;
 #: - "scores": the same, with a score for each named class;
@@ -100,5 +100,5 @@ def name_kind(given: Any) -> str | None:
 
 
 def find_compared(name: str) -> str:
-    """The pair that a loss or a metric of the name compares, see `COMPARED`."""
+    """The labels and outputs that a loss or a metric of the name compares, see `COMPARED`."""
     return _COMPARED_BY[name]
