@@ -4,7 +4,7 @@ The checkpoint goes on with its pretraining: it learns to guess masked words of 
 need no labels. A text is a line of a file, or a row of a table (TSV, CSV, JSON lines, Parquet).
 Whole words are masked, Chinese words as jieba finds them, and other words in each epoch.
 
-The rates are those of a fine-tuning, and not those of a pretraining from new weights.
+The rates suit fine-tuning, and not pretraining from new weights.
 
 With --finetune, the checkpoint and the adapted model are then fine-tuned in the same way, with
 several seeds, and the scores on the test file are compared.
@@ -178,7 +178,7 @@ def make_stage(values, output, tokens):
 
 
 def show_checkpoint(values, stage):
-    """Prints what the checkpoint guesses before it is adapted."""
+    """Prints the guesses of the checkpoint before it is adapted."""
     import keras
 
     from keras_bert_suite.corpus import open_corpus, read_tokenizer

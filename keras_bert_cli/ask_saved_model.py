@@ -25,7 +25,7 @@ class SavedModel:
     whose columns had no names, the names may be any. A file without its checksum is a ValueError.
 
     Attributes:
-        description: dict, what `export_saved_model` says of the task.
+        description: dict, the description by `export_saved_model`.
         label_names: list of str, or None.
         problem_type: str, of a classifier, or None.
         input_names: list of str, the inputs of `serving_default` in the order of the alphabet.
@@ -86,7 +86,7 @@ class SavedModel:
 
 
 def read_description(path):
-    """dict, what a SavedModel says of its task in `task.json` beside the graph.
+    """dict, the description of the task in a SavedModel's `task.json`.
 
     Raises:
         ValueError: if the SavedModel is of another origin.

@@ -13,7 +13,7 @@ _MEMORY_VARIABLES = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_"}
 
 
 def choose_backend(name):
-    """Chooses the backend before Keras is imported; None is that of the environment."""
+    """Chooses the backend before Keras is imported; None takes it from the environment."""
     if name is None:
         return
     keras = sys.modules.get("keras")
@@ -28,9 +28,9 @@ def choose_backend(name):
 def use_onednn():
     """Has TensorFlow compute by oneDNN on each x86 processor, before it is imported.
 
-    By default it does so on those with AVX512_VNNI only. On others `fit` then takes up to twice as
-    long. Sums are in another order, so results differ in their last digits. The user may choose by
-    the variable `TF_ENABLE_ONEDNN_OPTS`.
+    By default it does so only on processors with AVX512_VNNI. On others `fit` then takes up to
+    twice as long. Sums are in another order, so results differ in their last digits. The user may
+    choose by the variable `TF_ENABLE_ONEDNN_OPTS`.
     """
     if platform.machine().lower() in ("x86_64", "amd64"):
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -21,7 +21,7 @@ class UsageError(Exception):
 
 
 class Flags(argparse_flags.ArgumentParser):
-    """The flags of a command, and those of every command, among them absl's, such as --verbosity.
+    """The flags of a command and the common flags, among them absl's, such as --verbosity.
 
     A method adds a flag. `default` may be `REQUIRED`. `explanation` is for the help, which adds the
     default. `command` is a module with a docstring and `define_flags(flags)`.
@@ -43,7 +43,7 @@ class Flags(argparse_flags.ArgumentParser):
         self.switch("traceback", False, explanation)
 
     def text(self, name, default, explanation, **options):
-        """Adds a flag that takes a str. `options` are those of `add_argument`."""
+        """Adds a flag that takes a str. `options` go to `add_argument`."""
         required = default is REQUIRED
         self.defaults[name] = None if required else default
         if required:
@@ -97,7 +97,7 @@ class Flags(argparse_flags.ArgumentParser):
         """Parses a list of str.
 
         The result has the value of each flag, and `given`, the names of the flags that the command
-        line has. What is wrong is a `UsageError`.
+        line has. Errors are `UsageError`s.
         """
         absent = argparse.Namespace(**dict.fromkeys(self.defaults))
         parsed = vars(self.parse_args(arguments, absent))

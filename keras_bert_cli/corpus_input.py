@@ -8,7 +8,7 @@ SECONDS_BETWEEN_LINES = 10
 
 
 def define_input_flags(flags):
-    """Defines the flags that say what to read."""
+    """Defines the flags of the input."""
     explanation = "Files, folders, or patterns in quotes, separated by commas; .gz is unpacked."
     flags.list("input", REQUIRED, explanation)
     explanation = (

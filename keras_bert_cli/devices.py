@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .command_flags import UsageError
 
-#: What `torchrun` sets in the environment of each process.
+#: The variables that `torchrun` sets in the environment of each process.
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -49,7 +49,7 @@ def is_leader(values):
 
 
 def find_rank(values):
-    """int, the number of this process among those of PyTorch."""
+    """int, the number of this process among PyTorch's."""
     is_torch = find_backend(values.backend) == "torch"
     return int(os.environ.get("RANK", 0)) if is_torch else 0
 

@@ -15,7 +15,7 @@ MOST_ROWS_OF_A_PAGE = 1000
 #: The most pairs of a label and an answer that a page counts.
 MOST_PAIRS = 50
 
-#: What a file says of a row beside its place and its texts.
+#: The facts of a row in a file beside its place and its texts.
 FIELDS = ("label", "predicted", "probability", "label_probability", "loss", "label_looks_wrong")
 
 # A page loads nothing, from anywhere, so it also works without a network.

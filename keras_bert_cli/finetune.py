@@ -175,7 +175,7 @@ def run(values):
         check_run(state, before, settings)
         claimed = claim_folder(state, before, settings)
     if values.errors and is_leader(values) and not resumes:
-        # A run that resumes takes a file that is there for its own.
+        # A run that resumes takes an existing file for its result.
         Path(values.errors).unlink(missing_ok=True)
     make = functools.partial(make_task, values, data, arguments, train)
     with claimed, use_devices(values):

@@ -71,7 +71,7 @@ def check_inspects(task, name):
 
 
 def save_errors(path, wrong, examples, names, title, overwrite):
-    """Writes a file of errors atomically, and says what is in it."""
+    """Writes a file of errors atomically, and reports its content."""
     suspects = sum(answer.label_looks_wrong for answer in wrong)
     write_output(path, lambda p: write_errors(p, wrong, examples, names, title), overwrite)
     print(f"wrote {path}: {len(wrong)} wrong answers, {suspects} labels look wrong")

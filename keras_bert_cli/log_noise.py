@@ -12,7 +12,7 @@ from absl import logging
 def hide_log_noise(enabled=True):
     """Hides messages that TensorFlow, XLA and gRPC write although all is well.
 
-    Some lines of their C++ code still show, because no setting stops them: those that begin with
+    Some lines of their C++ code still show, because no setting stops them. They begin with
     "WARNING: All log messages before absl::InitializeLog()". Of Python's warnings only
     `UserWarning`s are shown, each as one plain line.
     """

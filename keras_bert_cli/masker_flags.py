@@ -1,4 +1,4 @@
-"""The flags that say which tokens a pretraining masks, and by what it replaces them."""
+"""The flags for the tokens that a pretraining masks, and for their replacements."""
 
 from keras_bert_suite.data.readers.text_files import read_lines
 

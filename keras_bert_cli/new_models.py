@@ -4,13 +4,13 @@ import inspect
 
 from .command_flags import SIZES, UsageError
 
-#: The kinds of model. The names are those of `model_type` in a config.json.
+#: The kinds of model, by `model_type` in a config.json.
 MODELS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
     *("albert", "roformer", "nezha", "modernbert", "longformer"),
 )
 
-#: The flags of a new model. A checkpoint has a model of its own.
+#: The flags of a new model. A checkpoint brings its model.
 MODEL_FLAGS = ("model", "size", "dropout", "initializer_range")
 
 #: The arguments of backbones that --dropout sets.
@@ -96,7 +96,7 @@ def choose_arguments(cls, values, tokenizer):
     """dict of the arguments that only some classes of backbones take."""
     from keras_bert_suite.argument_checks import list_arguments
 
-    # The global tokens are those that a `Pretrainer` has, as transformers' head for masked tokens.
+    # A `Pretrainer` has the global tokens of transformers' head for masked tokens.
     arguments = {"separator_id": tokenizer.end_token_id, "global_tokens": "none"}
     if values.dropout is not None:
         arguments |= dict.fromkeys(DROPOUTS, values.dropout)

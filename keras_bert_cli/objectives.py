@@ -37,7 +37,7 @@ def list_idle_flags(objective):
 
 
 def list_defaults():
-    """str, the defaults of flags by objective, where they differ from those of the flags."""
+    """str, the defaults of flags by objective, where they differ from the general defaults."""
     rows = (
         f"{name}: " + " ".join(f"--{flag} {value}" for flag, value in flags.items())
         for name, flags in zip(OBJECTIVES, map(list_flags, OBJECTIVES.values()), strict=True)
@@ -77,7 +77,7 @@ def build_pretrainer(values, objective, tokenizer):
     options = {
         name: getattr(values, name)
         for name in objective.task_options
-        # A checkpoint has options of its own.
+        # A checkpoint has its options.
         if not values.checkpoint or name in values.given
     }
     if values.checkpoint:

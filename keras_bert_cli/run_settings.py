@@ -31,8 +31,8 @@ def write_settings(folder, settings):
 def check_run(folder, before, settings):
     """Raises an error unless a folder is new, or holds the run with these settings.
 
-    `before` is what `read_settings` has returned. Other settings are a ValueError that names each
-    flag, and files of something else a FileExistsError.
+    `before` comes from `read_settings`. Other settings are a ValueError that names each flag, and
+    files of something else a FileExistsError.
     """
     if not before and holds_files(folder):
         raise FileExistsError(f"{folder} holds files, but no run. Choose another folder.")

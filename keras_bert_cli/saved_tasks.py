@@ -95,7 +95,7 @@ def find_task(path):
 
 
 def describe(path, task=None):
-    """What a folder holds that is no task to be asked, as text for a message."""
+    """The content of a folder that is no task, as text for a message."""
     from keras_bert_suite import checkpoints
 
     if task is not None:

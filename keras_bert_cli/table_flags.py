@@ -9,7 +9,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
-#: The flags that say what is where in a table, without its encoding.
+#: The flags for the columns of a table, without its encoding.
 TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter", "quoting")
 
 #: The ends of the names of tables.
@@ -68,7 +68,7 @@ def choose_text_columns(values, input_names=None):
 
 
 def read_examples(values, path, text_columns, label_column=None, **arguments):
-    """Reads the `Examples` of a table as the flags say. The arguments are those of `read_table`."""
+    """Reads the `Examples` of a table as the flags say. Arguments: see `read_table`."""
     examples = read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
     report_left_out(examples)
     return examples

@@ -1,8 +1,8 @@
 """Lets a command read files with modules of keras_bert_suite before Keras is imported.
 
 To import a module is to import its packages, and the packages below import Keras. So they are left
-unopened: a module in them is imported alone, and the code of a package runs when one of its own
-names is asked for. A missing file is then reported at once, and not after ten seconds.
+unopened: a module in them is imported alone, and the code of a package runs when one of its names
+    is asked for. A missing file is then reported at once, and not after ten seconds.
 """
 
 import importlib.util

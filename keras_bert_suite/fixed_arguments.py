@@ -15,8 +15,8 @@ class FixedArguments:
     """Refuses a new value of anything that an object was built of.
 
     An object is built of the arguments of its constructor, and of its layers. A new value would be
-    saved, and would change nothing, or not what a compiled step has read. An argument may be set
-    if it is a property with a setter, or one of `changeable`.
+    saved, but would not change the layers or a compiled step. An argument may be set if it is a
+    property with a setter, or one of `changeable`.
     """
 
     #: The names of arguments that each call reads, so that a new value holds.

@@ -1,4 +1,4 @@
-"""What the processor of this machine is."""
+"""The processor of this machine."""
 
 import functools
 import platform

@@ -13,7 +13,7 @@ class ChoiceKind(Kind):
     about = "the right ending among several"
     rows = "rows of 4 endings"
     input_names = ("prompt", "endings")
-    #: The columns of a file of SWAG's form have names of their own.
+    #: The columns of a file of SWAG's form have fixed names.
     idle_table_flags = ("text_column", "text_pair_column", "label_column", "header")
 
     def read(self, path, labelled=True):

@@ -85,7 +85,7 @@ class ClassifyKind(Kind):
         return (self.values.text_column, self.values.text_pair_column)
 
     def read(self, path, **arguments):
-        """Reads `Examples`. The arguments are those of `read_table`, about the labels."""
+        """Reads `Examples`. The arguments about labels are as for `read_table`."""
         values = self.values
         columns = choose_text_columns(values, self.model and self.model.input_names)
         if values.label_columns and "label_column" in values.given:

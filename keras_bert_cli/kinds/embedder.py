@@ -55,7 +55,7 @@ class EmbedKind(Kind):
         )
 
     def check(self, task, examples):
-        """The loss of the task may not be that of these pairs."""
+        """The loss of the task may not fit these pairs."""
 
     def find_compile_arguments(self):
         if not self.has_scores:

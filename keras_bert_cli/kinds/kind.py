@@ -23,9 +23,9 @@ class Kind(ABC):
 
     #: The value of --task.
     name: str
-    #: What it is about, for the help of --task.
+    #: Its subject, for the help of --task.
     about: str
-    #: What a row of its files is.
+    #: A row of its files.
     rows = "texts"
     #: Whether only a part is read of a text that is longer.
     cuts_texts = False
@@ -81,7 +81,7 @@ class Kind(ABC):
                 raise UsageError(f"--{name} is for other tables, not for --task {self.name}")
 
     def check(self, task, examples):
-        """Raises a `ValueError` if the labels of held-out examples are not those of a task."""
+        """Raises a `ValueError` if the labels of held-out examples are not a task's."""
         try:
             task.data.read(examples.x, examples.y, labelled=True)
         except ValueError as error:
@@ -104,7 +104,7 @@ class Kind(ABC):
         return []
 
     def complete(self, task, dev):
-        """Sets what a trained task learns from the held-out examples, such as thresholds.
+        """Sets the values that a trained task learns from held-out examples, such as thresholds.
 
         The result says whether there was something to learn.
         """
@@ -168,7 +168,7 @@ class Kind(ABC):
         return {name: ops.convert_to_numpy(answers[name]) for name in outputs if name in answers}
 
     def predict_rows(self, columns):
-        """What `predict` of the task returns for texts."""
+        """The results of `predict` of the task for texts."""
         import keras_bert_suite as kbs
 
         texts, size = self.order_texts(columns), self.values.batch_size
@@ -199,7 +199,7 @@ def format_json(columns, answers):
 
 
 def dump_json(value, indent=None):
-    """JSON with null in the place of infinity and of what is no number, which JSON does not have.
+    """JSON with null in the place of infinity and NaN, which JSON does not have.
 
     >>> dump_json({"pearson": float("nan"), "rows": 8})
     '{"pearson": null, "rows": 8}'

@@ -1,4 +1,4 @@
-"""What the readers of all formats have."""
+"""The common parts of the readers of all formats."""
 
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER, TEXTS
 
@@ -48,7 +48,7 @@ class Checkpoint:
 
 
 def head_arguments(checkpoint, layer):
-    """The arguments of a task whose head is that of a checkpoint.
+    """The arguments of a task with the head of a checkpoint.
 
     Args:
         checkpoint: a checkpoint from `open_checkpoint`.

@@ -1,4 +1,4 @@
-"""Says which weights of a file a model did not take, and which of its own are not from the file."""
+"""Says which weights of a file a model did not take, and which weights the file did not have."""
 
 import logging
 import re
@@ -20,7 +20,7 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
     `shapes` is the result of `spelled_shapes`. `rows` has an entry for each weight of the model:
     path -> (the name in the file, transform), or None. `wanted` has the entries of the weights that
     are loaded. `skip` and `new` are lists of patterns of paths. The user has named the weights of
-    `skip`, and the task makes those of `new`.
+    `skip`, and the task makes the weights of `new`.
 
     Returns:
         (problems, heads): list of messages about tensors in parts that the model has; dict of the
@@ -45,8 +45,8 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
         elif path:
             continue  # Another weight that the task makes anew.
         elif part_of(spelled) not in parts or re.search(r"[./]pooler[./]", spelled):
-            # Such a pooler is not that of our model. RoBERTa's classifiers of transformers 3 have
-            # one beside that of their head.
+            # Our model does not have this pooler. RoBERTa's classifiers of transformers 3 have it
+            # beside their head's.
             heads[name] = None
         else:
             problems.append(

@@ -5,7 +5,7 @@ from typing import Any
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.checksums import write_checksums
 
-#: The files that decide what a preset is. A model card or a log beside them may change.
+#: The files with checksums. A model card or a log beside them may change.
 _FILES = ("*.json", "*.weights.h5", "assets/**/*")
 
 

@@ -22,7 +22,7 @@ _SAFETENSORS_DTYPES = {
     "BOOL": "bool",
 }
 
-#: What h5py raises for damaged files.
+#: The errors of h5py for damaged files.
 _HDF5_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 
 

@@ -12,7 +12,7 @@ from keras_bert_suite.files.messages import list_names
 
 
 def find_tokenizer(model, tokenizer, classes, owner):
-    """Finds the tokenizer to write: `tokenizer`, or else that of the task's preprocessor.
+    """Finds the tokenizer to write: `tokenizer`, or else the task's.
 
     It is None if none was given, and the preprocessor has none of this package. Another class than
     `classes`, or a vocabulary of another size than the model's, is a ValueError.
@@ -76,7 +76,7 @@ def check_rules(tokenizer, settings, owner):
     for config in (got, usual):
         if config.get("strip_accents", False) is None:
             config["strip_accents"] = tokenizer.lowercase
-    # Each library has a limit of its own for the length of a word.
+    # Libraries differ in the limit for the length of a word.
     kept = (*settings, "name", "dtype", "trainable", "config_file", "max_word_length")
     names = [n for n in {**usual, **got} if n not in kept]
     wrong = [f"{n}={got[n]!r}" for n in names if got[n] != usual.get(n)]

@@ -18,8 +18,8 @@ class Faults:
             unpacked counts as one document.
         replaced_texts: int, in how many lines, or files of "files", bytes were replaced.
         count: int, how many places cannot be read.
-        places: list of the first places: (name of a file; offset in the unpacked file, or None; str
-            that says what is wrong, such as " is not JSON").
+        places: list of the first places: (name of a file; offset in the unpacked file, or None;
+            str, the fault, such as " is not JSON").
     """
 
     documents: int = 0
@@ -56,7 +56,7 @@ class Faults:
         return lines
 
     def error(self, folder):
-        """The `ValueError` that lists the faults and says what to do."""
+        """The `ValueError` that lists the faults and the remedy."""
         lines = self.describe(folder)
         if self.count > 1:
             lines.insert(0, f"{self.count:,} places of the input cannot be read:")

@@ -34,10 +34,10 @@ def prepare_corpus(
 ) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
-    The input is cut into slices of whole documents, each of which becomes a shard. The folder is
-    the same to the byte for any number of workers, on any machine with the same versions of
-    NumPy and ArrayRecord. The same call continues a run that was stopped or killed. It keeps the
-    shards that are finished and intact.
+    The input is cut into slices of whole documents. Each slice becomes a shard. The folder is the
+    same to the byte for any number of workers, on any machine with the same versions of NumPy and
+    ArrayRecord. The same call continues a run that was stopped or killed. It keeps the shards that
+    are finished and intact.
 
     The whole input is read once before the first shard is written, so that one error can list the
     documents that cannot be read.

@@ -87,7 +87,7 @@ class CorpusPlan:
 def list_faults(manifest, inputs):
     """Lists the places that were left out of a corpus, as `Faults.describe`.
 
-    The manifest and the inputs are those of `prepare_corpus`.
+    Manifest and inputs: see `prepare_corpus`.
     """
     faults = Faults()
     for summary in manifest["shards"]:
@@ -145,7 +145,7 @@ def describe_tokenizer(tokenizer, vocabulary):
 
 
 def read_vocabulary(manifest):
-    """What gives tokens their ids, of the entries of `describe_tokenizer`, tuple."""
+    """The entries of `describe_tokenizer` that give tokens their ids, tuple."""
     added = manifest["tokenizer"].get("added_tokens")
     return manifest["tokenizer_class"], added, manifest["vocabulary_sha256"]
 

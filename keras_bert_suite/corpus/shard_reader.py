@@ -167,8 +167,8 @@ class ShardedCorpus(TokenCorpus):
 def open_corpus(path: PathLike) -> TokenCorpus:
     """Opens a prepared corpus.
 
-    Sizes of files are compared. The checksum of the lengths of a shard is compared each time they
-    are read, and that of a document when it is read.
+    Sizes of files are compared. The checksums of the lengths of a shard and of a document are
+    compared when they are read.
 
     Args:
         path: str or path of the folder. "s3://bucket/shards" and "gs://bucket/shards" are read

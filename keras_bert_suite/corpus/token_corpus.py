@@ -45,7 +45,7 @@ class TokenCorpus(abc.ABC):
 
     Attributes:
         num_shards, num_documents, num_sentences: int.
-        vocabulary: what gives the tokens of a prepared corpus their ids; else None.
+        vocabulary: the origin of the token ids of a prepared corpus; else None.
 
     Example:
     ```python
@@ -93,8 +93,8 @@ class TokenCorpus(abc.ABC):
     def block_sentences(self) -> np.ndarray:
         """int64 (K,), about how many sentences the documents of each block have.
 
-        It is the number of sentences that the block reaches over. A block within a long document
-        has no document of its own, so it has 0, and its sentences count for the block in which the
+        It is the number of sentences that the block reaches over. No document begins in a block
+        within a long document, so it has 0, and its sentences count for the block in which the
         document begins.
         """
         bounds = np.minimum(

@@ -46,7 +46,7 @@ class ShardWriter:
         self.options = options
 
     def __call__(self, method, corpus_slice):
-        """Calls "check" or "write", in a process of its own."""
+        """Calls "check" or "write", in a separate process."""
         return getattr(self, method)(corpus_slice)
 
     def check(self, corpus_slice):

@@ -23,12 +23,12 @@ BLOCK_BYTES = 1 << 20
 #: How a bzip2 file begins.
 _STREAM_BEGIN = re.compile(rb"BZh[1-9]1AY&SY")
 
-#: Names of namespaces that every wiki knows, beside those of its language.
+#: Names of namespaces that every wiki knows, beside the names in its language.
 _ENGLISH_NAMESPACES = ("category", "file", "image", "media")
 
 _INVISIBLE_TAGS = ("ref", "table")
 _MAGIC_WORDS = re.compile(r"__[A-Z]+__")
-#: What removed templates leave of "(pronounced {{IPA|...}}; born ...)" and the like.
+#: The rest of removed templates in "(pronounced {{IPA|...}}; born ...)" and the like.
 _EMPTY_BRACKETS = re.compile(r" ?[(（][\s,;:，；：、]*[)）]")
 #: A text in each variant of a language, as in -{zh-hans:软件; zh-hant:軟體}-. Flags end with "|".
 #: https://www.mediawiki.org/wiki/Writing_systems/Syntax
@@ -70,7 +70,7 @@ class Article:
         return text
 
     def _hide(self, code):
-        """Removes what is no text. `Wikicode.remove` would search the page for each node."""
+        """Removes hidden nodes. `Wikicode.remove` would search the page for each node."""
         code.nodes = [node for node in code.nodes if not self._is_hidden(node)]
         for node in code.nodes:
             for name in ("contents", "text"):  # of a tag and of a link
@@ -180,7 +180,7 @@ def read_articles(path, start, end):
 
 
 def read_namespaces(path):
-    """The names of all namespaces of a dump but that of the articles, frozenset of str."""
+    """The names of all namespaces of a dump but the articles', frozenset of str."""
     names = set(_ENGLISH_NAMESPACES)
     with contextlib.suppress(EOFError, OSError, ParseError):  # They are raised again by the pages.
         for element in _read_elements(path, 0, os.path.getsize(path), "siteinfo", "page"):

@@ -1,4 +1,4 @@
-"""Calls a function, again and again, in a process of its own.
+"""Calls a function, again and again, in a separate process.
 
 `multiprocessing` is not used. Its processes import the main script again, and with it Keras and its
 backend. They need a guard in that script, and outlive a parent that is killed. A `WorkerProcess`
@@ -13,9 +13,9 @@ import signal
 import subprocess
 import sys
 
-#: What the process runs. A thread ends it with its parent, also while it imports Keras: it would
-#: hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it is
-#: installed.
+#: The program of the process. A thread ends it with its parent, also while it imports Keras: it
+#: would hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it
+#: is installed.
 PROGRAM = f"""
 import os, sys, threading, time
 
@@ -34,7 +34,7 @@ serve_calls()
 class WorkerProcess:
     """Calls `function`, which can be pickled, in another process, one call at a time.
 
-    The process inherits the descriptors `pass_fds`, such as that of a lock.
+    The process inherits the descriptors `pass_fds`, such as a lock's.
     """
 
     def __init__(self, function, pass_fds=()):

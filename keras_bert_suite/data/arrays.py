@@ -12,7 +12,7 @@ def name_columns(x):
     """Turns a DataFrame into a dict of its columns. Other values are returned as they are.
 
     Raises:
-        ValueError: if the columns are what a tokenizer of transformers returns.
+        ValueError: if the columns come from a tokenizer of transformers.
     """
     if hasattr(x, "iloc") and hasattr(x, "columns"):
         return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}

@@ -189,7 +189,7 @@ def _columns_of(x):
 
 
 def _split(text, word_segmenter):
-    """The parts of a text that join to it: those at odd places are words."""
+    """The parts of a text that join to it: parts at odd places are words."""
     if word_segmenter is None:
         return _WORD.split(text)
     parts = [""]
@@ -241,7 +241,7 @@ def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
 
 
 def _find_masked_parts(word):
-    """What a mask each stands for: the characters of a Chinese word, or the word."""
+    """The meaning of each mask: the characters of a Chinese word, or the word."""
     return list(word) if re.fullmatch(f"[{_CJK}]+", word) else [word]
 
 

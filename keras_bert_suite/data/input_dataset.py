@@ -9,7 +9,7 @@ import keras
 from keras_bert_suite.data.passes import Passes, read_batches
 from keras_bert_suite.replicas.processes import compare_batches
 
-#: The number of batches that are tokenized ahead, each on a thread of its own.
+#: The number of batches that are tokenized ahead, each on a thread.
 READ_AHEAD_BATCHES = 4
 
 
@@ -27,7 +27,7 @@ def is_dataset(x):
 
 
 def list_sources(dataset):
-    """Yields a dataset, and for Grain's datasets also those that it is made from."""
+    """Yields a dataset, and for Grain's datasets also their sources."""
     yield dataset
     if isinstance(dataset, (grain.MapDataset, grain.IterDataset)):
         for parent in dataset.parents:
@@ -120,7 +120,7 @@ def preprocess_batches(
 def compare_dataset(dataset):
     """The same batches, each compared between the processes that share it, as it is read.
 
-    `dataset` is what `preprocess_batches` returns under PyTorch and JAX.
+    `dataset` comes from `preprocess_batches` under PyTorch and JAX.
     """
     if hasattr(dataset, "__next__"):
         return compare_batches(dataset)

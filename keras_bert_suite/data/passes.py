@@ -1,4 +1,4 @@
-"""Reads datasets in their own order, pass after pass."""
+"""Reads datasets in their order, pass after pass."""
 
 import itertools
 

@@ -2,7 +2,7 @@
 
 
 def check_scored(rows, predictions=None):
-    """Raises a ValueError if there are no rows, of which no score is known.
+    """Raises a ValueError if there are no rows.
 
     With `predictions`, also if these are not one for each row, or a text stands for a list.
     """

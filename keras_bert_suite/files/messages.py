@@ -18,7 +18,7 @@ _ERRORS_OF_DEVICES = (
     "XlaRuntimeError",
 )
 
-#: What PyTorch's plain RuntimeError says when a processor's memory is full.
+#: The words of PyTorch's plain RuntimeError when a processor's memory is full.
 _CPU_ALLOCATOR = "DefaultCPUAllocator"
 
 
@@ -60,7 +60,7 @@ def reading(path, *others):
 
 
 def damaged(path, reason):
-    """A ValueError that names the file, what is wrong with it, and what to do."""
+    """A ValueError that names the file, the fault and the remedy."""
     return ValueError(
         f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut short: "
         "download it again."
@@ -81,7 +81,7 @@ def shorten(value, max_characters=MAX_CHARACTERS):
 
 
 def list_names(names, separator=", ", max_characters=MAX_CHARACTERS):
-    """Joins names. Of many names it shows the first ones, and how many more there are.
+    """Joins names. Of many names it shows the first, and the number of the rest.
 
     >>> list_names(["a", "b"])
     'a, b'

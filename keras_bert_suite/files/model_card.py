@@ -1,4 +1,4 @@
-"""The model card: what a person must know of a model, in a file beside it.
+"""The model card: facts of a model for persons, in a file beside it.
 
 The command line loads this file before Keras is imported, so it imports the standard library only.
 """
@@ -18,7 +18,7 @@ _END = "<!-- Here the lines of keras-bert-suite end. -->"
 
 
 def write_card(folder, facts):
-    """Writes the card of a model, a table of `facts`, and keeps what a person has written in it.
+    """Writes the card of a model, a table of `facts`, and keeps a person's additions.
 
     The first of the facts, dict of str -> str, is the header. A card without the two comments that
     mark our lines is left as it is, with a warning.

@@ -5,7 +5,7 @@ def make_message_classes(messages):
     """The classes of messages, dict of name -> class.
 
     `messages` is a dict of name -> the fields as a .proto file has them, such as
-    "repeated float value = 1; string key = 2". A message stands after those in it.
+    "repeated float value = 1; string key = 2". A message stands after the messages in it.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

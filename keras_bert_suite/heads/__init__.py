@@ -1,4 +1,4 @@
-"""The tasks, a folder each, and what a head of your own is made of; `names` lists them.
+"""The tasks, a folder each, and the parts of a head of your own; `names` lists them.
 
 They are imported when one of them is asked for. So the facts of a head, in the `__init__.py` of its
 folder, can be read before Keras is imported.

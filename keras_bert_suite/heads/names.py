@@ -1,4 +1,4 @@
-"""The names that `keras_bert_suite.heads` offers: the tasks, and what a head is made of."""
+"""The names that `keras_bert_suite.heads` offers: the tasks, and the parts of a head."""
 # ruff: noqa: F401
 
 from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier

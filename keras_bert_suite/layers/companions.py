@@ -29,7 +29,7 @@ def find_companions() -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def hand_on(arrays: Mapping[str, Any]) -> Iterator[None]:
-    """Hands arrays on to the layers that are called within, beside what is handed on already."""
+    """Hands further arrays on to the layers that are called within."""
     outer = find_companions()
     _handed_on.arrays = {**outer, **arrays}
     try:

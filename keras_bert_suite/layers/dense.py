@@ -29,7 +29,7 @@ class Dense(keras.layers.Dense):
     - On a CPU, JAX multiplies bfloat16 fast only if the result is float32. So outside of training
       the result is float32.
 
-    Weights, LoRA and quantization are those of `keras.layers.Dense`.
+    Weights, LoRA and quantization: see `keras.layers.Dense`.
     """
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:

@@ -13,7 +13,7 @@ class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout`, with faster random numbers, but under PyTorch only on a CPU.
 
     Keras' own draws take a fifth of the training time of a small BERT under JAX, and a tenth under
-    PyTorch and TensorFlow. PyTorch on a GPU has a fast kernel of its own.
+    PyTorch and TensorFlow. PyTorch on a GPU has a fast kernel.
 
     Args:
         rate: float in [0, 1), share of elements that are set to 0. Under TensorFlow, and under

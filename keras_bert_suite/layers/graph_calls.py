@@ -1,6 +1,6 @@
 """Runs the graph of a functional model under PyTorch, without Keras' whole call of each layer.
 
-The rule is that of `call_inner`: Keras has done for the model what it would do for its layers.
+As in `call_inner`, Keras' work for the call of the model serves its layers too.
 """
 
 import functools
@@ -14,14 +14,14 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.inner_call import choose_call
 
-#: Keras' own layers that are called directly. Those of guests are always called whole.
+#: Keras' own layers that are called directly. Other packages' layers are always called whole.
 _KERAS_LAYERS = (keras.layers.Activation, keras.layers.Dense, keras.layers.Dropout)
 
 
 def find_plain_inputs(
     model: keras.Model, inputs: Any, training: bool | None, mask: Any = None
 ) -> dict[str, Tensor] | None:
-    """The tensors on which `run_graph` gives what Keras gives; None if Keras must run the graph.
+    """The tensors on which `run_graph` equals Keras; None if Keras must run the graph.
 
     Keras must run it for symbolic tensors, for inputs that it would reshape or refuse, for masks of
     Keras, and if it must find out whether the model trains.

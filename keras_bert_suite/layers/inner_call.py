@@ -1,4 +1,4 @@
-"""Computes the layers within a layer or a model, without what Keras does for a single layer."""
+"""Computes the layers within a layer or a model, without Keras' work for a single layer."""
 
 import functools
 import itertools

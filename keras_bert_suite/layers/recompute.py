@@ -14,12 +14,11 @@ def recompute(
 ) -> Tensor:
     """Computes `function(*inputs)` now, and again when its gradient is wanted.
 
-    The activations in between are thrown away. The second time, the function draws the random
-    numbers of the first, so output and gradients are those of the function. Keras' own `RematScope`
-    draws new ones.
+    The activations in between are thrown away. The second time, the function draws the same random
+    numbers, so output and gradients stay the same. Keras' `RematScope` draws new numbers.
 
-    The function takes tensors, of which `inputs` has all with a gradient, and returns one. It reads
-    the variables of `layer`. Those that it changes must be the states of random generators.
+    The function returns a tensor. `inputs` has all its tensors with a gradient. It reads the
+    variables of `layer`. It may change only the states of random generators.
 
     Source: Chen et al., 2016 (https://arxiv.org/abs/1604.06174).
     """

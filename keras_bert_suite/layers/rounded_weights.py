@@ -17,7 +17,7 @@ _rounded = threading.local()
 
 
 def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
-    """The tensor of a weight: of a `keras.Variable`, or of what LoRA makes of one; None for None.
+    """The tensor of a weight: of a `keras.Variable`, or of LoRA's sum with one; None for None.
 
     It is rounded as Keras' scope of the layer says, and may be rounded to `dtype` where there is no
     such scope.

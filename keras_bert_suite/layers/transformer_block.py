@@ -36,8 +36,8 @@ class TransformerBlock(ShapeKeepingLayer):
             instead of keeping its activations; see `recompute`.
         has_cross_attention: bool, whether the block has weights for attention to an encoder.
 
-    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is that of
-    Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is from
+        Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
     """
 
     #: Whether the layers of the feed-forward network have biases.
@@ -149,7 +149,7 @@ class TransformerBlock(ShapeKeepingLayer):
         if not (training and self.remat):
             return self._encode(hidden, training=training, **tensors, **others)
 
-        # Masks and positions have no gradient, so they are no inputs of what is computed twice.
+        # Masks and positions have no gradient, so they are no inputs of the recomputation.
         def encode(hidden: Tensor, *values: Tensor) -> Tensor:
             given = dict(zip(tensors, values, strict=True))
             return self._encode(hidden, training=True, **given, **others)
@@ -184,7 +184,7 @@ class TransformerBlock(ShapeKeepingLayer):
         cross: Callable[[Tensor], Tensor] | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Computes what follows the self-attention: residuals, norms and feed-forward network.
+        """Computes the rest of the block: residuals, norms and feed-forward network.
 
         Args:
             hidden: float (B, L, H), the input of the block.

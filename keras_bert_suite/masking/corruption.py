@@ -27,7 +27,7 @@ Draw = Callable[[int], np.ndarray]
 class Corruption(abc.ABC):
     """Makes of texts a source, which an encoder reads, and a target, which is learned from it.
 
-    A subclass has `corrupt` and `labels`. What it makes of a row must depend on the row and its
+    A subclass has `corrupt` and `labels`. Its result for a row must depend on the row and its
     random numbers alone. So it is a pure function of (seed, epoch, number of the row): the same for
     any number of workers, and after a resume.
 

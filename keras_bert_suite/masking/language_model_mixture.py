@@ -30,7 +30,7 @@ class LanguageModelMixture(MaskerWrapper):
     """A `TokenMasker` that also draws an attention pattern, the kind, for each row.
 
     All rows are masked in the same way. The kind of a row says which tokens a token may attend to.
-    Each kind has its own segment ids. So the backbone, with `attention_pattern="unilm"` and
+    Kinds differ in their segment ids. So the backbone, with `attention_pattern="unilm"` and
     `num_segments=6`, knows the kind of each row from its segments.
 
     | kind | segments | which tokens a token attends to |
@@ -101,7 +101,7 @@ up to itself |
 
         Raises:
             ValueError: as `TokenMasker`, or if the inputs have no segments, or a row of the kind
-                "seq2seq" has one text only. Inside a TensorFlow graph the latter is a
+                "seq2seq" has one text only. Inside a TensorFlow graph the ValueError is a
                 `tf.errors.InvalidArgumentError`.
         """
         if "segment_ids" not in inputs:

@@ -1,7 +1,7 @@
-"""Finds the tokens that are masked together: those of a word, a Chinese word, or a phrase.
+"""Finds the tokens that are masked together: a word, a Chinese word, or a phrase.
 
 The units of a batch are one boolean array (B, L), true where a unit begins. Special tokens and
-padding are never masked. Each such token is a unit of its own, so that no unit reaches across it.
+padding are never masked. Each such token is one unit, so that no unit reaches across it.
 
 ERNIE 1.0 (Sun et al., 2019, https://arxiv.org/abs/1904.09223) gets phrases from tools of each
 language, and entities too. Here they are from a lexicon, or from a tagger that is passed in.

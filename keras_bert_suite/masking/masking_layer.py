@@ -30,8 +30,8 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
     tokenizer: Any
     dynamic: bool
 
-    #: Output of a model -> its labels and their weights, names of two arrays. The relations of
-    #: pairs, `pair_labels`, are those of `PretrainingBatches`. Weights that are no array are 1.
+    #: Output of a model -> its labels and their weights, names of two arrays. `PretrainingBatches`
+    #: adds the relations of pairs, `pair_labels`. Weights that are no array are 1.
     labels: Mapping[str, tuple[str, str]] = {
         "mlm": ("mask_ids", "mask_weights"),
         "nsp": ("pair_labels", "pair_weights"),
@@ -130,7 +130,7 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
 
 
 def _copy_plain(value):
-    """A dict of a mapping, and a list of a sequence or an array: Keras tracks its own kinds."""
+    """A plain dict or list of a mapping, a sequence or an array, without Keras' tracking."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.ndarray):

@@ -3,8 +3,8 @@
 MacBERT (Cui et al., 2020, https://arxiv.org/abs/2004.13922) replaces 80% of the chosen words by
 similar words, which it gets from vectors of words, 10% by random words, and keeps 10%. Where there
 is no similar word, a random word is taken. In an n-gram each word is replaced by itself. The paper
-does not say what becomes of a word whose similar word has another number of tokens, and its code
-was not published. Here the two have the same number, so that each token has one prediction.
+is silent about a similar word with another number of tokens, and its code was not published. Here
+the two have the same number, so that each token has one prediction.
 """
 
 from collections.abc import Sequence

@@ -213,7 +213,7 @@ class TokenMasker(MaskingLayer):
 
         Raises:
             ValueError: if a key is missing, or a row id or the epoch is negative or no integer.
-                Inside a TensorFlow graph the latter are `tf.errors.InvalidArgumentError`.
+                Inside a TensorFlow graph ValueErrors are `tf.errors.InvalidArgumentError`.
         """
         token_ids = inputs["token_ids"]
         wanted = row_ids is not None and row_ids.shape == token_ids.shape[:1]

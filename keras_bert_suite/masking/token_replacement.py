@@ -65,8 +65,7 @@ def replace_tokens(
 
     Args:
         originals: int (N,), the chosen tokens.
-        substitutes: int () or (N,), the mask token, or what takes its place; -1 for a random
-            token.
+        substitutes: int () or (N,), the mask token, or its replacement; -1 for a random token.
         kinds: float (N,) in [0, 1), random; chooses the substitute, a random token or the token.
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
         random_ids: int (n,), the random tokens.

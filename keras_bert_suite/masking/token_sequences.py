@@ -1,4 +1,4 @@
-"""Finds sequences of token ids, such as those of phrases, at many positions of a batch at once."""
+"""Finds sequences of token ids, such as phrases, at many positions of a batch at once."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
 """Chooses the units that a masked language model must predict, for all rows at once.
 
 The functions take random numbers and return columns. B batch, L length, U the maximum number of
-units in a row. `maskable_units` says what a unit is.
+units in a row. For units see `maskable_units`.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from keras_bert_suite.masking.maskable_units import find_first_columns
 
 
 def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
-    """The columns of each row by ascending key, int64 (B, L). Those not eligible come last."""
+    """The columns of each row by ascending key, int64 (B, L). Ineligible units come last."""
     # One integer holds key and column. Sorting integers takes a fifth of the time of a stable
     # argsort, and every machine gives equal keys the same order.
     length = keys.shape[1]

@@ -29,7 +29,7 @@ def name_segmenter(segmenter: Any) -> Any:
 
 
 def find_segmenter(segmenter: Any) -> Callable[[str], list[str]] | None:
-    """The function of a name, with an installed module, or of what `name_segmenter` returns."""
+    """The function of a name, with an installed module, or of a result of `name_segmenter`."""
     if not isinstance(segmenter, str):
         return segmenter
     try:

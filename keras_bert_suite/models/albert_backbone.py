@@ -16,9 +16,9 @@ class AlbertBackbone(BertBackbone):
 
     The embeddings are narrower than the hidden states, and are projected to them. The layers of a
     group are called several times. `num_layers` is the number of these calls, and not the number of
-    layers with weights of their own.
+    different layers.
 
-    Inputs and outputs are those of `BertBackbone`. With `output_hidden_states` there are
+    It has the inputs and outputs of `BertBackbone`. With `output_hidden_states` there are
     `num_layers * num_inner_repetitions + 1` hidden states.
 
     Args:
@@ -28,9 +28,9 @@ class AlbertBackbone(BertBackbone):
         activation: as for `BertBackbone`.
         dropout: float. Version 2 of ALBERT was pretrained without dropout.
         embedding_dim: int, width of the embedding tables.
-        num_groups: int, groups of layers. Each has weights of its own.
-        num_inner_repetitions: int, layers of a group, which are called one after the other. Each
-            has weights of its own. The name is KerasHub's.
+        num_groups: int, groups of layers. Groups share no weights.
+        num_inner_repetitions: int, layers of a group, which are called one after the other and
+            share no weights. The name is KerasHub's.
         **kwargs: other arguments of `BertBackbone`.
 
     Source: Lan et al., 2019 (https://arxiv.org/abs/1909.11942), and google-research/albert.

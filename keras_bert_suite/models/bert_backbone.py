@@ -88,8 +88,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
             token of segment 0 to segment 0; a token of segment 1 to segment 0, to itself and to
             the tokens of segment 1 before it), "unilm" (each row as its segments say, see
             `LanguageModelMixture`; needs `num_segments=6`), or "ranked": a further input `ranks`,
-            int32 (B, L), has a rank for each token, and a token attends to the tokens whose rank is
-            not above its own. So a batch may bring an order of its own, such as a permutation.
+            int32 (B, L), has a rank for each token, and a token attends to the tokens of its rank
+            and of lower ranks. So a batch may bring an order, such as a permutation.
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -288,7 +288,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def show_tokens(
         self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
     ) -> dict[str, Tensor]:
-        """What the attention layers need to know of the tokens that a token may attend to.
+        """The mask of the tokens that a token may attend to, for the attention layers.
 
         Args:
             inputs: dict of int32 (B, L), the model's inputs.

@@ -15,7 +15,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
 from keras_bert_suite.models.text_encoder import TextEncoder
 
-#: Entries of the configuration of a model that are no arguments of its own.
+#: Entries of a model's configuration that are no arguments of its constructor.
 _NOT_ARGUMENTS = ("name", "trainable", "dtype", "trainability")
 
 
@@ -35,8 +35,8 @@ class BertEncoderDecoder(TextEncoder):
     on, [CLS], to the token before its last. All of it has segment 0.
 
     Outputs, a dictionary: `encoder_sequence_output` (B, L, H) and `decoder_sequence_output`
-    (B, T, H). If encoder and decoder differ in width, a dense layer brings the former to the width
-    of the decoder.
+    (B, T, H). If encoder and decoder differ in width, a dense layer brings the encoder to the
+    decoder's.
 
     Args:
         encoder_arguments: dict of arguments of `BertBackbone`.
@@ -98,7 +98,7 @@ class BertEncoderDecoder(TextEncoder):
         self.num_segments = self.encoder.num_segments
         self.max_sequence_length = self.encoder.max_sequence_length
         self.max_decoder_length = written.max_sequence_length
-        # What a head needs that is made for the output of the decoder.
+        # The needs of a head on the output of the decoder.
         self.hidden_dim = written.hidden_dim
         self.activation = written.activation
         self.layer_norm_epsilon = written.layer_norm_epsilon
@@ -132,7 +132,7 @@ class BertEncoderDecoder(TextEncoder):
             encoder: `BertBackbone`.
             decoder: `BertBackbone`, which may be the same; its weights are copied. None for a
                 decoder that shares the weights of the encoder.
-            **kwargs: `dtype`, by default that of the encoder, and `name`.
+            **kwargs: `dtype`, by default the encoder's, and `name`.
 
         Raises:
             ValueError: if one of them is no `BertBackbone`. A subclass has other layers.

@@ -1,4 +1,4 @@
-"""What a `Seq2Seq` asks of its backbone: a model that writes targets token by token."""
+"""The demands of a `Seq2Seq` on its backbone: a model that writes targets token by token."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from keras_bert_suite.annotations import Tensor
 
 
 class DecoderState(NamedTuple):
-    """What a decoder remembers between two tokens.
+    """The memory of a decoder between two tokens.
 
     Attributes:
         source: tensors of B sources. No step changes them, and the targets of a source share them.
@@ -86,7 +86,7 @@ def make_cache(blocks: list[Any], num_rows: Any, length: int) -> list[tuple[Tens
 def extend_cache(
     cache: tuple[Tensor, Tensor], key: Tensor, value: Tensor, num_read: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Writes the key and the value (B, heads, 1, D) of a token after those of `num_read` tokens."""
+    """Writes the key and the value (B, heads, 1, D) of a token after the `num_read` tokens."""
     keys, values = cache
     start = (0, 0, num_read, 0)
     return ops.slice_update(keys, start, key), ops.slice_update(values, start, value)

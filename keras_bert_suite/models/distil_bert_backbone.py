@@ -13,8 +13,8 @@ class DistilBertBackbone(BertBackbone):
     """A functional DistilBERT encoder: BERT's encoder without segments, with half the layers.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L); the mask is 1 on
-    tokens and 0 on padding. Outputs are those of `BertBackbone`. `pooled_output` is the first layer
-    of DistilBERT's heads for texts and for choices, a ReLU layer over the first position.
+    tokens and 0 on padding. It has the outputs of `BertBackbone`. `pooled_output` is the first
+    layer of DistilBERT's heads for texts and for choices, a ReLU layer over the first position.
 
     Args:
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for

@@ -13,12 +13,12 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 class ElectraBackbone(BertBackbone):
     """A functional ELECTRA encoder: BERT's encoder, whose embeddings may be narrower.
 
-    Inputs and outputs are those of `BertBackbone`. ELECTRA's encoder has no pooler.
-    `pooled_output` is the first layer of its heads for texts and for choices, a GELU layer over
-    the first position.
+    It has the inputs and outputs of `BertBackbone`. ELECTRA's encoder has no pooler.
+    `pooled_output` is the first layer of its heads for texts and for choices, a GELU layer over the
+    first position.
 
     Discriminator and generator are the same kind of encoder, of different sizes.
-    `ElectraPretrainer` trains a discriminator with a generator of its own.
+    `ElectraPretrainer` trains a discriminator together with a generator.
 
     Args:
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for

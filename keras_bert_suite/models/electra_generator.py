@@ -14,7 +14,7 @@ from keras_bert_suite.models.trainability import read_trainability, restore_trai
 
 
 class SharedEmbeddings(CompanionReader):
-    """The embeddings of another model, with a projection of their own to the width `hidden_dim`.
+    """The embeddings of another model, projected to the width `hidden_dim`.
 
     Token, position and segment embeddings and their norm are shared. The other model is built.
     """
@@ -110,7 +110,7 @@ class ElectraGenerator(ElectraBackbone):
         )
 
     def to_backbone(self) -> ElectraBackbone:
-        """A copy of the generator with embeddings of its own, which can be saved."""
+        """A copy of the generator and its embeddings, which can be saved."""
         backbone = ElectraBackbone.from_config(self.get_config())
         weights = {weight.path: weight for weight in self.weights}
         for weight in backbone.weights:

@@ -47,7 +47,8 @@ class Encoder:
     hidden_states: Sequence[Any] | None = None
     #: The layer between the states and a head on tokens. None for no layer.
     token_transform: Any = None
-    #: The settings of the head for masked tokens. Without its own activation it has `activation`.
+    #: The settings of the head for masked tokens. `masked_lm_activation` is `activation` by
+    #: default.
     activation: Callable[[Tensor], Tensor] = staticmethod(gelu_tanh)
     masked_lm_activation: Callable[[Tensor], Tensor] | None = None
     layer_norm_epsilon: float = 1e-12

@@ -13,7 +13,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ErnieEmbeddings(BertEmbeddings):
-    """BERT's embeddings, with the embedding of a task added to those of every token.
+    """BERT's embeddings, with the embedding of a task added to every token.
 
     The table has `num_task_types` rows, of which row `task_id` is added. With 0 there is no table.
     """
@@ -53,7 +53,7 @@ class ErnieBackbone(BertBackbone):
     ERNIE 1.0 is a BERT with other pretraining. ERNIE 2.0 and 3.0 were pretrained on several tasks,
     and add the embedding of the task to every token. All rows of a batch have the same task.
 
-    Inputs and outputs are those of `BertBackbone`.
+    It has the inputs and outputs of `BertBackbone`.
 
     Args:
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for

@@ -19,7 +19,7 @@ class BlockCall:
     """A symbolic call of a block.
 
     Attributes:
-        states, outputs: float (B, L, H), what the block takes and returns.
+        states, outputs: float (B, L, H), the input and the output of the block.
         arguments: dict of its further arguments.
     """
 

@@ -4,7 +4,7 @@ import keras
 
 
 def separate_policies(model: keras.Model) -> None:
-    """Gives each layer a policy of its own, in place of the map that the layers of a file share.
+    """Gives each layer a separate policy, in place of the map that the layers of a file share.
 
     Keras' quantized layers read `self.dtype_policy.quantization_mode`, which is None for a map.
     Such a layer is called, but it cannot be saved, and it has no LoRA.

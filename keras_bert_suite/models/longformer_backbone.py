@@ -39,7 +39,7 @@ class LongformerBackbone(RobertaBackbone):
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L), and `segment_ids` with
     `takes_segments`. It may have `global_attention_mask` too, int32 (B, L), 1 on global tokens and
     0 on others. It replaces the rule, also in the inputs of a task. With packed rows it has
-    the shape of the batch, as the other inputs. Outputs are those of `RobertaBackbone`.
+    the shape of the batch, as the other inputs. It has the outputs of `RobertaBackbone`.
 
     Rows need not be padded to a multiple of the window.
 
@@ -171,11 +171,11 @@ class LongformerBackbone(RobertaBackbone):
     ) -> Self:
         """Makes a Longformer that continues a BERT or a RoBERTa.
 
-        Its position embedding repeats that of the encoder, again and again. Its global projections
-        are copies of the projections of the encoder. All other weights are those of the encoder.
-        So a row within the window has the outputs of the encoder. Train the Longformer on masked
-        tokens of long texts for some thousand steps before you fine-tune it. The head of a
-        `Pretrainer` continues too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
+        Its position embedding repeats the encoder's, again and again. Its global projections are
+        copies of the projections of the encoder. All other weights are the encoder's. So a row
+        within the window has the outputs of the encoder. Train the Longformer on masked tokens of
+        long texts for some thousand steps before you fine-tune it. The head of a `Pretrainer`
+        continues too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
 
         ```python
         roberta = RobertaBackbone.from_preset("path/to/roberta")
@@ -187,7 +187,7 @@ class LongformerBackbone(RobertaBackbone):
                 `takes_segments`.
             separator_id: int, the id of [SEP] or </s> in the tokenizer of the encoder.
             max_sequence_length: int, the maximum sequence length.
-            **kwargs: other arguments of the constructor, which override those of the encoder.
+            **kwargs: other arguments of the constructor, which override the encoder's.
 
         Raises:
             ValueError: if the encoder has other layers than a BERT or RoBERTa.
@@ -251,7 +251,7 @@ def _check_encoder(encoder: BertBackbone) -> None:
 def _repeat_positions(table: np.ndarray, offset: int, length: int) -> np.ndarray:
     """Repeats the rows of a table of positions, (offset + N, H), to `length` positions.
 
-    The first `offset` rows, before that of the first token, are 0 if the table has none.
+    The first `offset` rows, before the first token's, are 0 if the table lacks them.
     """
     wanted = LongformerBackbone.position_offset
     before = np.zeros((wanted, table.shape[1]), table.dtype)

@@ -22,9 +22,9 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     """Copies a backbone, with another attention pattern and the same weights.
 
     A copy with "unilm" has six segments. They begin as copies of the two segments of the backbone,
-    unless the backbone has six of its own, as one from a checkpoint of a mixture.
-    A copy of a backbone with "unilm" has the two segments which rows of its pattern had in the
-    mixture. So a `Seq2Seq` takes over what the mixture has learned of sources and targets.
+    unless the backbone has six, as after a mixture. A copy of a backbone with "unilm" has the two
+    segments of its pattern's rows in the mixture. So a `Seq2Seq` takes over the mixture's segments
+    of sources and targets.
 
     ```python
     bert = BertBackbone.from_preset("path/to/checkpoint")
@@ -60,7 +60,7 @@ def holds_mixture(backbone: BertBackbone) -> bool:
 
 
 def leave_mixture(backbone: BertBackbone) -> BertBackbone:
-    """Copies a backbone with the segments of a mixture, and keeps only those of its own pattern."""
+    """Copies a backbone with the segments of a mixture, and keeps only its pattern's segments."""
     pattern = backbone.attention_pattern
     return _copy(backbone, pattern, MIXTURE_SEGMENTS[pattern])
 

@@ -50,7 +50,7 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_TOKENS}/(embeddings|lora_embeddings_a)", (MODEL, None)),
     (rf"{_TOKENS}/lora_embeddings_b", WHOLE),
     (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
-    # What is left of the models is small.
+    # The rest of the models is small.
     (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
     (rf"(generator/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
     # The heads of the tasks.
@@ -92,7 +92,7 @@ class ModelParallel(keras.distribution.ModelParallel):
         )
 
     def get_variable_layout(self, variable: Any) -> keras.distribution.TensorLayout:
-        """The layout of a new variable. Those of metrics and optimizers need no rule."""
+        """The layout of a new variable. Variables of metrics and optimizers need no rule."""
         layout = super().get_variable_layout(variable)
         path, shape = variable.path, tuple(variable.shape)
         if variable.trainable and self.get_tensor_layout(path) is None:

@@ -68,8 +68,8 @@ class ModernBertBackbone(TextEncoder):
         global_rotary_base, local_rotary_base: float, see `rotate_positions`.
         max_sequence_length: int, the maximum sequence length; None for rows of any length.
         embedding_dropout: float, dropout rate of the embeddings.
-        attention_dropout: float, dropout rate of the attention probabilities, and of what the
-            attention adds to the hidden states.
+        attention_dropout: float, dropout rate of the attention probabilities and of the output of
+            the attention.
         mlp_dropout: float, dropout rate within the feed-forward networks.
         attention_bias, mlp_bias, norm_bias, head_bias: bool, whether these layers have biases.
         layer_norm_epsilon: float.

@@ -17,7 +17,7 @@ class NezhaBackbone(BertBackbone):
     There is no table of positions. In the attention layers, keys and values depend on how far they
     are from the query, see `RelativeAttention`.
 
-    Inputs and outputs are those of `BertBackbone`.
+    It has the inputs and outputs of `BertBackbone`.
 
     Args:
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for

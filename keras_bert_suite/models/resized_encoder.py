@@ -88,7 +88,7 @@ def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
 
 
 def _fill_positions(table: Any, num_rows: int, offset: int, alpha: float) -> Any:
-    """A table of `num_rows` rows. The first `offset` rows are those of no token."""
+    """A table of `num_rows` rows. The first `offset` rows belong to no token."""
     first, rows = table[:offset], table[offset:]
     wanted, held = num_rows - offset, len(rows)
     if wanted <= held:

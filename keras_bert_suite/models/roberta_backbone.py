@@ -19,8 +19,8 @@ class RobertaBackbone(BertBackbone):
     of them. Every token is in segment 0.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L); the mask is 1 on
-    tokens and 0 on padding. Outputs are those of `BertBackbone`. `pooled_output` is the
-    first layer of RoBERTa's classification head, or the pooler of transformers' RobertaModel.
+    tokens and 0 on padding. It has the outputs of `BertBackbone`. `pooled_output` is the first
+    layer of RoBERTa's classification head, or the pooler of transformers' RobertaModel.
 
     Args:
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for

@@ -18,7 +18,7 @@ class RoFormerBackbone(BertBackbone):
 
     RoFormerV2 is `RoFormerBackbone(..., activation="relu", use_bias=False, norm_type="rms_norm")`.
 
-    Inputs and outputs are those of `BertBackbone`. RoFormer's encoder has no pooler.
+    It has the inputs and outputs of `BertBackbone`. RoFormer's encoder has no pooler.
     `pooled_output` is the first layer of its head for texts, with the activation of the encoder.
 
     Args:
@@ -37,7 +37,7 @@ class RoFormerBackbone(BertBackbone):
     """
 
     #: The sizes of the released models. With their vocabulary of 50,000 words they have 30.0 and
-    #: 124.1 million parameters. RoFormerV2 has these sizes, and those of BERT's large model.
+    #: 124.1 million parameters. RoFormerV2 has these sizes, and the size of BERT's large model.
     sizes = {
         "small": {"num_layers": 6, "num_heads": 6, "hidden_dim": 384, "intermediate_dim": 1536},
         "base": BertBackbone.sizes["base"],

@@ -35,7 +35,7 @@ class TextEncoder(
 ):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
-    A subclass builds a functional model, and says of itself what `Encoder` lists. Its
+    A subclass builds a functional model, and answers the questions of `Encoder`. Its
     `transformer_layers`, if any, are blocks with an attribute `remat`.
     """
 
@@ -105,8 +105,8 @@ class TextEncoder(
         Raises:
             ValueError: if the mesh lacks the axis of the weights.
 
-        Source: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053). Name and arguments are
-        those of KerasHub's backbones.
+        Source: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053). Name and arguments are from
+            KerasHub's backbones.
         """
         layout_map = keras.distribution.LayoutMap(device_mesh)
         for pattern, axes in WEIGHT_LAYOUTS:
@@ -143,8 +143,8 @@ class TextEncoder(
             skip: regular expression, or several, of whole paths of weights that keep their
                 initial values, and of whole names of tensors that are left out; see
                 `checkpoints.load_weights`.
-            **kwargs: arguments of the constructor that override the checkpoint's, and those of
-                `resize`: `num_layers`, `max_sequence_length` and `hierarchical_positions`.
+            **kwargs: arguments of the constructor that override the checkpoint's, and of `resize`:
+                `num_layers`, `max_sequence_length` and `hierarchical_positions`.
 
         Raises:
             ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
@@ -212,7 +212,7 @@ class TextEncoder(
     def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
         """Makes a copy of this encoder with embeddings for more tokens.
 
-        The new rows are drawn as those of a new model. All other weights are copied.
+        The new rows are drawn as in a new model. All other weights are copied.
 
         ```python
         tokenizer.add_tokens(["[E1]", "[/E1]"], special=True)
@@ -221,7 +221,7 @@ class TextEncoder(
         ```
 
         Args:
-            vocabulary_size: int, at least that of this encoder.
+            vocabulary_size: int, at least this encoder's.
             seed: int, for the new rows. None draws others each time.
 
         Returns:
@@ -282,7 +282,7 @@ class TextEncoder(
 
     def get_config(self) -> Config:
         trainability = read_trainability(self)
-        # Without that of KerasHub, which would change the policies of quantized layers.
+        # Not KerasHub's method, which would change the policies of quantized layers.
         return {
             "name": self.name,
             "trainable": self.trainable,

@@ -1,4 +1,4 @@
-"""A BERT that writes: the mask of UniLM lets each token of a target see what stands before it."""
+"""A BERT that writes: the mask of UniLM lets each token of a target see the tokens before it."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ class UnilmDecoder(Decoder):
 
 
 def _check_can_decode(backbone: Any) -> None:
-    """Checks that a backbone computes what this module computes token by token."""
+    """Checks that a backbone computes the same as this module token by token."""
     pattern = backbone.attention_pattern
     is_plain = all(
         type(block).call is TransformerBlock.call

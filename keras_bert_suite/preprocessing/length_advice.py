@@ -11,7 +11,7 @@ MULTIPLE = 8
 
 
 class LengthAdvice(NamedTuple):
-    """The smallest sequence length that is enough for most rows, and what each length cuts.
+    """The smallest sequence length that is enough for most rows, and the cuts of each length.
 
     Attributes:
         sequence_length: int, a multiple of 8. A model may have fewer positions.

@@ -154,8 +154,8 @@ def pack_segments(
             None pads to the longest row.
 
     Returns:
-        dict of int32 (B, L): `token_ids`, `segment_ids` (that of the template for a text and its
-        [SEP]s; not if the template has none), `padding_mask` (1 on tokens).
+        dict of int32 (B, L): `token_ids`, `segment_ids` (of the template, for a text and its
+        [SEP]s; left out if it has none), `padding_mask` (1 on tokens).
 
     Raises:
         ValueError: if `sequence_length` has no place for a token beside the special tokens; or if

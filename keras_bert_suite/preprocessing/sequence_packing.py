@@ -1,9 +1,9 @@
 """Lays the rows of a batch out in packed rows, which are almost full.
 
 `lay_out_sequences` makes one array of packed rows. `lay_out_buckets` makes buckets, each as wide as
-its own rows, for attention on a CPU. There attention takes more time than the dense layers, and
-most of this time is reading and writing the attention probabilities. So a bucket should have rows
-of one length, which make few pairs of tokens.
+its rows, for attention on a CPU. There attention takes more time than the dense layers, and most of
+this time is reading and writing the attention probabilities. So a bucket should have rows of one
+length, which make few pairs of tokens.
 """
 
 import bisect
@@ -144,8 +144,8 @@ def lay_out_buckets(
             Batches of 32 rows of 16 to 512 tokens are 94% full with 8 buckets, 98% with 16, and
             nearly 100% with 32.
         compiled: bool, whether a step is compiled for each shape. Then the buckets take few shapes,
-            their number is that of `WIDTH_SHARES`, and several rows of the batch stand side by side
-            in a packed row. The batches above have ten shapes, and are 90% full.
+            and are as many as `WIDTH_SHARES`, and several rows of the batch stand side by side in a
+            packed row. The batches above have ten shapes, and are 90% full.
 
     Returns:
         tuple of int32 (R_k, W_k), b * L + l of the token at each place, and -1 at places without a

@@ -104,7 +104,7 @@ def choose_stride(sequence_length, budget, num_queries, stride=None, query_lengt
     (128, 64)
 
     A row has `sequence_length` places, of which `budget` are for tokens of texts, and `num_queries`
-    texts before the document. `SegmentPacker.pack_windows` says what is refused.
+    texts before the document. Errors: see `SegmentPacker.pack_windows`.
     """
     if query_length is None:
         query_length = choose_query_length(budget, num_queries)

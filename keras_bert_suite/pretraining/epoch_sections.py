@@ -86,7 +86,7 @@ def count_instances(planner, block_sentences):
 class SectionPlans:
     """Keeps the result of `make_plan` for the number of a section while the section lasts.
 
-    Many threads may ask for a plan. Each plan is made once, on a thread of its own. A copy that is
+    Many threads may ask for a plan. Each plan is made once, on a separate thread. A copy that is
     sent to another process has `make_plan`, but no plan.
     """
 

@@ -46,11 +46,11 @@ class InstancePlan:
 class InstancePlanner:
     """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
 
-    Each block has a random generator of its own. The blocks that are planned together exchange
-    random second texts, which are drawn from all of their documents. So only the lengths of these
-    blocks are needed. Blocks that are drawn from the whole corpus give second texts from the whole
-    corpus. If the blocks have a single document, the next block with a document lends its documents
-    for second texts.
+    Each block has a random generator. The blocks that are planned together exchange random second
+    texts, which are drawn from all of their documents. So only the lengths of these blocks are
+    needed. Blocks that are drawn from the whole corpus give second texts from the whole corpus. If
+    the blocks have a single document, the next block with a document lends its documents for second
+    texts.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
@@ -70,8 +70,8 @@ class InstancePlanner:
             https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs" with three labels,
             each with probability 1/3: B follows A (label 0), B is random (label 1), or A and B
             change places, so that B is the text before A (label 2). A gathering of one sentence
-            gets a random B, so label 1 is the most frequent. The paper does not say what such a
-            text gets.
+            gets a random B, so label 1 is the most frequent. The paper does not say the result for
+            such a text.
         "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
             of as many consecutive sentences as fit into `target` tokens. It continues over the end
             of a document, with an extra [SEP] there.

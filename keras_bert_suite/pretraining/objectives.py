@@ -16,7 +16,7 @@ MODES = (*PAIR_MODES, *ROW_MODES)
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What a model learns in a pretraining.
+    """The task of a model in a pretraining.
 
     ```python
     objective = kbs.objectives.get("span_boundary")
@@ -34,9 +34,9 @@ class Objective:
         modes: tuple of str, the values that `mode` may have.
         masking: dict of arguments of the masker that differ from their defaults; None for a
             masker or a corruption without arguments.
-        masker: name of a class of `keras_bert_suite.masking`, or function, from a tokenizer and
-            the arguments of `masking` to a masker or corruption.
-        wrapper: the same, from this masker to the one of the batches; None for the masker itself.
+        masker: name of a class of `keras_bert_suite.masking`, or function(tokenizer, **masking)
+            that returns a masker or corruption.
+        wrapper: the same, of a masker; it returns the masker of the batches. None for no wrapper.
         task: name of a task of this package, or a class.
         task_arguments: dict of arguments of the task. The heads of a "Pretrainer" for pairs of
             texts follow from the mode.
@@ -62,7 +62,7 @@ class Objective:
 
         Args:
             tokenizer: a tokenizer of this package.
-            **masking: arguments of the masker. They replace those of the objective.
+            **masking: arguments of the masker. They replace the objective's.
         """
         from keras_bert_suite import masking as maskers
 
@@ -77,7 +77,7 @@ class Objective:
         return _find(heads, self.task)
 
     def choose_arguments(self, mode: str | None = None) -> dict[str, Any]:
-        """dict of the arguments of the task for rows of a mode, by default its own."""
+        """dict of the arguments of the task for a mode of rows, by default the objective's."""
         if self.task != "Pretrainer":
             return dict(self.task_arguments)
         relations = PAIR_MODES.get(mode or self.instances.get("mode", MODES[0]))
@@ -91,7 +91,7 @@ class Objective:
 
         Args:
             backbone: as for the task. It must have the `backbone_arguments` of the objective.
-            mode: str, that of the batches.
+            mode: str, the mode of the batches.
             **arguments: further arguments of the task.
         """
         return self.task_class(backbone, **{**self.choose_arguments(mode), **arguments})

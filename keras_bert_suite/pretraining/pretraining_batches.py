@@ -34,9 +34,9 @@ class PretrainingBatches(grain.MapDataset):
     the model by their names: as its inputs, and as the labels of its outputs, as the `labels` of
     the masker or corruption say. A model leaves out inputs that it does not have.
 
-    Every epoch has its own instances and masks, in its own order. Element i is a pure function of
-    the arguments and i. So it does not depend on threads, on processes, or on a resume at i.
-    Elements past the length belong to later epochs, which `repeat` reads.
+    Every epoch has other instances and masks, in another order. Element i is a pure function of the
+    arguments and i. So it does not depend on threads, on processes, or on a resume at i. Elements
+    past the length belong to later epochs, which `repeat` reads.
 
     Every epoch has the same number of batches: as many as the instances of epoch 0 fill. The number
     of instances differs from epoch to epoch, by some percent with a thousand documents and by less
@@ -57,7 +57,7 @@ class PretrainingBatches(grain.MapDataset):
 
     If there are several sections, each has a fixed number of batches. It leaves instances out or
     uses some again, as an epoch does. In a corpus of more than 32 blocks, the instances of 32
-    blocks are counted, and those of the others are estimated.
+    blocks are counted, and the rest is estimated.
 
     Args:
         corpus: `TokenCorpus`.
@@ -75,9 +75,9 @@ class PretrainingBatches(grain.MapDataset):
             A block takes some 40 MB. None shuffles the whole corpus.
 
     Raises:
-        ValueError: if an argument is out of its range, the corpus was prepared with another
-            vocabulary than that of the masker, an epoch does not fill a batch, or `mode` makes
-            pairs and no document has two sentences, or a corruption takes no pairs.
+        ValueError: if an argument is out of its range, the corpus and the masker have different
+            vocabularies, an epoch does not fill a batch, or `mode` makes pairs and no document has
+            two sentences, or a corruption takes no pairs.
 
     Example:
     ```python
@@ -155,7 +155,7 @@ class PretrainingBatches(grain.MapDataset):
             int32 (B,), 0 if B follows A, 1 if not, and in mode "relations" 2 if B precedes A.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
             pairs also `nsp` float32 (B,), 1 where the masker does not say otherwise.
-            With another masker or a corruption, what it makes, under the names that it gives.
+            With another masker or a corruption, its arrays by its names.
         """
         if isinstance(index, slice):
             return self.slice(index)
@@ -206,8 +206,8 @@ def name_arrays(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Arranges the arrays of a batch as `fit` takes them: (inputs, labels, weights) by name.
 
-    `labels` are those of a masker or a corruption. Outputs whose labels are not among the arrays
-    are left out.
+    `labels` come from a masker or a corruption. Outputs whose labels are not among the arrays are
+    left out.
     """
     of_loss = {name for names in labels.values() for name in names}
     x = {name: array for name, array in arrays.items() if name not in of_loss}
@@ -220,7 +220,7 @@ def name_arrays(
 
 
 def _check_vocabulary(corpus, tokenizer):
-    """Checks that the token ids of a corpus are those of a tokenizer."""
+    """Checks that the token ids of a corpus come from a tokenizer."""
     if corpus.vocabulary is None:
         return
     described = describe_tokenizer(tokenizer, tokenizer.asset_contents())

@@ -1,8 +1,8 @@
 """Replicas: copies of a model that share each batch.
 
-The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
-`keras.distribution` under JAX. This package says which rows of a batch a replica takes, and sums
-over the replicas. Without replicas its functions return their arguments.
+The backends bring the engines: `torch.distributed`, `tf.distribute`, and `keras.distribution` under
+JAX. This package says which rows of a batch a replica takes, and sums over the replicas. Without
+replicas its functions return their arguments.
 """
 
 from keras_bert_suite.replicas.find_replicas import (

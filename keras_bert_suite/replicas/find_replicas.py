@@ -25,7 +25,7 @@ class Member:
 def find_process() -> Member:
     """The processes that share each batch.
 
-    - PyTorch: those of `torch.distributed`, once its `init_process_group` was called.
+    - PyTorch: the processes of `torch.distributed`, once its `init_process_group` was called.
     - JAX: all processes, under a `keras.distribution`.
     - TensorFlow: this process alone. A strategy splits the batches of a process over its devices.
     """
@@ -44,7 +44,7 @@ def find_process() -> Member:
 def has_joint_variables() -> bool:
     """Whether each process holds only a part of the variables, as several processes of JAX do.
 
-    Then each process writes and reads its own part.
+    Then each process writes and reads its part.
     """
     return keras.config.backend() == "jax" and find_process().count > 1
 

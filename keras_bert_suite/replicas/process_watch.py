@@ -25,7 +25,7 @@ PATIENCE = 60.0
 #: The same after a collective has failed: one of the processes has ended.
 PATIENCE_AFTER_FAILURE = 5.0
 
-#: Seconds that a process has for an error of its own, once another process was lost.
+#: Seconds that a process has to raise its error, once another process was lost.
 GRACE = 5.0
 
 #: Numbers the watches of a process. All processes that share batches watch the same calls.
@@ -37,13 +37,13 @@ class LostProcessError(RuntimeError):
 
 
 class ProcessWatch(keras.callbacks.Callback):
-    """Shows the other processes where this one is, and names the one that was lost.
+    """Shows the other processes a sign of life, and names a lost process.
 
     Collectives wait for all processes. If a process is lost, they fail in the others without its
     name, or wait. So a thread of each process writes a sign of life to a store every second, and
-    reads those of the others. If another process has failed, or has written nothing for too long,
-    the error of the collective becomes a `LostProcessError`. If the collective still waits, the
-    thread prints this error and ends this process.
+    reads the signs of the others. If another process has failed, or has written nothing for too
+    long, the error of the collective becomes a `LostProcessError`. If the collective still waits,
+    the thread prints this error and ends this process.
 
     It is a callback too, which counts the steps. `call` is the name of the method that the
     processes share, such as "fit".

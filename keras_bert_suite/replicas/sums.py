@@ -59,7 +59,7 @@ def sum_gradients(gradients: list[Any]) -> list[Any]:
     import tensorflow as tf
 
     # The gradient of an embedding has a part for each time that a token occurs. Keras would take
-    # the norm of the parts, and the square of each, and not those of their sum.
+    # the norm and the squares of the parts, and not of their sum.
     gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
     context = _find_context()
     return gradients if context is None else context.all_reduce("SUM", gradients)

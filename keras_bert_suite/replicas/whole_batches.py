@@ -64,8 +64,8 @@ def take_share(batch: Any, member: Member) -> Any:
 
     The batch is the same in all processes. So its lengths of padding do not depend on the number of
     replicas. If they do not divide the rows, the shares differ by one row. A share may be empty.
-    The number of rows B is that of the shortest array (B, ...). An array (k B, ...) has `k` entries
-    for each row, such as texts, one after the other.
+    The shortest array (B, ...) has the number of rows B. An array (k B, ...) has `k` entries for
+    each row, such as texts, one after the other.
     """
     if member.count == 1:
         return batch

@@ -1,7 +1,7 @@
 """Makes batches of rows in memory, or of a user's dataset, and maps the data of a task over them.
 
-The functions take the data of a task, such as `TextData`, as `data`: what `data.pack` makes of a
-batch is what the model sees.
+The functions take the data of a task, such as `TextData`, as `data`: the model sees the result of
+`data.pack`.
 """
 
 import dataclasses
@@ -99,7 +99,7 @@ class Batches:
 
 
 class RowBatches(grain.MapDataset):
-    """A Grain dataset of batches of rows. Each epoch visits the rows in an order of its own.
+    """A Grain dataset of batches of rows. Each epoch visits the rows in another order.
 
     Element i is the `Rows` of a batch. The last batch of an epoch may be smaller. `order` is a
     function from the epoch to a permutation of the rows, see `row_orders`. With `trains` batches
@@ -186,8 +186,8 @@ def evaluation_batches(data, given, batch_size=None, by_length=True):
 def batch_rows(windows, batch_size, lengths=None):
     """Batches of rows of similar length, short rows first.
 
-    Without `lengths`, (N,), they have their own order. The result is `RowBatches`, and the rows in
-    the order in which they are visited, int (N,).
+    Without `lengths`, (N,), they stay in order. The result is `RowBatches`, and the rows in the
+    order in which they are visited, int (N,).
     """
     order = in_order(len(windows)) if lengths is None else longest_last(lengths)
     return RowBatches(windows, choose_size(batch_size), order, trains=False), order(0)

@@ -37,9 +37,9 @@ _PREFIX = "callbacks/"
 class CallbackStates:
     """The states of the callbacks of a training, in the order in which they are listed.
 
-    The state of a callback is what its `get_state()` returns, and `set_state(state)` takes it back.
-    It may hold numbers, texts, None, arrays, and lists, tuples and dicts of them. Keras' own
-    callbacks lack these methods, so the class copies their attributes.
+    A callback returns its state from `get_state()`, and takes it back by `set_state(state)`. It may
+    hold numbers, texts, None, arrays, and lists, tuples and dicts of them. Keras' own callbacks
+    lack these methods, so the class copies their attributes.
     """
 
     def __init__(self, callbacks: Iterable[keras.callbacks.Callback]) -> None:
@@ -219,5 +219,5 @@ def _decode(value, arrays):
 
 
 def select_arrays(arrays: Arrays) -> Arrays:
-    """The arrays of states among those of a checkpoint."""
+    """The arrays of states in a checkpoint."""
     return {name: array for name, array in arrays.items() if name.startswith(_PREFIX)}

@@ -42,10 +42,10 @@ def check_shares(optimizer, dataset):
 
 
 def copy_weights(task):
-    """Gives all processes the weights of the first, and each of them random numbers of its own."""
+    """Gives all processes the weights of the first, and each process different random numbers."""
     if find_process().count == 1:
         return
-    # Between two updates each process has gradients of its own rows.
+    # Between two updates each process has the gradients of its rows.
     own = {id(variable) for variable in list_accumulators(task.optimizer)}
     shared = [variable for variable in task.optimizer.variables if id(variable) not in own]
     copy_from_leader([*task.trainable_variables, *task.non_trainable_variables, *shared])

@@ -27,11 +27,11 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, dict of name -> variable.
 
     The names do not depend on earlier models: weights and random states are `model/...`, variables
-    of the optimizer `optimizer/...`, variables of the metrics `metrics/...`, and what a technique
-    owns and saves `technique/...`. Variables with equal names are numbered in the order of the
+    of the optimizer `optimizer/...`, variables of the metrics `metrics/...`, and saved variables of
+    a technique `technique/...`. Variables with equal names are numbered in the order of the
     model: `...`, `...#2`, `...#3`.
     """
-    # Keras keeps the metrics of `compile` in a metric of its own.
+    # Keras keeps the metrics of `compile` in one metric.
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
     owners = [*model._flatten_layers(), *metrics, model.optimizer]
     variables = [*model.variables, *model.metrics_variables]

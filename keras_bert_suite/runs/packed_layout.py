@@ -35,7 +35,7 @@ def check_can_pack_sequences(task):
 def check_encodes_whole_batches(model, problem, option):
     """Raises a ValueError if the encoder of a model sees only some rows of a batch at once.
 
-    The message says what is then impossible, and the argument that asks for it.
+    The message has the `problem` and the `option` to drop.
     """
     if argument := model.splits_batches:
         raise ValueError(

@@ -59,7 +59,7 @@ class PredictingModel:
         `keras.distribution` of JAX all processes predict the same rows together.
 
         Several threads may call it. Under JAX, threads wait for each other if their models share a
-        backbone. So a dataset may not predict with the same backbone in a thread of its own.
+        backbone. So a dataset may not predict with the same backbone in another thread.
 
         Args:
             x, batch_size: as for `fit`.
@@ -83,14 +83,14 @@ class PredictingModel:
         callbacks: Any = None,
         verbose: str | int = "auto",
     ) -> Any:
-        """Predicts with other answers than those of `predict`.
+        """Predicts with other answers than `predict`.
 
         Args:
             decode: function(outputs, rows) that returns the answers. `rows` are the `Rows` that the
-                model has seen. Of `outputs`, or of each array in it, element i belongs to entry i
-                of them. For a dataset that is not read row by row they have no columns.
-            condense: function(outputs, rows) that reduces the outputs for a batch to what `decode`
-                needs, for outputs that are too large to be kept; None keeps them. `rows` has the
+                model has seen. Element i of `outputs`, or of each array in it, belongs to entry i.
+                For a dataset that is not read row by row, `rows` has no columns.
+            condense: function(outputs, rows) that reduces the outputs for a batch to the input of
+                `decode`, where outputs are too large to be kept; None keeps them. `rows` has the
                 class of the batch's rows, but may hold more rows.
             x, batch_size, steps, callbacks, verbose: as for `predict`.
         """
@@ -255,7 +255,7 @@ def _no_outputs(model):
 def compile_forward(model: keras.Model) -> Callable[[list[Any]], Any]:
     """Makes a `predict_function` for Keras that compiles the forward pass of a built model, whole.
 
-    Keras would compile the step together with what converts its batch. The compiler leaves its
+    Keras would compile the step together with the conversion of its batch. The compiler leaves its
     graph to convert a NumPy array, and does not use CUDA graphs if an input is on the CPU. Here the
     batch becomes tensors of the model's device before the compiled function is called, and the
     compiler sees one function from tensors to tensors. PyTorch compiles it at the first batch, and

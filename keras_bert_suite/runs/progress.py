@@ -13,8 +13,8 @@ class Progress:
         seed: int, the seed of the order of rows in memory.
         batches: int, batches trained on since the run began.
         steps_per_epoch: int, or None before the run has begun.
-        training: dict, what tells the run from other runs, see `describe_training`; None before the
-            run has begun.
+        training: dict, the facts that tell the run from other runs, see `describe_training`; None
+            before the run has begun.
         epoch_is_open: bool, whether the last of the batches ends an epoch that is neither validated
             nor logged.
         callbacks: dict, the states of callbacks, see `CallbackStates`.

@@ -1,7 +1,7 @@
 """A training step of JAX as two programs: the gradients of a batch, and the update of the weights.
 
 XLA compiles a step for each length of a batch. The update is the same for all lengths, and on a CPU
-it takes a third of the time to compile a step. As a program of its own it is compiled once.
+it takes a third of the time to compile a step. As a separate program it is compiled once.
 """
 
 from collections.abc import Callable, Iterator

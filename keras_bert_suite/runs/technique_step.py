@@ -19,7 +19,7 @@ from keras_bert_suite.training.techniques.technique_state import TechniqueState
 
 
 def set_technique(model: Any, technique: Any) -> None:
-    """Gives a model a copy of the technique of `compile`, and what the technique owns.
+    """Gives a model a copy of the technique of `compile`, and the technique's variables.
 
     So several models may be compiled with one technique.
 
@@ -29,7 +29,7 @@ def set_technique(model: Any, technique: Any) -> None:
     if technique is not None:
         _check_technique(model, technique)
     model.technique = None
-    # `setattr` of Keras would take what the technique owns for weights of the model.
+    # `setattr` of Keras would take the technique's variables for weights of the model.
     vars(model)["technique_state"] = None
     if technique is not None:
         technique = copy.copy(technique)
@@ -56,7 +56,7 @@ def _check_technique(model, technique):
 
 
 def take_step(model: Any, *arguments: Any) -> Any:
-    """A training step. Arguments and result are those of Keras' `train_step`."""
+    """A training step. Arguments and result: see Keras' `train_step`."""
     *states, batch = arguments
     if keras.config.backend() == "jax":
         return _take_stateless_step(model, states[0], batch)
@@ -80,7 +80,7 @@ def make_stateless_gradients(model: Any, state: Any, batch: Any) -> tuple[Any, .
     """The first part of a training step of JAX; the update of the weights follows.
 
     The result is the gradients of the trainable variables, the logs, and the new values of the
-    other variables of the model and of those of its metrics.
+    other variables of the model and its metrics.
     """
     kinds = (
         model.trainable_variables,
@@ -143,7 +143,7 @@ def _make_gradients(model, batch):
 
 
 class _Passes:
-    """The passes of a technique over a batch. What a pass changes, the next one goes on with."""
+    """The passes of a technique over a batch. The next pass goes on with the changes of a pass."""
 
     def __init__(self, model, batch, technique):
         self.model = model
@@ -182,7 +182,7 @@ class _Passes:
     def _run(self, loss, random_states, values):
         """(scaled loss, (loss, outputs, new states, new metrics)), as a pure function.
 
-        `values` are those of the weights, unless they are not asked for, and the shift.
+        `values` are the weights, if they are asked for, and the shift.
         """
         batch = self.batch
         if batch.shift is not None:
@@ -217,7 +217,7 @@ def _hold(variable):
 
 
 def _find_new(scope, before, variable):
-    """The value of a variable in a scope, or None if it is the one that the scope began with."""
+    """The value of a variable in a scope, or None if the scope has not changed it."""
     value = scope.get_current_value(variable)
     return None if value is before[id(variable)] else value
 

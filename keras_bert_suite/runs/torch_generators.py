@@ -33,8 +33,8 @@ def copy_generators() -> Arrays:
 def restore_generators(arrays: Arrays) -> None:
     """Sets the generators to the states that `copy_generators` has copied.
 
-    A process without a state of its own takes one that follows from the first process's state, and
-    differs from it. Names of other things, and of GPUs that this machine lacks, are ignored.
+    A process without a saved state takes another state, made of the first process's. Names of other
+    things, and of GPUs that this machine lacks, are ignored.
     """
     if keras.config.backend() != "torch" or PREFIX + "cpu" not in arrays:
         return
@@ -53,7 +53,7 @@ def restore_generators(arrays: Arrays) -> None:
 def repeated(states: Arrays | None) -> Iterator[None]:
     """Lets a block draw the numbers that follow states, and then goes on where it began.
 
-    `states` are those of `copy_own_generators`. None changes nothing.
+    `states` come from `copy_own_generators`. None changes nothing.
     """
     if not states:
         yield
@@ -65,7 +65,7 @@ def repeated(states: Arrays | None) -> Iterator[None]:
 
 
 def separate_generators() -> None:
-    """Gives each process random numbers of its own. The first process keeps its states.
+    """Gives each process different random numbers. The first process keeps its states.
 
     Users seed all processes alike. Then all replicas would drop the same positions of their rows.
     """

@@ -27,8 +27,8 @@ from keras_bert_suite.training import open_schedule_end
 class TrainedModel:
     """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
 
-    Its trainable and non-trainable variables, the state of a step, include those of its technique.
-    Its weights do not.
+    Its trainable and non-trainable variables, the state of a step, include the technique's. Its
+    weights do not.
 
     Its steps take whole batches and split them among the devices of a `keras.distribution`; see
     `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
@@ -208,7 +208,7 @@ class TrainedModel:
         return self.data.labels.class_weighting(class_weight, self.loss)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """Changes what the loss and the metrics get, where labels are made within the step."""
+        """Changes the input of the loss and the metrics, where labels are made within the step."""
         return y, y_pred, sample_weight
 
     def compute_loss(
@@ -243,7 +243,7 @@ class TrainedModel:
         """
 
     def _aggregate_additional_loss(self, loss):
-        """Each replica adds its part of what a layer adds to the loss of a batch."""
+        """Each replica adds its part of a layer's addition to the loss of a batch."""
         loss = super()._aggregate_additional_loss(loss)
         # Keras does so under TensorFlow. Under JAX a step is one program.
         return loss / count_replicas() if keras.config.backend() == "torch" else loss

@@ -12,8 +12,8 @@ def follow_weights(model: keras.Model) -> bool:
     """Makes the optimizer of a model train the weights that are to be trained now.
 
     The variables of a new optimizer are made here. If a step made them, TensorFlow would trace it
-    twice, and name those of an inner optimizer in another way than a checkpoint does. See
-    `fit_optimizer` for one that has trained other weights.
+    twice, and name an inner optimizer's variables in another way than a checkpoint does. See
+    `fit_optimizer` for an optimizer that has trained other weights.
     """
     if model.optimizer is None:
         return False

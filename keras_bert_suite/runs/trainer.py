@@ -17,7 +17,7 @@ from keras_bert_suite.training import set_schedule_length
 
 
 def hold_out(model, given, validation_data=None, validation_split=None, batch_size=None):
-    """Sets apart what a `fit` validates on.
+    """Sets the validation rows of a `fit` apart.
 
     Args:
         model: task.
@@ -72,7 +72,7 @@ def fit(
     """Trains a compiled model, from the start or from a checkpoint, and returns the `History`.
 
     `make_batches` is a function from the seed of the run to its `Batches`, and `held_out` the
-    `Batches` to validate on, or None. The other arguments are those of `Task.fit`.
+    `Batches` to validate on, or None. Other arguments: see `Task.fit`.
     """
     warn_of_slow_bfloat16(model, training=True)
     checkpoint, callbacks = find_training_checkpoint(callbacks)

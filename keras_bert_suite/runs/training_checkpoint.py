@@ -41,8 +41,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     finished, `fit` says so and returns at once. The folder is for one training: a `fit` on other
     rows, or with another batch size, loss or kind of optimizer, is an error.
 
-    The other callbacks go on as well. The checkpoint holds what `EarlyStopping`,
-    `ReduceLROnPlateau` and `ModelCheckpoint` have counted, with the best weights. A training that
+    The other callbacks go on as well. The checkpoint holds the counts of `EarlyStopping`,
+    `ReduceLROnPlateau` and `ModelCheckpoint`, with the best weights. A training that
     `EarlyStopping` has ended is finished. A callback of your own is kept if it has `get_state()`,
     which returns numbers, texts, None, arrays, or lists, tuples and dicts of them, and
     `set_state(state)`, which is called after `on_train_begin`, and within an epoch after
@@ -179,7 +179,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
             self._of_callbacks = select_arrays(arrays)
-            # The metrics of the first process are those of all.
+            # All processes have the metrics of the first.
             if self._in_epoch and (find_process().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)

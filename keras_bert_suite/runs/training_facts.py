@@ -11,7 +11,7 @@ from keras_bert_suite.runs.batches import Batches, RowBatches
 
 
 def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> dict[str, Any]:
-    """What must be the same when a training resumes: dict of name -> value that JSON can hold.
+    """The facts that a resumed training must share: dict of name -> value that JSON can hold.
 
     Learning rates and the number of epochs may change. Weights differ from start to start. The
     batches of a user's dataset are not compared: they may be drawn anew at each start.
@@ -39,7 +39,7 @@ def describe_rows(rows: Rows) -> str:
 
 
 def check_same_training(directory: Any, before: dict[str, Any] | None, now: dict[str, Any]) -> None:
-    """Raises a ValueError that says what differs if checkpoints are those of another training.
+    """Raises a ValueError that names the differences if checkpoints are from another training.
 
     `before` is from the checkpoint, and `now` from `describe_training`.
     """

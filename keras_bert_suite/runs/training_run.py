@@ -28,10 +28,10 @@ def find_progress(optimizer, checkpoint):
 
 @dataclasses.dataclass
 class TrainingRun:
-    """The batches of a run, of which earlier starts of the same `fit` may have done some.
+    """The batches of a run. Earlier starts of the same `fit` may have done some of them.
 
     `steps_per_epoch` and `validation_steps` become the number of the batches if they are None, and
-    stay None if the data do not know it. `progress` says what is done.
+    stay None if the data do not know it. `progress` counts the done ones.
     """
 
     training: Batches
@@ -149,7 +149,7 @@ def is_validated(epoch, validation_freq):
 
 
 def validate(task, callbacks, **arguments):
-    """Evaluates a task within a `fit`. `arguments` are what Keras' `fit` hands to `evaluate`.
+    """Evaluates a task within a `fit`. Keras' `fit` hands the `arguments` to `evaluate`.
 
     The logs are empty if SIGTERM ends the `fit`, since they would be means over some of the
     batches.

@@ -23,12 +23,11 @@ def read_calibration(task, texts):
 
 
 def quantize_onnx(file):
-    """Replaces an ONNX file by its int8 form, in which each batch has its own scales.
+    """Replaces an ONNX file by its int8 form, with the scales of each batch.
 
-    Only products with weights become int8, as those of attention have no weights, and the
-    embeddings are only looked up. Scales that are fixed beforehand would be slower and less exact:
-    the feed-forward blocks have values of 80 times their standard deviation, see
-    `benchmarks/results/int8.md`.
+    Only products with weights become int8: products of attention have none, and embeddings are only
+    looked up. Scales that are fixed beforehand would be slower and less exact: the feed-forward
+    blocks have values of 80 times their standard deviation, see `benchmarks/results/int8.md`.
     """
     from onnxruntime import quantization
 

@@ -78,7 +78,7 @@ def _read_names(node):
 
 
 def _read_outside(graph):
-    """list of the names that a graph reads and that are not its own."""
+    """list of the names that a graph reads from outside."""
     own = {value.name for value in (*graph.input, *graph.initializer)}
     own |= {output for node in graph.node for output in node.output}
     read = [name for node in graph.node for name in _read_names(node)]

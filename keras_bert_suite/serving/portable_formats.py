@@ -49,7 +49,7 @@ def export_onnx(
       `input_names`, the names of the texts of a row, or null if the task does not know them;
     - `label_names.txt`, if the task has labels: their names, one in each line, in the order of
       the probabilities;
-    - `task.json`: the task, its labels and thresholds, and what else a client needs; see
+    - `task.json`: the task, its labels, thresholds and other facts for a client; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
     The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The
@@ -70,7 +70,7 @@ def export_onnx(
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
             in float32; if it is a `Seq2Seq`; if there is no such precision; or if the task was
             quantized. (Only `export_onnx` takes a quantized task, in "float32".)
-        RuntimeError: if the conversion fails in a process of its own.
+        RuntimeError: if the conversion, a separate process, fails.
     """
     _check_portable(task)
     check_choice("precision", precision, ("float32", "float16", "int8"))
@@ -96,9 +96,9 @@ def export_openvino(
 ) -> None:
     """Writes a folder with `model.xml` and `model.bin`, for OpenVINO, which is fast on CPUs.
 
-    The inputs, the outputs and the files beside the model are those of `export_onnx`. On a CPU with
-    bfloat16, OpenVINO computes in it unless it is told otherwise:
-    `openvino.compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})`.
+    Inputs, outputs and files beside the model: see `export_onnx`. On a CPU with bfloat16, OpenVINO
+    computes in it unless it is told otherwise: `openvino.compile_model(file, "CPU",
+    {"INFERENCE_PRECISION_HINT": "f32"})`.
 
     Args:
         task, path: as for `export_onnx`.
@@ -205,7 +205,7 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 
 
 def _make_served_model(task):
-    """The functional model from a task's inputs to those answers that are scores.
+    """The functional model from a task's inputs to its scores.
 
     Answers that are integers are places of a maximum. ONNX lacks the ops with which Keras finds it,
     and callers can find it themselves.

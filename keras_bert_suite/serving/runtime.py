@@ -30,8 +30,8 @@ class TaskRuntime:
         shapes: the shapes of these outputs without their rows, 0 for an open length.
 
     Attributes:
-        description: dict, what `task.json` says.
-        data, answers, input_names: as those of a task.
+        description: dict, the content of `task.json`.
+        data, answers, input_names: as in a task.
         label_names: list of str, or None.
         problem_type: str, of a classifier, or None.
     """
@@ -59,7 +59,7 @@ class TaskRuntime:
             prompt: of a `TextEmbedder`, as for its `predict`.
 
         Returns:
-            what `predict` of the task returns. But a `TextClassifier`, a `DocumentClassifier`, an
+            the results of `predict` of the task. But a `TextClassifier`, a `DocumentClassifier`, an
             `AttributeClassifier` and a `RelationClassifier` return probabilities, or the scores of
             a regression; and a `MultipleChoice` returns the logarithms of the probabilities.
 

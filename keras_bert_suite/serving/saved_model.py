@@ -57,7 +57,7 @@ def export_saved_model(
     it only when it is complete.
 
     Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt under
-    TensorFlow in a process of its own. This process must be able to import its layers.
+    TensorFlow in a new process, which must be able to import its layers.
 
     Args:
         task: a task with a preprocessor, ours or KerasHub's. A `Pretrainer` has no answers to

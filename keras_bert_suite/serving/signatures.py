@@ -138,8 +138,8 @@ def _check_inputs(tensors, ranks):
 
     A server hands a session tensors of any shape: the session does not compare them with the
     signature. TensorFlow Text ends the process when it gets a text without a batch. So a
-    signature computes from the tensors returned here, and from no others. `ranks` is that of each
-    tensor, or has one for each. Then only the axes that all tensors have must be equal.
+    signature computes from the tensors returned here, and from no others. `ranks` is the common
+    rank of the tensors, or a rank for each. Then only the axes that all tensors have must be equal.
     """
     import tensorflow as tf
 

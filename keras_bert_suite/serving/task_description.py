@@ -18,13 +18,13 @@ PACKING_FILE = "packing.json"
 
 
 def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
-    """What a client must know of a task: dict of values that JSON can hold.
+    """The facts of a task for a client: dict of values that JSON can hold.
 
     It has the classes of the task, its encoder and its tokenizer; `head`, the `Head` that makes its
     parts; `labels` in the order of the probabilities; `input_names` of the texts of a row; the
     `sequence_length` to which texts are cut; `encoder_inputs`, the fields of its `EncoderInputs`;
-    the version of this package; and what the head says: those of its `settings` that are not None,
-    and what its `describe` returns.
+    the version of this package; and from the head: the `settings` that are not None, and the result
+    of `describe`.
     """
     config, encoder = task.get_config(), task.data.encoder
     labels = {"labels": list(task.label_names)} if hasattr(task, "label_names") else {}

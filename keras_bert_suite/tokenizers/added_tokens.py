@@ -1,8 +1,8 @@
 """Tokens that are found in a text before it is split: domain words, markers, runs of spaces.
 
 transformers finds them by the Rust library `tokenizers`, whose rules hold here, too. Tokens that
-are not `normalized` are found in the text as it is. The others are then found in what is left,
-after it was normalized (lowered, for example). At each position the longest token counts.
+are not `normalized` are found in the text as it is. The others are then found in the rest, after it
+was normalized (lowered, for example). At each position the longest token counts.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from keras_bert_suite.tokenizers.engines import drop_surrogates, place_character
 #: The one word of the model that finds tokens. It stands for the text between them.
 _TEXT = "text"
 
-#: What Rust's `\\s` matches.
+#: The characters that Rust's `\\s` matches.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
 WHITE_SPACE += "\u2028\u2029\u202f\u205f\u3000"
 
@@ -59,7 +59,7 @@ class AddedToken:
         return cls(**token) if isinstance(token, dict) else cls(token)
 
     def flags(self):
-        """dict of the attributes that are those of the Rust library."""
+        """dict of the attributes that the Rust library has."""
         return {name: value for name, value in dataclasses.asdict(self).items() if name != "id"}
 
     def describe(self):
@@ -118,8 +118,8 @@ def add_tokens(fast, tokens):
 class EagerAddedTokens:
     """An eager engine for texts with added tokens. Several threads may call one engine.
 
-    The Rust library finds the tokens, and another engine tokenizes what is between them. `ids` is a
-    dict of content -> id, and the normalizer is of the library `tokenizers`, or None.
+    The Rust library finds the tokens, and another engine tokenizes the text between them. `ids` is
+    a dict of content -> id, and the normalizer is of the library `tokenizers`, or None.
     """
 
     def __init__(self, engine, tokens, ids, normalizer):

@@ -1,4 +1,4 @@
-"""Reads frozen tables of characters. `unicode_rules` says what a table holds."""
+"""Reads frozen tables of characters. For their content see `unicode_rules`."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the engines of the tokenizers share: a cache of segments of text, and rows of tensors."""
+"""The common parts of the engines: a cache of segments of text, and rows of tensors."""
 
 import re
 from abc import ABC, abstractmethod

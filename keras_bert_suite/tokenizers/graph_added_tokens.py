@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.added_tokens import WHITE_SPACE
 from keras_bert_suite.tokenizers.engines import GraphEngine, drop_invalid, place_in, take_neighbour
 from keras_bert_suite.tokenizers.unicode_rules import re2_class
 
-#: What Rust's `\\w` matches.
+#: The characters that Rust's `\\w` matches.
 _WORD = r"[\pL\pM\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}\x{24b6}-\x{24e9}\x{1f130}-\x{1f189}]"
 _SPACES = f"[{WHITE_SPACE}]+"
 #: A token whose characters are all deleted is nowhere.
@@ -112,7 +112,7 @@ class TokenFinder:
 
     Args:
         tokens: list of `AddedToken`, at least one.
-        contents: list of str, what each is in a text that was normalized.
+        contents: list of str, the form of each in a normalized text.
         normalize: function of texts (N,) -> (normalized texts, ragged (N, None) int64: where each
             of their bytes begins in the text; and where it ends). None to take texts as they are.
         lone: table of the characters that are no parts of words, or None.
@@ -218,7 +218,7 @@ class TokenFinder:
 
 
 def _find_in_parts(finder, texts, parts):
-    """(`Spans` of the tokens in parts of texts, `Spans` of what is left of the parts)."""
+    """(`Spans` of the tokens in parts of texts, `Spans` of the rest of the parts)."""
     import tensorflow as tf
 
     strings = _cut(texts, parts)

@@ -26,7 +26,7 @@ RULES = (
     (r"([0-9]) – ([0-9])", r"\1–\2"),
     # one—two: 983 and 191. In other scripts, as in Russian, it has spaces.
     (r"([!-~]) — ([!-~])", r"\1—\2"),
-    # 1,299: 1937 and 35. Without three digits the numbers are those of a list.
+    # 1,299: 1937 and 35. Without three digits the numbers are a list.
     (r"([0-9]), ([0-9]{3})\b", r"\1,\2"),
     # U.S., a.m.: 1992 and 229, the initials of names.
     (r"\b([A-Za-z])\. ([A-Za-z])\.", r"\1.\2."),

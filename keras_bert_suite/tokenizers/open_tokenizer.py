@@ -52,7 +52,7 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
 
     Args:
         path: str or path. A file with another ending is read as a `vocab.txt`.
-        **settings: arguments of the tokenizer that replace those of the file, such as `lowercase`.
+        **settings: arguments of the tokenizer that replace the file's, such as `lowercase`.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`, or a folder has no tokenizer.

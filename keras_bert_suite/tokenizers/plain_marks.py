@@ -4,8 +4,8 @@ import numpy as np
 
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
-#: A mark -> the mark of a keyboard that stands for it. The vocabulary of bert-base-chinese lacks
-#: all of the former, and has the latter.
+#: A mark -> the mark of a keyboard that stands for it. The vocabulary of bert-base-chinese has only
+#: the plain marks.
 PLAIN_MARKS = {
     **dict.fromkeys("“”„＂", '"'),
     **dict.fromkeys("‘’＇", "'"),

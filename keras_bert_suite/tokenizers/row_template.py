@@ -31,7 +31,7 @@ class RowTemplate:
         num_separators: int, how many end tokens stand between two texts.
         has_segment_ids: bool, whether the texts of a row are told apart by `segment_ids`.
         summary_place: "first" or "last", the place of the summary token among the tokens of a row.
-        summary_segment: int, its segment; None for that of the text beside it.
+        summary_segment: int, its segment; None for the segment of the text beside it.
         padding_side: "right" or "left".
         segment_ids: tuple of the segment of each text; None for 0, 1, 2 and so on.
 

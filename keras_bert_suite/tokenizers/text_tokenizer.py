@@ -58,7 +58,7 @@ class TextTokenizer(SavedTokenizer):
     summary_place = "first"
     summary_segment: int | None = None
     padding_side = "right"
-    #: bool, whether a Chinese character is a token of its own, so that tokens make words.
+    #: bool, whether a Chinese character is one token, so that tokens make words.
     has_cjk_pieces = True
     #: bool, whether spaces become tokens or parts of tokens that depend on where they are.
     keeps_spaces = False
@@ -113,7 +113,7 @@ class TextTokenizer(SavedTokenizer):
         ```
 
         A text cannot hold the special tokens of the tokenizer, such as [SEP]. But it can hold added
-        tokens, also those that are `special`.
+        tokens, even `special` tokens.
 
         Args:
             tokens: list of str, or of dict with "content" and the other attributes of
@@ -377,7 +377,7 @@ class TextTokenizer(SavedTokenizer):
         return [dataclasses.replace(t, lstrip=False, rstrip=False) for t in self.added_tokens]
 
     def _make_normalizer(self):
-        """What the library `tokenizers` does to a text before it finds added tokens, or None."""
+        """The normalizer before the library `tokenizers` finds added tokens, or None."""
         return None
 
     def _graph_engine(self):

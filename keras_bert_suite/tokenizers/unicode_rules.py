@@ -1,7 +1,7 @@
 """The rules of BERT's original tokenizer for each character, frozen at Unicode 14.
 
 They are the one source for both engines. The eager engine applies `CharacterMap` and the regular
-expressions. The TensorFlow engine compiles `CharacterMap` into its own trie.
+expressions. The TensorFlow engine compiles `CharacterMap` into a trie.
 
 `unicodedata` is asked for canonical decompositions and combining classes only, and only of
 characters that Unicode 14 assigns. The stability policy of Unicode says that these never change.
@@ -23,7 +23,7 @@ ASCII_SYMBOLS = "21-2f 3a-40 5b-60 7b-7e"
 PUNCTUATION = f"{ASCII_SYMBOLS} {unicode14.PUNCTUATION}"
 # Controls and formats, the replacement character, lone surrogates.
 DELETED = unicode14.CONTROL + " d800-dfff fffd"
-# The eight ranges whose characters, assigned or unassigned, are words of their own.
+# The eight ranges whose characters, assigned or unassigned, are words.
 CJK = "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b73f 2b740-2b81f 2b820-2ceaf 2f800-2fa1f"
 # Combining marks (category Mc) that canonical order may move. Accent stripping keeps them.
 VISIBLE_MARKS = (
@@ -108,8 +108,8 @@ class CharacterMap(dict):
     def normalize_in_order(self, segment):
         """One segment with its combining marks in canonical order, and each character's origin.
 
-        The origins are indices in `segment`. Marks that change places have that of the first of
-        them.
+        The origins are indices in `segment`. Marks that change places have the origin of the first
+        mark.
         """
         parts = []
         for index, character in enumerate(segment):

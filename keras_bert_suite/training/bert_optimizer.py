@@ -101,7 +101,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._num_before_build = len(self.variables)
         super().build(variables)
         if keras.config.backend() == "tensorflow":
-            # Under a strategy, Keras' own models too must clip and judge what all replicas have.
+            # Under a strategy, Keras' models too must clip and judge the gradients of all replicas.
             sum_before_clipping(self)
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
@@ -322,7 +322,7 @@ def is_found(pattern: str, text: str) -> bool:
     >>> is_found("layer_1", "transformer_layer_1/query"), is_found("layer_1", "layer_10/query")
     (True, False)
     """
-    # What follows the expression must not go on with the number that ends it.
+    # The text after the expression must not continue its last number.
     return re.search(f"(?:{pattern})(?!(?<=[0-9])[0-9])", text) is not None
 
 
@@ -336,7 +336,7 @@ def _find_all(
 ) -> list[bool]:
     """Says of each text whether one of the regular expressions is found in it.
 
-    An expression that is found in no text is a ValueError, except for those of `NO_DECAY`.
+    An expression that is found in no text is a ValueError, unless it is from `NO_DECAY`.
     """
     for pattern in patterns:
         if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):

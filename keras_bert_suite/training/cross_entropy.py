@@ -74,8 +74,8 @@ def _tensorflow_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
     @tf.custom_gradient
     def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Callable[..., Any]]:
         softmax = tf.nn.softmax(logits)
-        # The largest probability is at least 1 / V, so its logarithm is exact, also where that of
-        # the label's probability would be that of 0.
+        # The largest probability is at least 1 / V, so its logarithm is exact, also where the
+        # label's probability is rounded to 0.
         largest = tf.reduce_max(logits, axis=-1)
         normalizer = largest - tf.math.log(tf.reduce_max(softmax, axis=-1))
         chosen = tf.gather(logits, labels, batch_dims=1)

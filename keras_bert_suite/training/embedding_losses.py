@@ -81,7 +81,7 @@ class InBatchNegatives(EmbeddingLoss):
     temperature. It is also known as InfoNCE and as MultipleNegativesRankingLoss, whose `scale` is
     1 / `temperature`.
 
-    A row of one text is its own positive. The encoder sees the text twice, with two dropout masks.
+    A row of one text is also the positive. The encoder sees the text twice, with two dropout masks.
     This is SimCSE without labels; rows with hard negatives are SimCSE with labels. An encoder
     without dropout is refused: both vectors would be equal.
 

@@ -27,9 +27,9 @@ def torch_adamw(
 ) -> None:
     """Updates PyTorch parameters in place, by lists with a tensor for each.
 
-    All have the dtype of the variables, but the momentums may be bfloat16. `decay` is that of all
-    these parameters. If `finite`, a bool scalar tensor, is false, nothing changes. The settings are
-    those of the optimizer, an `AdamW`.
+    All have the dtype of the variables, but the momentums may be bfloat16. All these parameters
+    have the same `decay`. If `finite`, a bool scalar tensor, is false, nothing changes. The
+    settings come from the optimizer, an `AdamW`.
     """
     import torch
 
@@ -129,7 +129,7 @@ class TensorFlowAdamW:
         return tf.cast(self.learning_rate * multiplier, dtype)
 
     def _make_share(self, decay: float, multiplier: float, dtype: Any) -> Tensor:
-        """What a step leaves of a variable that is decayed."""
+        """The share of a decayed variable that a step leaves."""
         import tensorflow as tf
 
         return 1.0 - self._find_rate(multiplier, dtype) * tf.cast(decay, dtype)

@@ -1,8 +1,8 @@
 """The gradients of replicas: summed before an optimizer clips them, or accumulated over batches.
 
 Under PyTorch an optimizer sums the gradients of the processes when it updates the weights. Until
-then the accumulators of each process hold its own share. Under JAX they hold the gradients of the
-whole batch.
+then the accumulators of each process hold its share. Under JAX they hold the gradients of the whole
+batch.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ def sum_before_clipping(optimizer: keras.optimizers.Optimizer) -> None:
     """Makes an optimizer sum gradients over the replicas, once a step, before it clips them.
 
     Under PyTorch, Keras 3.15 does not sum them at all. Under TensorFlow, it clips the gradients of
-    each replica and then sums them: the norm would be that of a share of the batch, and a gradient
-    that is not finite would be known to its own replica alone. Under JAX a step is one program.
+    each replica and then sums them: the norm would be of a share of the batch, and one replica
+    alone would know of a gradient that is not finite. Under JAX a step is one program.
 
     Args:
         optimizer: any optimizer of Keras. A second call changes nothing.

@@ -1,4 +1,4 @@
-"""A learning rate of their own for the weights of a head."""
+"""A separate learning rate for the weights of a head."""
 
 import re
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-#: What a loss or a metric of Keras compares -> the names of its classes. Its functions have the
-#: same names in lower case.
+#: The labels and outputs that losses and metrics of Keras compare -> the names of their classes.
+#: Keras' functions have the same names in lower case.
 #: - "ids": class ids with the scores of the classes;
 #: - "rows": one-hot labels with the scores of the classes;
 #: - "scores": the same, with a score for each named class;
@@ -84,8 +84,8 @@ def _find_functions() -> dict[Any, str]:
 def name_kind(given: Any) -> str | None:
     """The name in `COMPARED` of a loss or a metric, or None if it is the user's own.
 
-    It is an object, a class or a function. A subclass with a computation of its own (`call`,
-    `update_state`) is the user's.
+    It is an object, a class or a function. A subclass that overrides `call` or `update_state` is
+    the user's.
     """
     if inspect.isfunction(given):
         return _find_functions().get(given)
@@ -100,5 +100,5 @@ def name_kind(given: Any) -> str | None:
 
 
 def find_compared(name: str) -> str:
-    """What a loss or a metric of the name compares, see `COMPARED`."""
+    """The labels and outputs that a loss or a metric of the name compares, see `COMPARED`."""
     return _COMPARED_BY[name]

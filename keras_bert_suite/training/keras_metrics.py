@@ -22,7 +22,7 @@ from keras_bert_suite.training.output_forms import (
     mark_classes,
 )
 
-#: The labels and the outputs that a metric gets, made of those of the task.
+#: The labels and the outputs that a metric gets, made of the task's.
 Fit = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 _ADVICE = {
@@ -95,12 +95,12 @@ def read_metric(metric: Any, form: OutputForm, only_counts: bool = False) -> Any
 class FittedMetric(keras.metrics.Metric):
     """A metric that gets labels and outputs in another form than the task has.
 
-    Its name and its results are those of `metric`. A file has what the user passed.
+    It has the name and the results of `metric`. A file has the metric as the user passed it.
 
     Args:
         metric: `keras.metrics.Metric`.
         form: the form of the task, by which each prediction becomes a row; None keeps the arrays.
-        fit: function(labels, outputs) that returns what `metric` gets.
+        fit: function(labels, outputs) that returns the input of `metric`.
         only_counts: bool, whether weights above 0 are 1.
     """
 

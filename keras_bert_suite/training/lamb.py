@@ -16,9 +16,9 @@ class Lamb(BertOptimizer):
     u = m / (sqrt(v) + epsilon) + weight_decay p, where the bias of m and v is corrected
     p = p - learning_rate |p| / |u| u
 
-    Each variable has a ratio |p| / |u| of its own. The ratio is 1 if one of the norms is 0, and for
-    variables that are excluded from decay, as in the authors' code. (`keras.optimizers.Lamb` leaves
-    the decay out of u, and scales every variable.)
+    Each variable has a ratio |p| / |u|. The ratio is 1 if one of the norms is 0, and for variables
+    that are excluded from decay, as in the authors' code. (`keras.optimizers.Lamb` leaves the decay
+    out of u, and scales every variable.)
 
     Args: as for `AdamW`, but `bias_correction` is True by default. The default learning rate is the
         authors' rate for batches of 512. For other batches, scale it with the square root of the

@@ -13,7 +13,7 @@ from keras_bert_suite.replicas import count_replicas, sum_over_replicas
 def share_loss(loss: keras.losses.Loss) -> Callable[..., Tensor]:
     """Makes a loss return the part of this replica in the loss of the whole batch.
 
-    A loss of Keras is a mean over rows, or a weighted mean. The share of a replica is its own mean,
+    A loss of Keras is a mean over rows, or a weighted mean. The share of a replica is its mean,
     times its part of the rows or of the weights. The sum over the replicas is the loss of the
     batch. With one replica nothing changes. A loss with a true attribute `is_shared` returns the
     share itself.
@@ -52,10 +52,10 @@ def mean_over_rows(losses: Tensor) -> Tensor:
 
 
 def measure_loss(loss: Any, y_true: Any, sample_weight: Any = None) -> Tensor:
-    """float32 scalar, what the loss of some rows counts with in a mean over several batches.
+    """float32 scalar, the weight of the loss of some rows in a mean over several batches.
 
-    It is the number of the rows; or the sum of their weights, if the loss is divided by that. A
-    loss may have a method `measure` of its own.
+    It is the number of the rows, or the sum of their weights if the loss is divided by the sum. A
+    loss may have a method `measure`.
     """
     if hasattr(loss, "measure"):
         return loss.measure(y_true, sample_weight)

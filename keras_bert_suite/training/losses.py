@@ -20,7 +20,7 @@ class TokenMeanLoss(keras.losses.Loss):
     The loss is sum(w l) / (sum(w) + 1e-5), in float32 under every policy. The term 1e-5 makes the
     loss of a batch without such tokens 0. A subclass computes the losses l of the tokens in `call`.
 
-    If replicas share a batch, sum(w) is that of the whole batch, and the sum of the losses of all
+    If replicas share a batch, sum(w) is over the whole batch, and the sum of the losses of all
     replicas is the loss of the batch.
 
     `reduction` is "sum_over_batch_size", Keras' name of the mean. Another value is a ValueError.
@@ -207,7 +207,7 @@ def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
     first, last, kind = spans[..., 0], spans[..., 1], spans[..., 2]
     index = ((rows * num_types + kind) * length + first) * length + last
     known = first >= 0
-    # Under PyTorch, Keras first calls a loss with labels of its own, which may be out of range.
+    # Under PyTorch, Keras first calls a loss with made-up labels, which may be out of range.
     size = batch * num_types * length * length
     index = ops.clip(ops.where(known, index, 0), 0, size - 1)
     marks = ops.scatter(

@@ -198,13 +198,13 @@ class FiniteMean(keras.metrics.Mean):
     would make the loss of the whole epoch NaN.
 
     If replicas share a batch, `values` is the share of this replica in the loss of the batch. All
-    replicas count the loss of the batch, each with the number of its own rows, or with what
-    `weigh_next` got.
+    replicas count the loss of the batch, each with the number of its rows, or with the weight from
+    `weigh_next`.
     """
 
     def __init__(self, name: str = "mean", dtype: Dtype | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
-        self._next = threading.local()  # TensorFlow traces each replica in a thread of its own.
+        self._next = threading.local()  # TensorFlow traces each replica in another thread.
 
     def weigh_next(self, weight: Tensor) -> None:
         """Sets the weight of the next value. Keras itself weighs a batch by the rows of `x`."""
@@ -257,7 +257,7 @@ def track_finite_losses(model: keras.Model) -> None:
 
 
 def _track(loss: Any, metric: FiniteMean) -> Callable[..., Tensor]:
-    """The share of a replica in a loss. It tells the metric what the next value counts with."""
+    """The share of a replica in a loss. It tells the metric the weight of the next value."""
     share = share_loss(loss)
 
     def compute(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:

@@ -46,7 +46,7 @@ def fit_optimizer(
         key = ("_model_variables_moving_average", id(weight))
         if key not in before:
             _list_state(inner)[key].assign(ops.convert_to_tensor(weight))
-    if optimizer is not inner:  # A `LossScaleOptimizer` has no state of its own for a weight.
+    if optimizer is not inner:  # A `LossScaleOptimizer` has no state for a weight.
         # `setattr` of Keras would take the weights for variables of the optimizer.
         for name in ("_trainable_variables", "_trainable_variables_indices"):
             vars(optimizer)[name] = getattr(inner, name)

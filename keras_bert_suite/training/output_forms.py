@@ -12,7 +12,7 @@ from keras_bert_suite.training.losses import find_ids, is_one_hot
 
 @dataclasses.dataclass(frozen=True)
 class OutputForm:
-    """What an output of a task is, and which encoded labels belong to it.
+    """The form of an output of a task, and of its encoded labels.
 
     Attributes:
         kind: "classes", with outputs (..., C) and labels that are class ids (...), or one-hot or

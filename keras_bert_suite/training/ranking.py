@@ -102,7 +102,7 @@ class RankingLoss(TokenMeanLoss):
 class NDCG(keras.metrics.Mean):
     """nDCG at k: how early the relevant candidates of a list come, from 0 to 1.
 
-    The formula is that of `score_rankings`. Lists without a relevant candidate do not count.
+    Formula: see `score_rankings`. Lists without a relevant candidate do not count.
 
     `y_true`, `y_pred`, `sample_weight`: as for `RankingLoss`.
 

@@ -128,7 +128,7 @@ class LabelwiseLoss(WrappedLoss):
             `compile` of a task sets it.
     """
 
-    #: bool, what data asks before it weighs single labels.
+    #: bool, whether data may weigh single labels.
     is_labelwise = True
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

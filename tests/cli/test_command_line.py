@@ -14,11 +14,11 @@ import keras
 import pytest
 
 import keras_bert_suite
-from keras_bert_suite.heads import pretraining
 from keras_bert_cli import COMMANDS, main
 from keras_bert_cli.command_flags import Flags
 from keras_bert_cli.kinds import choose_kind
 from keras_bert_cli.model_paths import check_model
+from keras_bert_suite.heads import pretraining
 
 
 def test_overview_names_every_command(run):

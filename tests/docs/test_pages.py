@@ -82,7 +82,7 @@ def test_lines_of_the_examples_of_bert4keras():
 
 
 #: Names in pages that are those of other projects' files.
-OTHERS = r"(keras_hub|keras_nlp|tf_models|official|google-research|transformers)\b"
+OTHERS = r"(keras|keras_hub|keras_nlp|tf_models|official|google-research|transformers)\b"
 #: Rooms whose names are also those of the parts of a task: `data.pack`.
 PARTS = ("data", "spans")
 

@@ -92,7 +92,7 @@ NAMED_MODELS = (*GOOGLE_MODELS.values(), ELECTRA_TF1)
 
 
 def _generator(embeddings):
-    """The generator, whose embeddings are those of the discriminator, or its own."""
+    """The generator. `embeddings` names the model whose embeddings it has."""
     heads = (
         *GOOGLE.rows(
             ("masked_lm/transform", "generator_predictions/dense"),
@@ -106,9 +106,9 @@ def _generator(embeddings):
 
 
 def find_model(model, config, shapes):
-    """The `GoogleModel` of a checkpoint: that of the name of its configuration, or a related one.
+    """The `GoogleModel` of a checkpoint: by the name of its configuration, or a related one.
 
-    If nothing says which of two kinds it is, that is a ValueError.
+    A checkpoint that fits two kinds is a ValueError.
     """
     if any(name.startswith("electra/") for name in shapes):
         return _find_electra(config, shapes)

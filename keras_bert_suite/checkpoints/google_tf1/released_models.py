@@ -18,8 +18,8 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_google_albert
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
 
-#: A field of ours beside `hidden_act` "gelu". False means the exact function. The other readers of
-#: the format, bert4keras and the converter of transformers, take "gelu" for the exact function, and
+#: Our field beside `hidden_act` "gelu". False means the exact function. The other readers of the
+#: format, bert4keras and the converter of transformers, take "gelu" for the exact function, and
 #: ignore unknown fields.
 GELU_APPROXIMATE = "gelu_approximate"
 
@@ -29,7 +29,7 @@ class GoogleModel:
     """A kind of model in Google's format.
 
     Args:
-        config: str, what the name of the file of the configuration begins with.
+        config: str, the prefix of the name of the configuration file.
         checkpoint: str, the prefix of the files of the weights, as Google called it.
         dials: as `config_fields.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
@@ -55,7 +55,7 @@ _ROWS = (
         ("embeddings/position_embedding", "bert/embeddings/position_embeddings"),
         ("embeddings/segment_embedding", "bert/embeddings/token_type_embeddings"),
         ("embeddings/layer_norm", "bert/embeddings/LayerNorm"),
-        # Of BERTs, those of bert4keras have it if embeddings and hidden states differ in width.
+        # bert4keras' BERTs have it if embeddings and hidden states differ in width.
         ("embeddings/projection", "bert/encoder/embedding_hidden_mapping_in"),
         ("pooler", "bert/pooler/dense"),
         ("masked_lm/transform", "cls/predictions/transform/dense"),

@@ -44,8 +44,8 @@ def save_google_tf1(
             it may have the heads of a `Pretrainer`, a layer called "classifier" on the pooled
             output, or, of a BERT, the "span_labeler" of a `QuestionAnswerer`.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer`, or of an ALBERT `AlbertTokenizer`. None takes that of a
-            task's preprocessor, if it has one; no tokenizer is written with a backbone alone.
+        tokenizer: `WordPieceTokenizer`, or of an ALBERT `AlbertTokenizer`. None takes a task's
+            tokenizer, if it has one; no tokenizer is written with a backbone alone.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -76,7 +76,7 @@ def save_google_tf1(
     if is_exact_gelu:
         config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
     for field in google.fields:
-        # bert4keras' name for what Google's BERT does not have.
+        # bert4keras' name; Google's BERT lacks it.
         if field.kind == "width" and config[field.name] == backbone.hidden_dim:
             del config[field.name]
     check_single_label(model, owner)

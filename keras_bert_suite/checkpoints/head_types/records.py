@@ -25,9 +25,9 @@ class HeadType:
             has no layers on top of the pooled encoder.
         weight: str, the weight that tells the head, after the name of its layer.
         more_layers: tuple of str, layers of the head that files of other libraries do not have.
-        labels: str, what has labels, in messages, such as "texts". None for a head without labels.
-            A head with labels must be in a checkpoint, or be asked for. Another head is new, with a
-            warning, if the checkpoint lacks it.
+        labels: str, the things with labels, in messages, such as "texts". None for a head without
+            labels. A head with labels must be in a checkpoint, or be asked for. Another head is
+            new, with a warning, if the checkpoint lacks it.
         hugging_face: str, the name of the layer in transformers, for a head that has one name in
             most kinds of model. The table of a kind may have another name, see
             `hugging_face_heads` in `name_table`. The heads of pretraining are in these tables.
@@ -174,7 +174,7 @@ for _head in HEAD_TYPES:
     if _head.layer:
         HEADS_BY_LAYER.setdefault(_head.layer, _head)
 
-#: The layers of all heads, also those that only files of ours have.
+#: The layers of all heads, also of heads that only our files have.
 HEAD_LAYERS = tuple(
     dict.fromkeys([*HEADS_BY_LAYER, *(name for head in HEAD_TYPES for name in head.more_layers)])
 )

@@ -38,9 +38,9 @@ DENSE = PYTORCH.rows(("sentence_dense_{i}", "dense_{i}.linear"))
 #: The layer that heads of many classes of transformers have. Only the class says what it is for.
 ANY_HEAD = "classifier"
 
-#: What DataParallel and `torch.compile` put before the names of the module in them.
+#: The prefixes of DataParallel and `torch.compile` before the names of the wrapped module.
 _WRAPPERS = re.compile(r"(?<![^.])(module|_orig_mod)\.")
-#: What a class of one's own, such as a LightningModule, calls the model in it.
+#: Names of the model in a wrapper, such as a LightningModule.
 _OWNER = "model."
 
 
@@ -123,7 +123,7 @@ def find_config(path):
 
 
 def _check_computation(config, kind):
-    """Raises ValueError unless our backbones compute what config.json describes."""
+    """Raises ValueError unless our backbones can compute the model of config.json."""
     # Only files since 2020 have a `model_type`. RoBERTa's tensors may have BERT's names.
     if config.get("model_type") is None and config.get("type_vocab_size") == 1:
         raise ValueError(

@@ -17,7 +17,7 @@ POOLINGS = {
     "last": ("lasttoken", "pooling_mode_lasttoken"),
 }
 
-#: A pooling that we do not have. Its direction is that of the mean.
+#: A pooling that we do not have. Its direction is the direction of the mean.
 SQUARE_ROOT = ("mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens")
 
 #: The activations of a Dense module, by the last part of its name -> Keras' name.

@@ -31,7 +31,7 @@ def save_hugging_face(
 ) -> None:
     """Writes a directory that `transformers` loads as a model of the right class.
 
-    The class is that of the kind of model and of its head: for a BERT BertModel,
+    The class follows from the kind of model and its head: for a BERT BertModel,
     BertForSequenceClassification, BertForTokenClassification, BertForQuestionAnswering,
     BertForMultipleChoice, BertForPreTraining or BertForMaskedLM. A RoBERTa with an
     `XLMRobertaTokenizer` is written as an XLM-RoBERTa.
@@ -54,10 +54,10 @@ def save_hugging_face(
             pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
             output.
         path: str or path of the directory, which must not exist.
-        tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
-            one of this package; no tokenizer is written with a backbone alone.
+        tokenizer: the tokenizer of the model. None takes a task's tokenizer, if it is from this
+            package; no tokenizer is written with a backbone alone.
         sequence_length: int, the maximum sequence length that is written with the tokenizer. None
-            takes that of a task's preprocessor, or else the number of positions.
+            takes the length of a task's preprocessor, or else the number of positions.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -140,7 +140,7 @@ def _describe_dropout(model, backbone, kind, head):
 
 
 def _warn_of_global_tokens(model, backbone, architecture):
-    """Warns if a task has other global tokens than those that transformers has for its head."""
+    """Warns if a task has other global tokens than transformers has for its head."""
     usual, own = (getattr(owner, "global_tokens", None) for owner in (model, backbone))
     if None not in (usual, own) and usual != own:
         warnings.warn(

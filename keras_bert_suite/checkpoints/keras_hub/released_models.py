@@ -1,4 +1,4 @@
-"""The kinds of model of which KerasHub has one that computes the same."""
+"""The kinds of model that KerasHub computes in the same way."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class KerasHubModel:
     """KerasHub's model of a kind.
 
     Args:
-        family: str, what the names of KerasHub's classes of this kind begin with.
+        family: str, the prefix of KerasHub's classes of this kind.
         tokenizer: str, our class that splits text as KerasHub's tokenizer does.
         built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
             its configuration.
@@ -47,8 +47,8 @@ def _names(*layers, ours="transformer_layer_{i}/"):
     """The tensors in KerasHub's h5 files, by their paths there.
 
     Layers of one class are numbered, except for the first. The weights of a task are in another
-    file, whose names begin with the class of the task. `layers` are those beside the transformer
-    layers, as for `Spelling.rows`.
+    file, whose names begin with the class of the task. `layers` are the others beside the
+    transformer layers, as for `Spelling.rows`.
     """
     block = (
         "_self_attention_layer/query_dense",

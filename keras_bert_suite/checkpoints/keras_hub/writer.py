@@ -51,10 +51,10 @@ def save_keras_hub(
         path: str or path of the directory, which must not exist.
         tokenizer: `WordPieceTokenizer`, `BytePairTokenizer` or `XLMRobertaTokenizer`; for an
             ALBERT `SentencePieceTokenizer`, because KerasHub's has none of the rules of
-            `AlbertTokenizer`. None takes that of a task's preprocessor; no tokenizer is written
-            with a backbone alone.
+            `AlbertTokenizer`. None takes a task's tokenizer; no tokenizer is written with a
+            backbone alone.
         sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
-            that of a task's preprocessor, or else the number of positions.
+            the length of a task's preprocessor, or else the number of positions.
 
     Raises:
         FileExistsError: if `path` exists.

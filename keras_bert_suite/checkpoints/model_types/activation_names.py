@@ -4,8 +4,8 @@
 #: are read, and the first is written.
 #:
 #: Google's "gelu" is the tanh approximation, and Hugging Face's the exact function. Google's files
-#: have names of bert4keras too, "gelu_tanh" and "gelu_erf". KerasHub's names are those of functions
-#: that are built into its models.
+#: have names of bert4keras too, "gelu_tanh" and "gelu_erf". KerasHub's names are functions that are
+#: built into its models.
 _ACTIVATIONS = {
     "gelu_tanh": (
         ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"),

@@ -119,9 +119,9 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
             format, which the file does not say.
 
     Raises:
-        ValueError: if the backbone is of another package, or the format is that of another model;
-            or if the format does not have the activation, the positions, the width of the
-            embeddings or an attribute of `built_in` of the backbone.
+        ValueError: if the backbone is of another package, or the format is for another model; or if
+            the format does not have the activation, the positions, the width of the embeddings or
+            an attribute of `built_in` of the backbone.
     """
     _check_backbone(backbone, fields, owner, position_offset, built_in or {})
     written = {}
@@ -144,7 +144,7 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
 
 
 def _check_backbone(backbone, fields, owner, position_offset, built_in):
-    """Checks what no field says, and warns of an attention pattern, which no format holds."""
+    """Checks settings without a field, and warns of an attention pattern, which no format holds."""
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
         raise ValueError(

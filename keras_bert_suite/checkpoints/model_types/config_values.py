@@ -60,7 +60,7 @@ class ConfigValues:
         return choices[value]
 
     def check_dials(self, dials):
-        """Checks that our backbones can compute what a configuration describes.
+        """Checks that our backbones can compute the model of a configuration.
 
         Each field, by name, must have one of the values of its tuple, or be absent or null.
         """

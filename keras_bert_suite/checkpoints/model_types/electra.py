@@ -9,8 +9,8 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
     masked_lm_head,
 )
 
-#: The generator and the discriminator have heads of their own. The encoder has no pooler: our
-#: pooler is the summary of ElectraForMultipleChoice.
+#: The generator and the discriminator have different heads. The encoder has no pooler: our pooler
+#: is the summary of ElectraForMultipleChoice.
 HEADS = (
     *masked_lm_head(
         "generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"

@@ -21,7 +21,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
 )
 from keras_bert_suite.files.messages import shorten
 
-#: What a decoder is, for which an encoder has the opposite in `DIALS`.
+#: The settings of a decoder; an encoder has the opposite in `DIALS`.
 _OF_DECODERS = {"is_decoder": (True,), "add_cross_attention": (True,)}
 _DECODER_DIALS = (
     *((name, _OF_DECODERS.get(name, values)) for name, values in DIALS),
@@ -67,7 +67,7 @@ def write_encoder_decoder(backbone):
 def copy_shared_weights(backbone, weights):
     """The weights that a file holds twice, because transformers does not share them.
 
-    The result is a dict of the path of a decoder of its own -> weight of the encoder. A backbone
+    The result is a dict of the path in a separate decoder -> weight of the encoder. A backbone
     without a head is a ValueError: transformers would make the head anew.
     """
     if "masked_lm/bias" not in weights:

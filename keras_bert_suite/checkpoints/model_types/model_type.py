@@ -20,7 +20,7 @@ class ModelType:
         read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
-        classes: str, what the names of the classes of transformers begin with, such as "Bert".
+        classes: str, the prefix of transformers' classes, such as "Bert".
         has_two_layer_classifier: bool, whether its class for texts has a head of two layers, of
             which the first is our pooler.
         position_offset: int, how many rows the position embedding has before the row of the first

@@ -108,7 +108,7 @@ def write_modern_bert(backbone):
     """The fields that `read_modern_bert` reads: of transformers 5, and of older versions if they
     can say the same.
 
-    The ids of special tokens are None. By default they would be those of the released models.
+    The ids of special tokens are None. By default they would be the released models'.
     """
     layer_types = list(backbone.layer_types)
     fields = {"classifier_pooling": backbone.pooling, "layer_types": layer_types}

@@ -1,7 +1,7 @@
 """Tables of the names of our weights in the checkpoints of other libraries.
 
 A row is (our path, their name, transform). `{i}` and `{j}` stand for the numbers of a layer. Every
-transform is its own inverse, so a row serves both loading and saving.
+transform is also the inverse transform, so a row serves both loading and saving.
 """
 
 import re
@@ -95,7 +95,7 @@ def _translate(name, rows):
 
 @dataclass(frozen=True)
 class Spelling:
-    """What a library calls the weights of a layer: how their names end after that of the layer.
+    """A library's names of the weights of a layer: their endings after the name of the layer.
 
     Args:
         kernel, bias: str, of a dense layer.
@@ -120,7 +120,7 @@ class Spelling:
         return tuple(row for ours, theirs in layers for row in self._rows_of(ours, theirs))
 
     def block(self, theirs, names, ours="transformer_layer_{i}/"):
-        """The rows of a transformer layer. `names` are theirs of the layers in `BLOCK`."""
+        """The rows of a transformer layer. `names` are their names of the layers in `BLOCK`."""
         pairs = zip(BLOCK, names, strict=True)
         return self.rows(*((ours + path, theirs + name) for path, name in pairs))
 
@@ -229,12 +229,12 @@ def hugging_face_names(
     """The `NameTable` of a kind of model whose encoder has the names of BERT's.
 
     Args:
-        model: str, what Hugging Face puts before the names of the encoder, such as "bert".
+        model: str, Hugging Face's prefix of the names of the encoder, such as "bert".
         rows: tuple of rows of the heads, and of other layers outside of BERT's encoder.
-        *layers: (our path, their name after that of the model) of the layers of the encoder that a
-            BERT does not have.
+        *layers: (our path, their name after the prefix) of the layers of the encoder that a BERT
+            does not have.
         decoder: str, their name of the layer that scores the vocabulary.
-        without: tuple of str, what our paths of BERT's layers begin with that the model lacks.
+        without: tuple of str, the beginnings of our paths of BERT's layers that the model lacks.
     """
     encoder = [row for row in hugging_face_encoder(model) if not row[0].startswith(without)]
     more = PYTORCH.rows(*((ours, f"{model}.{name}") for ours, name in layers))

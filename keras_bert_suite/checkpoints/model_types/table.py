@@ -39,8 +39,8 @@ def type_of_backbone(cls):
 def type_of_model(model, tokenizer):
     """The `ModelType` that a model is written as.
 
-    Two kinds may have the same class of backbone. Then the tokenizer decides: the one that is
-    written, or None for that of the task's preprocessor.
+    Two kinds may have the same class of backbone. Then the tokenizer decides: the written one, or
+    None for the task's.
     """
     kind = type_of_backbone(type(getattr(model, "backbone", model))) or BERT
     tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)

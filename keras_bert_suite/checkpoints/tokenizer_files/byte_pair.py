@@ -31,8 +31,8 @@ _MODERN_BERT = TokenizerKind("ModernBERT", _CLASSES, SPECIAL_TOKENS)
 def read_hugging_face_byte_pairs(directory):
     """The arguments of a `BytePairTokenizer` for a Hugging Face checkpoint of RoBERTa.
 
-    Without vocab.json and merges.txt, "vocabulary" and "merges" are those of tokenizer.json, a dict
-    and a list.
+    Without vocab.json and merges.txt, "vocabulary" and "merges" are from tokenizer.json, a dict and
+    a list.
     """
     files = TokenizerFiles(directory, _ROBERTA, ("vocab.json", "merges.txt"))
     if files.has_vocabulary:

@@ -1,4 +1,4 @@
-"""What is understood of a tokenizer.json. Everything else in it is refused by name.
+"""The understood settings of a tokenizer.json. Everything else in it is refused by name.
 
 A setting that the library `tokenizers` has, and that is not here, changes token ids.
 """
@@ -92,7 +92,7 @@ _OPTIONAL = {"ModernBERT": ("normalizer",), "XLM-RoBERTa": ("normalizer",)}
 
 
 def check_fast_settings(directory, kind, fast):
-    """Raises a ValueError if a tokenizer.json has other settings than those that are understood.
+    """Raises a ValueError if a tokenizer.json has settings that are not understood.
 
     `kind` is a key of `UNDERSTOOD`, and `fast` the file, empty for none.
     """
@@ -143,7 +143,7 @@ def _is_understood(rule, key, value):
 
 
 def check_template(directory, kind, fast, tokens, num_separators, has_segments):
-    """Checks that the special tokens around texts are those that ours are put around them.
+    """Checks that a tokenizer.json puts our special tokens around texts.
 
     `tokens` are (start token, end token). There are `num_separators` end tokens between two texts,
     which with `has_segments` have different segments.

@@ -1,4 +1,4 @@
-"""Tells of which kind the tokenizer in a file or a folder is."""
+"""Finds the kind of the tokenizer in a file or a folder."""
 
 from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
@@ -59,7 +59,7 @@ def read_folder_tokenizer(path):
 
     Raises:
         FileNotFoundError: if there is neither.
-        ValueError: if the configuration is not that of a known model.
+        ValueError: if the configuration is of an unknown model.
     """
     config = find_config(path)
     if config.is_file():

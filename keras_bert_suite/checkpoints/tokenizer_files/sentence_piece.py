@@ -29,8 +29,8 @@ _ALBERT = TokenizerKind(
     has_segments=True,
 )
 
-#: What Hugging Face takes from the score of ALBERT's pieces such as "9,", so that they are not
-#: chosen. No score of its own is as low.
+#: Hugging Face's deduction from the scores of ALBERT's pieces such as "9,", so that they are not
+#: chosen. No original score is as low.
 _COMMA_PENALTY = 100.0
 
 

@@ -76,7 +76,7 @@ def check_sides(directory, owner, config, fast):
 
 
 def refuse(directory, owner, file, name, got, wanted):
-    """Raises a ValueError that names a setting of a file, what it is and what is wanted."""
+    """Raises a ValueError that names a setting of a file, its value and the wanted value."""
     raise ValueError(
         f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
         f"{name} in {file} is {shorten(repr(got))}, wanted {wanted!r}. Pass a "
@@ -85,7 +85,7 @@ def refuse(directory, owner, file, name, got, wanted):
 
 
 def read_special_tokens(config, table):
-    """dict of our name -> token, of special tokens that differ from those of the table."""
+    """dict of our name -> token, of special tokens that differ from the table's."""
     differing = {}
     for theirs, (ours, usual) in table.items():
         token = config.get(theirs) or usual

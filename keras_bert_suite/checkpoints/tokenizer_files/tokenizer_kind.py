@@ -86,9 +86,9 @@ class TokenizerFiles:
     def follows_fast(self, setting):
         """Whether transformers takes a setting of tokenizer_config.json from tokenizer.json alone.
 
-        A class that is named for a model asks tokenizer_config.json, and has defaults of its own.
-        The class is that of the model in config.json, if no file names one. A tokenizer.json that
-        nothing stands beside is all there is.
+        A class that is named for a model asks tokenizer_config.json, and has defaults. If no file
+        names a class, the model in config.json has one. Without these files, a tokenizer.json is
+        alone.
         """
         cls = self.config.get("tokenizer_class")
         alone = self.config.get(setting) is None and not (self.directory / "config.json").is_file()
@@ -101,7 +101,7 @@ class TokenizerFiles:
     def list_arguments(self, control=()):
         """dict of the special tokens and of the `added_tokens` of our tokenizer, if there are some.
 
-        `control` has tokens beside the special ones that are found without being added.
+        `control` has further tokens that are found without being added.
         """
         control = {*self.tokens.values(), *control}
         added = [token for content, token in self.added.items() if content not in control]

@@ -19,7 +19,7 @@ from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names, reading, shorten
 
 #: Hugging Face's classes that split text as BERT does. transformers 4 has a class for each kind of
-#: model, also for those that have BERT's tokenizer.
+#: model, also for models with BERT's tokenizer.
 BERT_CLASSES = (
     *("DistilBertTokenizerFast", "DistilBertTokenizer"),
     *("ElectraTokenizerFast", "ElectraTokenizer"),
@@ -51,7 +51,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     """The arguments of a `WordPieceTokenizer` for a Hugging Face checkpoint.
 
     The files may contradict each other. As in transformers, a class that is named for BERT follows
-    tokenizer_config.json, with its own defaults for what is not there. Other classes follow
+    tokenizer_config.json, and has defaults for missing settings. Other classes follow
     tokenizer.json. In one case we do not follow transformers: if no file says whether text is
     lowercased, the vocabulary decides. (transformers lowercases, and turns every capitalised word
     of a cased model into [UNK].)
@@ -123,7 +123,7 @@ def _read_class_rules(files, pieces):
 
 
 def _check_same_pieces(directory, pieces, fast):
-    """Checks that vocab.txt has the pieces of tokenizer.json, which is what transformers reads."""
+    """Checks that vocab.txt has the pieces of tokenizer.json, which transformers reads."""
     ids = fast["model"].get("vocab") if fast else None
     if not isinstance(ids, dict):
         return
@@ -142,7 +142,7 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
 
     Every id must have a row. There may be more rows than tokens: some embeddings are padded for the
     hardware, to a multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or 30,720).
-    Other differences are warned of, because the vocabulary may be that of another model. Fewer rows
+    Other differences are warned of, because the vocabulary may be from another model. Fewer rows
     than tokens are a ValueError. Both name both numbers, and `name` is the tokenizer in the
     message.
     """
@@ -237,7 +237,7 @@ def _pieces_of(fast, path, control):
 
 
 def _is_lowercase(pieces):
-    """Whether a vocabulary is that of lowercased text: no piece has an uppercase letter."""
+    """Whether a vocabulary is of lowercased text: no piece has an uppercase letter."""
     # isalpha is false for special tokens, also for <S> and <T> of the Chinese vocabulary.
     return not any(map(_has_upper_case, pieces))
 

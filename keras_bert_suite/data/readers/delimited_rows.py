@@ -8,8 +8,8 @@ from pathlib import Path
 
 from keras_bert_suite.data.readers.text_files import split_lines
 
-#: Characters between fields that no text has, so that fields need no quotes. The last two are those
-#: of Hive and of some Chinese corpora.
+#: Characters between fields that no text has, so that fields need no quotes. The last two are from
+#: Hive and from some Chinese corpora.
 PLAIN_MARKS = ("\t", "\x01", "\x02")
 
 #: The end of a file's name -> the character between its fields.
@@ -38,7 +38,7 @@ class TableForm:
 
     @classmethod
     def find(cls, path, text, delimiter, quoting):
-        """The form of a file. The arguments are those of `read_columns`, and its text.
+        """The form of a file. The arguments are its text and some of `read_columns`.
 
         Raises:
             ValueError: if the name of the file does not say the delimiter, or an argument is wrong.
@@ -89,7 +89,7 @@ class TableForm:
         return "If another character is between the fields, name it as the delimiter."
 
     def explain_width(self, fields):
-        """What may be the cause, if a row has another number of fields than the first line."""
+        """The likely cause if a row has another number of fields than the first line."""
         if self.has_quotes or not any(field.count('"') % 2 for field in fields):
             return ""
         return (

@@ -22,7 +22,7 @@ class Examples:
         x: list of N inputs, or a tuple of such lists if a row has several texts.
         y: list of N labels; None if the file was read without labels.
         label_names: list of str, the labels in the order of their ids, for `from_preset`. A model
-            takes those of its training file. None if the labels have no names.
+            takes the names of its training file. None if the labels have no names.
         lines: list of N int, the line in which each example begins. The first line is 1. None if
             the file has no lines.
         ids: list of N str, the ids that the file gives its examples; None if it gives none.

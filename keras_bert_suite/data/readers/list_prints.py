@@ -9,7 +9,7 @@ from keras_bert_suite.data.readers.records import make_field
 
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 
-#: What a print of a list begins with.
+#: The beginnings of a print of a list.
 BRACKETS = tuple(_CLOSING)
 
 #: An item in a print of NumPy: a string, a bool or a number.
@@ -22,7 +22,7 @@ _NUMPY = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
 def read_list_print(text):
     """The fields of a list that a text is a print of, list of str; None for another text.
 
-    The print is that of JSON, of a list, tuple or set of Python, or of an array of NumPy.
+    It is JSON, or the print of a list, tuple or set of Python, or of an array of NumPy.
 
     >>> read_list_print("['joy', 'love']"), read_list_print("[1 0 1]"), read_list_print("joy")
     (['joy', 'love'], ['1', '0', '1'], None)

@@ -31,8 +31,8 @@ def read_record_columns(path, columns, encoding="utf-8"):
         `Examples`. Its `x` is a tuple with a list of fields for each column, see `make_field`.
 
     Raises:
-        ValueError: if a line is no JSON object, if the values of a row have other types than those
-            of `make_field`, naming the line, if no row has a column, or if pandas is missing.
+        ValueError: if a line is no JSON object, if the values of a row have types that `make_field`
+            does not take, naming the line, if no row has a column, or if pandas is missing.
         OSError: if the file cannot be read.
     """
     if Path(path).suffix.lower() in PARQUET:
@@ -77,7 +77,7 @@ def _parse(path, text, place):
 
 
 def _explain_line(path, line, is_first):
-    """What may be the cause, if the first line of a file is no JSON object."""
+    """The likely cause if the first line of a file is no JSON object."""
     start = line.strip()
     if not is_first:
         return ""
@@ -165,7 +165,7 @@ def _read_field(table, place, column):
 
 
 def _explain_value(table, value):
-    """What may be the cause, if a value of a row is a dict."""
+    """The likely cause if a value of a row is a dict."""
     if len(table) != 1 or not isinstance(value, dict):
         return ""
     return (

@@ -4,7 +4,7 @@ import warnings
 
 from keras_bert_suite.data.readers.list_prints import BRACKETS, parse_list, seems_list_print
 
-#: What a 0/1 column may hold. pandas writes the bools of `get_dummies` as True and False.
+#: The values of a 0/1 column. pandas writes the bools of `get_dummies` as True and False.
 BITS = {
     **{"0": False, "0.0": False, "false": False, "False": False, "FALSE": False},
     **{"1": True, "1.0": True, "true": True, "True": True, "TRUE": True},
@@ -18,7 +18,7 @@ def read_sets(table, rows, column, separator, are_named=False):
         table: `Examples`, whose last column has the labels.
         rows: list of int.
         column: str, the name of the column.
-        separator: str, what is between the names of a set.
+        separator: str, the separator of the names of a set.
         are_named: bool, whether the labels are names for sure, and not 0 and 1 for each label.
 
     Returns:

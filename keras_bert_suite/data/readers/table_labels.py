@@ -118,7 +118,7 @@ class TableLabels:
         return [*map(self._normalize, [field] if isinstance(field, str) else field)]
 
     def _normalize(self, label):
-        """A label in the one form in which labels are compared: for numbers -1 for -1.0."""
+        """A label in a form for comparisons: for numbers -1 for -1.0."""
         with contextlib.suppress(ValueError):
             if self.problem_type == NUMBERS and math.isfinite(float(label)):
                 return make_field(float(label))
@@ -228,7 +228,7 @@ def _warn_of_no_labels(table, rows, labels, names):
     """Warns of a label that data sets give to rows without a label."""
     for label in _NO_LABELS:
         others = {*names} - {label}
-        # Minus has a plus beside it, and -1 is an id of its own beside 1 alone.
+        # Minus has a plus beside it, and -1 is an id beside 1 alone.
         is_name = (label == "-" and "+" in others) or (
             label == "-1" and others != set(map(str, range(len(others))))
         )

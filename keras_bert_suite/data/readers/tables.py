@@ -55,7 +55,7 @@ def read_table(
             of as many numbers, 0 and 1, the names are "0", "1" and so on, the places of the 1s.
             "regression": numbers. "token_classification": lists of words, with a list of tags each,
             for the taggers. None: texts, for `Seq2Seq`.
-        label_separator: str, what is between the names of a set.
+        label_separator: str, the separator of the names of a set.
         encoding: str, the encoding of the file. A byte order mark is dropped.
         delimiter: str, one character. With a tab the file is read as a `.tsv` file, whatever its
             name, and with \\x01 or \\x02 as a `.tsv` file with this character in place of the tab.
@@ -80,7 +80,7 @@ def read_table(
         ValueError: if a text or a label is missing, a number is not finite, or a row has more or
             fewer fields than the first line, naming the line; if a column does not exist or is
             asked for twice; if the file is empty or cannot be decoded; or if an argument has a
-            value other than those above.
+            value that is not listed above.
         OSError: if the file cannot be read.
 
     Warns:
@@ -143,7 +143,7 @@ def label_table(read, texts, labels):
 def _read_texts(table, number, column, rows):
     check_filled(table, number, "text", column, rows)
     fields = table.columns[number]
-    # Texts are many, so that only those are parsed that begin as a list.
+    # Texts are many, so only texts that begin as a list are parsed.
     prints = [row for row in rows if fields[row].lstrip().startswith(BRACKETS)]
     if 2 * len(prints) > len(rows):
         prints = [row for row in prints if _is_print_of_texts(fields[row])]

@@ -1,6 +1,6 @@
 """Finds texts that are not where a file says."""
 
-#: What becomes of them: the values of `errors` of readers.
+#: Their treatment: the values of `errors` of readers.
 ERRORS = ("raise", "fix", "skip")
 
 

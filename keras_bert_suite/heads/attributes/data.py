@@ -1,4 +1,4 @@
-"""Rows of texts with a label for each of several attributes, some of which may be missing."""
+"""Rows of texts with labels of several attributes. Some labels may be missing."""
 
 import math
 import numbers
@@ -31,7 +31,7 @@ class KnownClasses(Classes):
         try:
             ids = super().encode(column)
         except ValueError as error:
-            # The labels of an attribute are in `attributes`, those of other tasks in `label_names`.
+            # Other tasks have their labels in `label_names`.
             raise ValueError(str(error).replace("`label_names`", "`attributes`")) from None
         if ids.ndim != 1:
             raise ValueError(f"Wanted one label for each row, got an array of shape {ids.shape}.")

@@ -18,7 +18,7 @@ class RowAnswers:
     """The outputs of the model themselves. The base of the other kinds of answers."""
 
     def decode(self, outputs, rows):
-        """Turns outputs into what `predict` returns.
+        """Turns outputs into the results of `predict`.
 
         Args:
             outputs: array, or structure of arrays, or list of arrays whose lengths differ. Element
@@ -30,16 +30,16 @@ class RowAnswers:
         """
         return np.stack(outputs) if isinstance(outputs, list) else outputs
 
-    #: function(outputs, rows) -> what `decode` needs of the outputs for a batch, where all outputs
-    #: would be too large to be kept; None keeps them.
+    #: function(outputs, rows) -> the input of `decode`, made of a batch, where all outputs would be
+    #: too large to be kept; None keeps them.
     condense = None
 
     #: function(outputs, rows) -> the answers of `predict_labels`; None if rows have no labels.
     name = None
 
     #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
-    #: that is not served. `ops` is `keras.ops`. `outputs` are those of the model for a batch, in a
-    #: graph or symbolic. `packed` is the dict of its inputs.
+    #: that is not served. `ops` is `keras.ops`. `outputs` come from the model, in a graph or
+    #: symbolic. `packed` is the dict of its inputs.
     serve = None
 
     def name_served(self, xp, served):
@@ -53,13 +53,13 @@ class RowAnswers:
             return served
         return {**served, "labels": xp.take(xp.asarray(self.labels.names), served["label_ids"])}
 
-    #: The outputs of an exported model of which the answers are made -> the axes of each, after the
-    #: batch. "labels" has one place for each label.
+    #: The outputs of an exported model for the answers -> the axes of each, after the batch.
+    #: "labels" has one place for each label.
     exported: dict[str, tuple[str, ...]] = {}
 
     @staticmethod
     def read_exported(*arrays):
-        """What the answers take for the outputs of the task, made of the outputs `exported`."""
+        """The outputs of the task, as the answers take them, made of the outputs `exported`."""
         return arrays[0]
 
 
@@ -114,7 +114,7 @@ class ClassAnswers(RowAnswers):
 
 
 class LabelSetAnswers(ClassAnswers):
-    """Sets of labels: those whose probability is above their threshold.
+    """Sets of labels: each label whose probability is above its threshold.
 
     Args:
         labels, are_logits: as for `ClassAnswers`.

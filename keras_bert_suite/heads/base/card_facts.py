@@ -1,4 +1,4 @@
-"""What a model card says of a task."""
+"""The facts of a model card of a task."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ _MOST_LABELS = 50
 def list_facts(task: keras_hub.models.Task) -> dict[str, str]:
     """The rows of the card of a task, ours or KerasHub's, in order: dict of str -> str.
 
-    `task.card` has what the model itself does not say.
+    `task.card` has facts that the model itself lacks.
     """
     card = find_card(task)
     facts = {
@@ -47,10 +47,9 @@ def find_card(task: keras_hub.models.Task) -> dict[str, Any]:
 
 
 def describe_base(preset: PathLike, folder: PathLike) -> dict[str, str]:
-    """What `from_preset` adds to a card: the base of a new task, and its licence if it says one.
+    """The facts that `from_preset` adds to a card: the base of a new task, and its known licence.
 
-    Of a path, the card names the folder alone, not where it stands. `folder` has the files, also
-    those of an address.
+    The card names the folder of a path, and not its parents. `folder` has the files.
     """
     base = str(preset) if "://" in str(preset) else Path(preset).absolute().name
     licence = find_licence(folder)

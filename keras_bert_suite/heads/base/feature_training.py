@@ -156,7 +156,7 @@ def _compile_head(head, task, optimizer):
     else:
         loss, arguments = task.read_loss(task.make_loss()), task.make_metrics()
     for metric in keras.tree.flatten(list(arguments.values())):
-        # One of the user is that of the last training, too. Keras resets it after the first step.
+        # A metric of the user may hold the last training. Keras resets it after the first step.
         if isinstance(metric, keras.metrics.Metric):
             metric.reset_state()
     head.compile(

@@ -26,11 +26,11 @@ class Head:
         task: str, the name of the class of the task.
         make_parts: function(said, packer, encoder) -> (data, answers). `said` is a dict of the
             arguments of the task that the parts are made of; values that are None may be missing.
-            In an export it has also what `describe` adds, and the outputs are those of
+            In an export it has also the values of `describe`, and the outputs come from
             `answers.serve`. `packer` is the preprocessor, and `encoder` the `EncoderInputs`.
         settings: tuple of str, the arguments of the task for `make_parts`, and others that a client
             of an export must know. `label_names` are always there, as `labels`, and `input_names`.
-        describe: function(task) -> dict of JSON values, what `make_parts` reads beside arguments.
+        describe: function(task) -> dict of JSON values that `make_parts` reads beside arguments.
         served: the `ServedTask` of its SavedModel: a class, or "module:class" to import it late.
         learning_rate: float, the peak of the learning rate.
         head_learning_rate: float, the peak for the weights outside of the backbone; None for

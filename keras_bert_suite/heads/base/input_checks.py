@@ -64,7 +64,7 @@ class EncoderInputs:
 
 
 def check_num_texts(num_segments, encoder, input_names, packer=None):
-    """Checks the number of texts in a row. `input_names` are those of the task, or None."""
+    """Checks the number of texts in a row. `input_names` belong to the task, or are None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
         raise ValueError(

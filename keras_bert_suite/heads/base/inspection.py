@@ -89,8 +89,8 @@ def inspect_by_folds(
         **fit: further arguments of `fit`, such as `epochs`.
 
     Returns:
-        list of `WrongAnswer`, the highest loss first; see `inspect_rows`. The thresholds of
-        `label_looks_wrong` are those of each fold.
+        list of `WrongAnswer`, the highest loss first; see `inspect_rows`. Each fold has its
+        thresholds for `label_looks_wrong`.
 
     Raises:
         ValueError: as `fit`; or if there are fewer rows than folds, or other labels than rows.

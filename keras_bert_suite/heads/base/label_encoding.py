@@ -10,8 +10,8 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 def order_label_columns(labels, label_names):
     """Puts the columns of a DataFrame of labels into the order of the label names.
 
-    Other labels are returned as they are, and so is a DataFrame of one column, and one whose label
-    names are the numbers "0", "1" and so on. Other columns than the label names are an error.
+    Other labels are returned unchanged, as is a DataFrame of one column, or with the label names
+    "0", "1" and so on. Other columns than the label names are an error.
     """
     columns = list(getattr(labels, "columns", ()))
     are_names = len(columns) > 1 and all(isinstance(column, str) for column in columns)

@@ -6,9 +6,9 @@ import numpy as np
 def encode_tensor(encode, labels, dtype, shape):
     """Encodes a tensor of labels by `encode`, the function that encodes labels in memory.
 
-    A ragged tensor becomes an object array of arrays. `dtype` and `shape` are those of the result.
-    A size may be None. What `encode` refuses raises `tf.errors.InvalidArgumentError` with its
-    message when the graph runs.
+    A ragged tensor becomes an object array of arrays. The result has this `dtype` and `shape`. A
+    size may be None. If `encode` raises an error, the running graph raises
+    `tf.errors.InvalidArgumentError` with its message.
     """
     import tensorflow as tf
 

@@ -74,7 +74,7 @@ class DictLabels(Labels):
         parts: dict of the name of an output -> its `Labels`.
     """
 
-    #: What an output is called in messages.
+    #: The name of an output in messages.
     noun = "output"
 
     def __init__(self, parts):

@@ -39,8 +39,8 @@ class PresetTask(SavedTask):
     - `preset_classes()`, `load_keras_preset` and `load_checkpoint` say whose heads it opens.
     """
 
-    #: The name of the layer of a head with labels, which is that of a checkpoint, or new if
-    #: `from_preset` gets `num_classes` or `label_names`. None for other tasks.
+    #: The name of the layer of a head with labels: from the checkpoint, or new if `from_preset`
+    #: gets `num_classes` or `label_names`. None for other tasks.
     head_name: str | None = None
 
     #: Values for a new head, instead of the values in the configuration of a preset's task.
@@ -112,7 +112,7 @@ class PresetTask(SavedTask):
                 have a classification layer and has none.
         """
         if label_names is not None:
-            # `from_config` would take names of another number for those of the old head.
+            # `from_config` would give names of another number to the old head.
             if num_classes not in (None, len(label_names)):
                 raise ValueError(f"num_classes={num_classes}, but label_names={label_names}.")
             num_classes = len(label_names)
@@ -185,7 +185,7 @@ class PresetTask(SavedTask):
 
     @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
-        """Whether arguments of the constructor ask for another head than that of a preset."""
+        """Whether arguments of the constructor ask for another head than the preset has."""
         return "num_classes" in arguments
 
     @classmethod
@@ -237,7 +237,7 @@ class PresetTask(SavedTask):
 
 
 def _take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):
-    """Takes the preprocessor out of the arguments of a task, or loads that of the preset."""
+    """Takes the preprocessor out of the arguments of a task, or loads it from the preset."""
     if "preprocessor" not in arguments:
         if checkpoint is None:
             return load_preprocessor(preset, sequence_length, lowercase)

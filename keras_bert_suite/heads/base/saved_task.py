@@ -37,7 +37,7 @@ _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
 class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
-    """A task whose files also say which layers are frozen, and what its model card says.
+    """A task whose files also name its frozen layers and hold its model card.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
     attribute of the same name, from which it is saved.
@@ -64,13 +64,12 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
 
     @property
     def card(self) -> dict[str, Any]:
-        """What the model card says that the model itself does not, by name: values of JSON.
+        """Facts of the model card that the model itself lacks, by name: values of JSON.
 
         `from_preset` sets "base" and "licence of the base", `fit` and `fit_on_features` "data of
         the last fit" (of rows in memory their number and a digest), `keras-bert finetune` "data",
-        "dev" and "test". Add what a reader should know: `task.card["data"] = "reviews of 2026"`,
-        or a dict. Training drops "last epoch", "dev" and "test", which belong to the weights
-        before.
+        "dev" and "test". Add facts for readers: `task.card["data"] = "reviews of 2026"`, or a dict.
+        Training drops "last epoch", "dev" and "test", which belong to the weights before.
         """
         return self.__dict__.setdefault(
             "card_facts", {}
@@ -82,13 +81,13 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         write_card(preset_dir, list_facts(self))
 
     def drop_scores(self) -> None:
-        """Takes what belongs to other weights out of the card."""
+        """Takes the scores of other weights out of the card."""
         self.history = None
         for name in SCORES:
             self.card.pop(name, None)
 
     def note_data(self, given: Any) -> None:
-        """Adds to the card what a `fit` has trained on: `Rows` with a digest, or a dataset."""
+        """Adds the data of a `fit` to the card: `Rows` with a digest, or a dataset."""
         data = describe_rows(given) if isinstance(given, Rows) else "a dataset"
         self.card["data of the last fit"] = data
 
@@ -111,8 +110,8 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         are, because files cannot store their quantization. Quantize after training. The
         optimizer begins anew: its state belongs to matrices that are not trained any more.
 
-        Files of a quantized encoder of KerasHub's do not keep its dtype policy. It opens in that of
-        `keras.config`.
+        Files of a quantized encoder of KerasHub do not keep its dtype policy. It opens in the
+        policy of `keras.config`.
 
         Args:
             mode: "int8".
@@ -152,7 +151,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         self.train_function = self.test_function = self.predict_function = None
 
     def _run_through_graph(self, inputs, **functions):
-        """Refuses `keras.models.clone_model`, which alone brings a function of its own module.
+        """Refuses `keras.models.clone_model`, known by the module of its function.
 
         Its copy would take no texts, and a head that shares the token embedding would get another.
         """
@@ -177,7 +176,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         model.compile()
         ```
 
-        All weights are copied, those of the heads too. The rows of new tokens are drawn, see
+        All weights are copied, heads included. The rows of new tokens are drawn, see
         `TextEncoder.resize_vocabulary`. Their output biases are 0, as transformers makes them.
 
         Args:
@@ -200,8 +199,8 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
         writer = writer.keep_tokens(tokens)
         ```
 
-        All weights of these tokens are copied, those of the heads too. A text whose tokens are all
-        kept has the outputs that it had before. Other words become the unknown token.
+        All weights of these tokens are copied, heads included. A text whose tokens are all kept has
+        the outputs that it had before. Other words become the unknown token.
 
         Args:
             tokens: list of str, or a tokenizer that has them. The special tokens and the added
@@ -229,7 +228,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
     def _resize(self, method: str, preprocessor: Any = None, **sizes: Any) -> Self:
         """A copy of this task on the backbone that a method of its backbone makes.
 
-        Without `preprocessor` it has that of this task.
+        Without `preprocessor` it shares the preprocessor of this task.
         """
         if not isinstance(self.backbone, TextEncoder):
             raise ValueError(

@@ -33,8 +33,8 @@ def serve(task):
 class ServedTask:
     """A task in the graph of a SavedModel. The answers are the task's own.
 
-    A task with other answers, or whose texts are packed in another way, has a class of its own;
-    which its `Head` names. All methods except `check` are for the TensorFlow backend.
+    A task with other answers or another packing of texts has a subclass, which its `Head` names.
+    All methods except `check` are for the TensorFlow backend.
     """
 
     #: Why a file without the graph of this class could not answer, or None if it could.

@@ -71,8 +71,8 @@ def part_attribute(part: str, name: str) -> property:
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
-    A task is a model and two parts. `data` reads what users pass, and packs batches of it for the
-    model. `answers` turns outputs of the model into what a person reads.
+    A task is a model and two parts. `data` reads the arguments of users, and packs batches of them
+    for the model. `answers` turns outputs of the model into labels, texts or scores.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
     lays a schedule of open length over its steps, see `LinearWarmupDecay`.
@@ -91,7 +91,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     @property
     def head_learning_rate(self) -> float | None:
-        """float, the peak for the weights outside of the backbone; None for that of all weights."""
+        """float, the peak for the weights outside of the backbone; None for the common peak."""
         return self.HEAD.head_learning_rate
 
     def make_parts(
@@ -101,8 +101,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
         Args:
             packer: the preprocessor.
-            encoder: `EncoderInputs`; None for those of the backbone.
-            **said: what the parts are made of, see `Head`.
+            encoder: `EncoderInputs`; None to make them of the backbone.
+            **said: arguments of the task, see `Head`.
         """
         common = {"returns_logits": self.returns_logits, "input_names": None}
         said = {**common, **self.find_part_settings(), **said}
@@ -111,7 +111,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         self.preprocessor = packer
 
     def find_part_settings(self) -> dict[str, Any]:
-        """What the parts of a subclass are made of, beside the arguments of its base."""
+        """The values of a subclass for its parts, beside the arguments of its base."""
         return {}
 
     @property
@@ -166,7 +166,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         """The optimizer that `compile` takes for "auto", or one with other values.
 
         Args:
-            learning_rate, warmup_ratio: floats; None for those of the `HEAD`.
+            learning_rate, warmup_ratio: floats; None for the values of the `HEAD`.
             **kwargs: further arguments of `AdamW`.
         """
         schedule = LinearWarmupDecay(
@@ -192,11 +192,11 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     loss_advice: str | None = None
     metric_advice: str | None = None
 
-    #: Whether weights say which predictions of a row count, as those of tokens do.
+    #: Whether weights say which predictions of a row count, as weights of tokens do.
     are_tokens = False
 
     def find_output_form(self, output: str | None = None) -> OutputForm:
-        """What losses and metrics of Keras get.
+        """The form of an output, for losses and metrics of Keras.
 
         Args:
             output: str, the name of one of several outputs; None for the only one.
@@ -267,8 +267,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         tokens with a weight above 0 count, in losses and in metrics. A loss or a metric of Keras
         that is for other labels is an error.
 
-        A function or a class of your own gets the encoded labels and the outputs of the model as
-        they are. So does a subclass of a class of Keras with its own `call` or `update_state`.
+        Your functions and classes get the encoded labels and the outputs of the model unchanged,
+        and so do subclasses of Keras' classes that override `call` or `update_state`.
 
         Args:
             optimizer: "auto" is `make_optimizer()`: `AdamW` at the `learning_rate` of its
@@ -280,8 +280,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 of the optimizer for another. The transitions of a CRF keep their own factor.
             technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
                 forward and one backward pass.
-            **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
-                default, or for "auto".
+            **kwargs: see `keras.Model.compile`. Metrics are `make_metrics()` by default, or for
+                "auto".
 
         Raises:
             ValueError: if a loss or a metric takes logits and the outputs are probabilities, or a
@@ -334,7 +334,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         return {**config, "technique": technique}
 
     def compile_from_config(self, config: Config) -> None:
-        """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
+        """Compiles with the saved arguments. Keras skips this if a class overrides `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         follow_weights(self)
 
@@ -369,7 +369,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
                 `DataLoader` or a generator.
             y: the labels of all rows, as the task takes them; None for a dataset.
-            batch_size: int, that of the `HEAD` by default; None for a dataset.
+            batch_size: int, from the `HEAD` by default; None for a dataset.
             class_weight: dict of label or class id -> weight of its rows.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
             validation_split: float, the share of the rows to validate on. They are the last rows.
@@ -482,10 +482,10 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
         Args:
             score: function(outputs, rows, labels) that returns the scores. `outputs` and `rows` are
-                as for `predict_with`, and `labels` are those of all rows, encoded.
+                as for `predict_with`, and `labels` are the encoded labels of all rows.
             x, y: as for `fit`, in memory.
             batch_size: int, 32 by default.
-            may_be_empty: bool, whether there may be no rows, of which `score` then counts nothing.
+            may_be_empty: bool, whether zero rows are allowed.
         """
         check_in_memory(x)
         labels = read(self, x, y, labelled=not may_be_empty).labels
@@ -494,7 +494,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         return self.predict_with(decode, x, batch_size, condense=condense, verbose=0)
 
     def export(self, filepath: Any, format: str = "tf_saved_model", **kwargs: Any) -> None:
-        """Not for tasks: `export_saved_model` and its like also write what reads the texts.
+        """Not for tasks: `export_saved_model` and its like also write tokenizer and packing.
 
         Raises:
             NotImplementedError: always. It names the function to call.
@@ -513,7 +513,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         *,
         labelled: bool = False,
     ) -> Any:
-        """Packs a batch of a dataset, for a training loop of one's own: `dataset.map(...)`.
+        """Packs a batch of a dataset, for a custom training loop: `dataset.map(...)`.
 
         `fit`, `evaluate` and `predict` do so themselves. The name is KerasHub's.
 

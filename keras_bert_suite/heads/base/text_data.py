@@ -27,7 +27,7 @@ _MOST_CHARACTERS = 100_000_000
 
 
 class TextData:
-    """Reads what users pass to a task, and packs batches of it. The base of the other kinds.
+    """Reads the rows of a user, and packs batches of them. The base of the other kinds.
 
     Data flows one way: `read` or `read_batch`, then `window`, then `pack`.
 
@@ -154,7 +154,7 @@ class TextData:
         return self.labels.encode(labels)
 
     def window(self, rows):
-        """Cuts rows into what the model sees, one entry for each window.
+        """Cuts rows into windows, one entry each.
 
         Returns:
             `Rows` with `sources`. Texts are cut by the packer, so here they are the rows.
@@ -168,7 +168,7 @@ class TextData:
         """Notes of the rows of a `fit`, in memory, how texts are read after it.
 
         Returns:
-            str, what the user should know, or None.
+            str, a hint for the user, or None.
         """
         return None
 

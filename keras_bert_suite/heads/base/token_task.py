@@ -28,8 +28,8 @@ class TokenTask(Task):
     #: The layers between the encoder and the head, in the order of their calls.
     head_layers: list[keras.layers.Layer]
 
-    #: What `fit_on_features` computes once: symbolic hidden states (B, L, H), and the padding
-    #: mask (B, L) if the encoder has one.
+    #: The features that `fit_on_features` computes once: symbolic hidden states (B, L, H), and the
+    #: padding mask (B, L) if the encoder has one.
     features: tuple[Tensor, ...]
 
     fit_on_features = fit_on_features
@@ -39,7 +39,7 @@ class TokenTask(Task):
         return HEAD_LAYERS_RATE if self.head_layers else super().head_learning_rate
 
     def encode_for_head(self, head_layers: HeadLayers, transformed: bool) -> Tensor:
-        """What the head reads, symbolic float (B, L, P), behind `head_layers`.
+        """The input of the head, symbolic float (B, L, P), after `head_layers`.
 
         `transformed` says whether the head is on `Encoder.transform_tokens` of the states.
         """

@@ -22,8 +22,8 @@ class WrongAnswer:
         loss: float, -log(label_probability); for numbers the mean squared error.
         label_looks_wrong: bool, see `find_label_issues`. It says something only about rows that the
             model was not trained on.
-        word, place: str and int, the word and its place in the row, counted from 0; None if the
-            label is that of the row.
+        word, place: str and int, the word and its place in the row, counted from 0; None if the row
+            as a whole has the label.
     """
 
     row: int

@@ -48,7 +48,7 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
 def find_columns(x, input_names, forms, ranks=(3,)):
     """The columns of rows of a text and a list of texts; None for packed arrays.
 
-    `forms` says in a message what `x` may be, and `ranks` are the axes of packed arrays.
+    `forms` lists the forms of `x` in a message, and `ranks` are the axes of packed arrays.
     """
     columns = name_columns(x)
     if isinstance(columns, list) and not columns:

@@ -18,8 +18,7 @@ def pack_documents(
 
     A document with fewer windows than another document of its batch is filled up with windows
     without tokens, whose `padding_mask` is 0. Where each shape is compiled, the number of windows
-    is rounded up to 1, 2, 3, 4, 6, 8, 12 and so on. Errors are those of
-    `SegmentPacker.pack_windows`.
+    is rounded up to 1, 2, 3, 4, 6, 8, 12 and so on. Errors: see `SegmentPacker.pack_windows`.
 
     Args:
         segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).

@@ -18,7 +18,7 @@ class GuessAnswers(RowAnswers):
         self.top_k = top_k
 
     def condense(self, outputs, rows):
-        """What `decode` needs of logits: the best of all tokens, see `rank_tokens`."""
+        """The parts of logits that `decode` needs: the best of all tokens, see `rank_tokens`."""
         allowed = np.ones(self.data.packer.tokenizer.vocabulary_size(), bool)
         return outputs if rows.is_packed else rank_tokens(outputs, self.top_k, allowed)
 

@@ -28,7 +28,7 @@ HEAD = Head(
     learning_rate=1e-4,
     warmup_ratio=0.01,
 )
-#: The rate is that of the base and the large model.
+#: The rate of the base and the large model.
 ELECTRA_HEAD = Head(
     task="ElectraPretrainer",
     make_parts=make_electra_parts,

@@ -26,7 +26,7 @@ from keras_bert_suite.training import (
     ReplacedTokenRecall,
 )
 
-#: The weight of the discriminator's loss beside that of the generator, lambda in the paper.
+#: The weight of the discriminator's loss; the generator's is 1. Lambda in the paper.
 DISCRIMINATOR_WEIGHT = 50.0
 
 
@@ -140,7 +140,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     def discriminator(self) -> keras.Model:
         """The discriminator with its head, which `save_hugging_face` writes.
 
-        Its inputs are those of the backbone. Its output has a logit for each token, float (B, L). A
+        It has the inputs of the backbone. Its output has a logit for each token, float (B, L). A
         positive logit says that the token was replaced. It shares the weights of this task.
         """
         scores = self.replaced_tokens(self.backbone.encode_tokens())

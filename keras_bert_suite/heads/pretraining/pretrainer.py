@@ -38,7 +38,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements
     are three dictionaries:
 
-    - Inputs: those of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P).
+    - Inputs: the arrays of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P).
     - Labels: `mlm` int32 (B, P), the masked tokens; and `nsp` int32 (B,), 0 for the actual next
       text, 1 for a random text, and 2 for the previous text.
     - Sample weights: `mlm` float32 (B, P), and `nsp` float32 (B,).
@@ -60,7 +60,7 @@ class Pretrainer(Task, keras_hub.models.Task):
         sentence_relations: int, R, the number of classes of the head for pairs: 2, or 3 for the
             batches of `PretrainingBatches(mode="relations")` (StructBERT).
         span_boundary: bool, whether the tokens of a masked span are also guessed from the two
-            tokens beside the span (SpanBERT). The masks are those of `TokenMasker(unit="span")`.
+            tokens beside the span (SpanBERT). Mask with `TokenMasker(unit="span")`.
 
     Example:
     ```python
@@ -225,7 +225,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     def make_loss(self) -> dict[str, Any]:
         """Google's loss: the sum of the weighted means over the masked tokens and over the pairs.
 
-        The head for spans adds a weighted mean of its own.
+        The head for spans adds another weighted mean.
         """
         loss: dict[str, Any] = {"mlm": MaskedLMLoss()}
         if self.next_sentence:
@@ -249,7 +249,7 @@ class Pretrainer(Task, keras_hub.models.Task):
         return {"weighted_metrics": metrics}
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """Adds the labels and the weights of `sbo`, which are made from those of `mlm`."""
+        """Makes the labels and the weights of `sbo` from `mlm`."""
         if self.span_boundary_head is None:
             return y, y_pred, sample_weight
         if sample_weight is None:

@@ -13,7 +13,7 @@ from keras_bert_suite.models.encoder import Encoder
 #: The arguments of a `Pretrainer` that say which heads it has.
 HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
 
-#: The layers of the heads beside that for masked tokens, and what they are for.
+#: The layers of the heads beside the masked LM's, and their purpose.
 HEAD_PURPOSES = {
     "next_sentence": "pairs of texts",
     "span_boundary": "the boundaries of spans",

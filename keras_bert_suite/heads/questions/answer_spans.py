@@ -41,7 +41,7 @@ def read_answer_spans(labels, contexts):
 def read_accepted_answers(labels, contexts):
     """The texts of all accepted answers to each question, list of N lists of str.
 
-    The arguments are those of `read_answer_spans`. The texts of a dict may be anywhere.
+    Arguments: see `read_answer_spans`. The texts of a dict may be anywhere.
     """
     contexts = list(map(decode_text, contexts))
     answers = []

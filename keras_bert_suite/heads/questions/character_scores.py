@@ -8,12 +8,12 @@ import collections
 import re
 import string
 
-#: What the script of CMRC 2018 drops. An ellipsis stays.
+#: The characters that the script of CMRC 2018 drops. An ellipsis stays.
 _CHINESE_PUNCTUATION = str.maketrans("", "", "-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
 _CHINESE = re.compile("([\u4e00-\u9fa5])")
 
-#: What the tokenizer of the Penn Treebank splits off a word. The script of CMRC 2018 splits text
-#: between Chinese characters by it, as NLTK's `word_tokenize` does.
+#: The endings that the tokenizer of the Penn Treebank splits off a word. The script of CMRC 2018
+#: splits text between Chinese characters by it, as NLTK's `word_tokenize` does.
 _OPENING_QUOTE = re.compile(r"""(^|[ (\[{<])("|'')""")
 _ENGLISH_MARKS = re.compile(
     r"""((?:(?<=\s)|^)'(?=\w)|\.{2,}|--|``|[;@#$%&?!()\[\]{}<>"»”’“‘„—]|,(?!\d))"""

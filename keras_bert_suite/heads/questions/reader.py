@@ -24,7 +24,7 @@ from keras_bert_suite.heads.questions.squad_answers import (
     read_answers,
 )
 
-#: The names of the first form of CMRC 2018 -> those of SQuAD.
+#: The names of the first form of CMRC 2018 -> the names of SQuAD.
 _NAMES = {"context_text": "context", "query_text": "question", "query_id": "id"}
 
 _FORM = (
@@ -53,12 +53,12 @@ def read_squad(
     Args:
         path: str or path.
         labelled: bool, whether every question needs its answers. False does not read answers.
-        errors: what becomes of answers that are not in their context at their `answer_start`, as
-            in CMRC 2018 and ARCD. "raise" is an error. "fix" moves an answer to the place that is
-            nearest. "skip" does not. In both cases an answer without a place gets the
-            `answer_start` -1: scores count it, and training takes another answer to its question.
-            A question is left out if none of its answers has a place, or if its answers contradict
-            `is_impossible`. One warning has the numbers.
+        errors: the treatment of answers that are not in their context at their `answer_start`, as
+            in CMRC 2018 and ARCD. "raise" is an error. "fix" moves an answer to its nearest place.
+            "skip" does not. In both cases an answer without a place gets the `answer_start` -1:
+            scores count it, and training takes another answer to its question. A question is left
+            out if none of its answers has a place, or if its answers contradict `is_impossible`.
+            One warning has the numbers.
 
     Returns:
         `Examples` of at least one question, for `QuestionAnswerer`. `x`: (questions, contexts).

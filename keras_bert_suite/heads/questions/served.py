@@ -19,7 +19,7 @@ from keras_bert_suite.tokenizers.engines import drop_invalid
 
 @dataclasses.dataclass(frozen=True)
 class WindowSpans:
-    """What the answer to a question needs of each of N windows, as tensors.
+    """The facts of N windows for the answer to a question, as tensors.
 
     Attributes:
         nulls: float32 (N,), the score of "no answer".

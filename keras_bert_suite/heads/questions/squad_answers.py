@@ -3,7 +3,7 @@
 from keras_bert_suite.data.readers.json_values import as_list, read_flag, read_integer
 from keras_bert_suite.data.readers.text_places import find_nearest
 
-#: What is wrong with an answer or a question.
+#: The faults of an answer or a question.
 MOVED = "an answer that is elsewhere in its context"
 NOWHERE = "an answer that is nowhere in its context"
 UNANSWERED = "a question without an answer that is in its context"
@@ -75,7 +75,7 @@ def place_answer(text, start, context, errors):
 
 
 def describe_misplaced(text, start, context):
-    """Says what is wrong if a context does not have an answer at its position, and what to do.
+    """Says the fault and the remedy if a context does not have an answer at its position.
 
     Args:
         text: str, the answer.

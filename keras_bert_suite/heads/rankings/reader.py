@@ -17,7 +17,7 @@ def read_rankings(
     label_column: str = "label",
     **arguments: Any,
 ) -> Examples:
-    """Reads rows of a query, a candidate and its relevance, such as those of a log of clicks.
+    """Reads rows of a query, a candidate and its relevance, such as a log of clicks.
 
     The rows of a query, anywhere in the table, become one list of candidates. Spaces around a query
     do not count.

@@ -25,7 +25,7 @@ class TextRanker(PairScorer, keras_hub.models.Task):
     """A text encoder with a layer that scores a query and a text: a cross-encoder, or reranker.
 
     It reads both texts together, so it is slower and more accurate than a comparison of vectors.
-    Search with a `TextEmbedder`, and order what it has found with a `TextRanker`.
+    Search with a `TextEmbedder`, and order its results with a `TextRanker`.
 
     `fit` and `evaluate` take lists of candidates: a tuple of two columns `(queries, texts)`, in
     which a row of texts is a list of any length; a DataFrame or dict of the columns `query` and

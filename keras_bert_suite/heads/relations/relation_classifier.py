@@ -39,14 +39,14 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         num_classes: int C, at least 2. Defaults to the number of `label_names`.
         label_names: list of C strings, such as ["Cause-Effect(e1,e2)", "Other"]. Defaults to the
             class ids as strings.
-        entity_states: what is classified. "markers": the states of the two start markers, 2 H
-            numbers. "averages": the summary token and the means of the tokens of each entity, as in
-            R-BERT, 3 H numbers; see `EntityAverages`.
+        entity_states: the features. "markers": the states of the two start markers, 2 H numbers.
+            "averages": the summary token and the means of the tokens of each entity, as in R-BERT,
+            3 H numbers; see `EntityAverages`.
         markers: 4 different strings: before and after the first entity, and the second.
-        marker_ids: 4 ints, the ids of the markers. None for those of the preprocessor's tokenizer.
+        marker_ids: 4 ints, the ids of the markers. None to ask the preprocessor's tokenizer.
         preprocessor: `SegmentPacker` with a tokenizer that has the markers as added tokens, or None
             for packed arrays only.
-        dropout: float, dropout rate of what is classified.
+        dropout: float, dropout rate of the entity states.
         input_names: the name of the texts in an export, ("text",) by default.
 
     Outputs, of the model and of `predict`: float32 (B, C), logits.
@@ -109,7 +109,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         self.dropout = dropout
 
     def encode_entities(self, inputs: dict[str, Tensor], dropout: float) -> Tensor:
-        """What is classified: symbolic float (B, 2 H), or (B, 3 H) of averages."""
+        """The features of the head: symbolic float (B, 2 H), or (B, 3 H) of averages."""
         encoder = Encoder.of(self.backbone)
         self.unused_paths = encoder.find_unused()
         places = self.marker_finder(inputs["token_ids"])

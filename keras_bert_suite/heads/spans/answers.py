@@ -19,7 +19,7 @@ class EntitySpanAnswers(RowAnswers):
     def decode(self, outputs, rows):
         """list with a list of `Entity` for each row; the scores themselves for packed arrays.
 
-        `outputs` are the scores of windows, or what `condense` makes of them.
+        `outputs` are the scores of windows, or the result of `condense`.
         """
         if rows.is_packed:
             return outputs

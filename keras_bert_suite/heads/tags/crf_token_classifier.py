@@ -52,8 +52,8 @@ class CrfTokenClassifier(TokenClassifier):
 
     A text that is longer than the packer's `sequence_length` goes through the encoder as windows.
     `predict` joins the emissions of the windows, and finds one path for the whole row. In training
-    each window is a chain of its own, and each word counts in one window. Start and end scores
-    count only at the ends of the row.
+    each window is a separate chain, and each word counts in one window. Start and end scores count
+    only at the ends of the row.
 
     Args:
         backbone, num_classes, label_names, preprocessor, head_layers, dropout, input_names,
@@ -76,7 +76,7 @@ class CrfTokenClassifier(TokenClassifier):
     """
 
     # The new labels of a new head may be of another scheme.
-    are_tokens = False  # The loss and the weights are those of whole rows.
+    are_tokens = False  # A row has one loss and one weight.
     metric_advice = (
         "It would judge the emissions, and not the paths. Leave it out, and pass `fit` the "
         "callback EntityF1(dev_rows, dev_tags), whose scores other callbacks may watch."

@@ -41,8 +41,8 @@ class ServedEntities(ServedTask):
     def label_words(self, outputs, rows, num_texts):
         """The most probable label of each word by itself, int32 (W,), and its probability.
 
-        `outputs`, float32 (W, C), are those for the first tokens of the words of all texts, and
-        `rows`, int32 (W,), the text of each word.
+        `outputs`, float32 (W, C), belong to the first tokens of the words of all texts. `rows`,
+        int32 (W,), has the text of each word.
         """
         import tensorflow as tf
 

@@ -136,7 +136,7 @@ def _find_segments(characters, alone, runs, negations):
 
 
 def _apply_rules(rules, texts, characters, begins, cuts):
-    """The cuts, bool (T,), with those around each part that is punctuation, by its rule."""
+    """The cuts, bool (T,), with the cuts of the rules around punctuation."""
     import tensorflow as tf
 
     kinds, codes, rows = characters.kinds, characters.codes, characters.rows

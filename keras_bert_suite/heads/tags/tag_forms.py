@@ -7,9 +7,9 @@
 | with another sign | B_PER I_PER, PER_B PER_I, B/PER I/PER, B:PER I:PER |
 | in lower case | b-per i-per, outside is o |
 
-The letters are those of `tag_schemes`. A form is a property of all tags of a file or of a model,
-because a single tag such as VITAMIN-E may be a type of its own. Tags are in another form than the
-first if there are two or more of them, and all are in this form.
+The letters: see `tag_schemes`. A form is a property of all tags of a file or of a model, because a
+single tag such as VITAMIN-E may be a whole type. Tags have another form than the first if there are
+two or more tags, and all have this form.
 
 This module needs only the standard library.
 """
@@ -38,7 +38,7 @@ _PREFIX = re.compile(rf"(?P<letter>[{_LETTERS}])(-(?P<kind>.*))?", re.DOTALL)
 #: The other forms: the letter first or last, and a sign between it and the type.
 _PLACES = ("(?P<letter>[{0}]){1}(?P<kind>.+)", "(?P<kind>.+){1}(?P<letter>[{0}])")
 
-#: The letters of a form, and what is outside of entities beside "O".
+#: The letters of a form, and its tag outside of entities beside "O".
 _CASES = ((_LETTERS, OUTSIDE), (_LETTERS.lower(), OUTSIDE.lower()))
 
 
@@ -49,7 +49,7 @@ def split_tags(names):
     {'O': ('O', None), 'PER-B': ('B', 'PER'), 'PER-I': ('I', 'PER')}
 
     The letter is one of "BIMELSU", or "O" outside of entities. A tag without a letter, such as
-    NOUN, has the letter None and is its own type. A letter without a type has the type "_".
+    NOUN, is a type with the letter None. A letter without a type has the type "_".
     """
     names = list(dict.fromkeys(names))
     form, outside = _find_form(names)
@@ -67,7 +67,7 @@ def find_strangers(names):
     split = split_tags(names)
     read = {name: f"the type {name!r}" for name, (letter, _) in split.items() if letter is None}
     if not any(letter not in (None, OUTSIDE) for letter, _ in split.values()):
-        # A single tag, or tags of several forms, may be types of their own.
+        # A single tag, or tags of several forms, may be whole types.
         in_other_form = [
             any(form.fullmatch(name) for form, _ in _list_other_forms([name])) for name in read
         ]

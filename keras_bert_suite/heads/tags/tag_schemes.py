@@ -19,8 +19,8 @@ from keras_bert_suite.heads.tags.tag_forms import OUTSIDE, split_tags
 
 SCHEMES = ("IOB1", "BIO", "BIOES", "BMES")
 
-#: The letters of all schemes, and the letters of BIOES that they stand for. A tag without a letter
-#: continues an entity of its own type.
+#: The letters of all schemes, and their letters in BIOES. A tag without a letter continues an
+#: entity of the same type.
 _BIOES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "O": "O", None: "I"}
 
 
@@ -63,7 +63,7 @@ def entity_tables(label_names):
 
 
 def find_middle_labels(label_names):
-    """Finds the label of a word that has no label of its own, by the labels beside it.
+    """Finds the label of a word without a label by the labels beside it.
 
     >>> find_middle_labels(["O", "B-PER", "I-PER"])[1]
     [0, 0, 2, 0]

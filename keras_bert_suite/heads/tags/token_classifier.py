@@ -140,8 +140,8 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
             x, batch_size, steps, **kwargs: as for `predict`.
 
         Returns:
-            list with a list of str for each row, a tag for each word. `word_cutting` says what the
-            words of a text are. In packed arrays every token counts as a word.
+            list with a list of str for each row, a tag for each word. `word_cutting` cuts a text
+            into words. In packed arrays every token counts as a word.
         """
         return self.predict_with(self.answers.decode_tags, x, batch_size, steps, **kwargs)
 

@@ -149,8 +149,8 @@ def cut_tag_windows(packer, rows, cutting=None):
 def join_windows(outputs, windows, num_labels):
     """Takes the outputs for words, float32 (K, C), from the outputs for the tokens of windows.
 
-    `outputs` has N arrays (L, C), whose lengths differ, for all tokens of packed rows. The K words
-    of all rows are those that have a token.
+    `outputs` has N arrays (L, C), whose lengths differ, for all tokens of packed rows. K counts the
+    words of all rows that have a token.
     """
     own = [np.zeros((0, num_labels), "float32")]
     owned = zip(outputs, windows.own_starts, windows.own_ends, strict=True)
@@ -190,7 +190,7 @@ def _label_tokens(tokenized, labels):
 
 
 def _cut_texts(tokenizer, rows, cutting):
-    """dict of the number of a row that is a text -> what `_split_text` returns.
+    """dict of the number of a row that is a text -> the result of `_split_text`.
 
     A word without a token is left out.
     """

@@ -25,8 +25,8 @@ from keras_bert_suite.tokenizers.unicode_rules import SPACE, python_class
 class WordCutting:
     """How a tagger cuts raw text into words.
 
-    A tagger learns from rows of words, and a corpus has its own idea of a word: `Coca-Cola`, `St.`,
-    `do` and `n't`, or every character of `1998`. `fit` notes it, and texts are cut in the same way.
+    A tagger learns from rows of words, and corpora differ in their words: `Coca-Cola`, `St.`, `do`
+    and `n't`, or every character of `1998`. `fit` notes it, and texts are cut in the same way.
 
     White space separates words. A Chinese character is a word. A mark of punctuation is a word
     unless a rule says otherwise. Everything else between them is one word.
@@ -38,12 +38,12 @@ class WordCutting:
     ```
 
     Args:
-        characters: of "letters" and "numbers" those of which each character is a word.
-        rules: dict. A key has three parts with spaces between them: what is on the left of some
-            punctuation, the punctuation, and what is on its right. A side is a word without
-            punctuation, `<letter>`, `<number>`, `<ideograph>`, or nothing at white space and at
-            other punctuation. A value has a `|` for a cut or a `+` for none before the
-            punctuation, between its characters and behind it: `{"St . ": "+|"}`.
+        characters: the kinds, "letters" or "numbers", of which each character is a word.
+        rules: dict. A key has three parts with spaces between them: the left side of some
+            punctuation, the punctuation, and its right side. A side is a word without punctuation,
+            `<letter>`, `<number>`, `<ideograph>`, or nothing at white space and at other
+            punctuation. A value has a `|` for a cut or a `+` for none before the punctuation,
+            between its characters and behind it: `{"St . ": "+|"}`.
         negation_apart: bool, whether `n't` is a word in `don't`.
 
     Raises:

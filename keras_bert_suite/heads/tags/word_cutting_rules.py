@@ -23,7 +23,7 @@ from keras_bert_suite.tokenizers.text_inputs import decode_text
 #: spaces, so it says less of texts without them.
 CERTAIN = 10
 
-#: The share of words that are not found in texts of which a user should know.
+#: The share of words not found in texts that is worth a warning.
 NOTABLE = 0.01
 
 
@@ -58,7 +58,7 @@ def _is_list(row):
 
 
 def _find_characters(rows):
-    """The names of the classes of which each character is a word."""
+    """The names of the classes whose characters are words."""
     counts = collections.Counter(word for row in rows for word in row)
     single = {word: find_kinds(word)[0] for word in counts if len(word) == 1}
     apart, together = collections.Counter(), collections.Counter()
@@ -131,7 +131,7 @@ def _is_ideograph(character):
 
 
 def _learn_rules(evidence, alone):
-    """The rules that say of the evidence what no more general rule says."""
+    """The rules for the evidence that no more general rule explains."""
     found = {where: _cut_by_default(*where, alone) for where in evidence}
     groups = [collections.defaultdict(list) for _ in range(4)]
     for where in evidence:
@@ -152,7 +152,7 @@ def _learn_rules(evidence, alone):
     keys = [(key, part) for part in (by_left, by_right) for key in part if key not in general]
     keys.sort(key=lambda item: (-_gain(item[1][item[0]], evidence, found)[0], len(item[0])))
     for key, part in [*keys, *((key, exact) for key in exact)]:
-        # Where two rules hold, that of the left word does.
+        # Of two rules, the rule of the left word wins.
         places = [place for place in part[key] if part is not by_right or place not in taken]
         gain, best = _gain(places, evidence, found)
         if gain > 0 and key not in rules:
@@ -171,7 +171,7 @@ def _gain(places, evidence, found):
 
 
 def _find_best(scores):
-    """The cuts with the highest score. Of equal ones, those with more cuts."""
+    """The cuts with the highest score; of equal scores, the most cuts."""
     return max(scores, key=lambda cuts: (scores[cuts], -cuts.count("+"), cuts), default="")
 
 
@@ -215,7 +215,7 @@ def _count_neighbours(places, evidence):
 
 
 def describe_cutting(cutting, rows, is_new):
-    """What a user should know of the words of texts after a `fit` on rows of words, str or None.
+    """A hint about the words of texts after a `fit` on rows of words, str or None.
 
     `is_new` says whether the `WordCutting` was learned from these rows.
     """

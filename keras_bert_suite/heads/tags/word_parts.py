@@ -9,7 +9,7 @@ from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUM
 from keras_bert_suite.tokenizers.unicode14 import NONSPACING
 from keras_bert_suite.tokenizers.unicode_rules import CJK, DELETED, PUNCTUATION, SPACE, membership
 
-#: The kinds of characters. A letter is what is nothing else. Attached characters, such as accents
+#: The kinds of characters. All other characters are letters. Attached characters, such as accents
 #: and spaces of no width, belong to the character before them.
 BLANK, ATTACHED, LETTER, NUMBER, IDEOGRAPH, MARK, SIGN = range(7)
 
@@ -19,13 +19,13 @@ SIGNS = (
     "2440-244a 249c-24e9 2500-2767 2794-2bff 1f000-1faff"
 )
 
-#: What may be cut into single characters, and its kinds.
+#: The names of parts that may be cut into single characters, and their kinds.
 CLASSES = {"letters": (LETTER, SIGN), "numbers": (NUMBER,)}
 
-#: How a rule names what stands beside punctuation, by its kind. An edge of a text has no name.
+#: The names in rules of the neighbours of punctuation, by kind. An edge of a text has no name.
 KIND_NAMES = {LETTER: "<letter>", NUMBER: "<number>", IDEOGRAPH: "<ideograph>"}
 
-#: English contractions that corpora write as words of their own: "do", "n't".
+#: English contractions that corpora write as two words: "do", "n't".
 NEGATION = re.compile("(?i)n['’]t")
 
 

@@ -1,7 +1,7 @@
 """Packs sources and their targets for the two kinds of decoders.
 
 Both classes have the same methods. They take NumPy arrays and a packer, and no model: `JoinedRows`
-for decoders that read source and target in one row, `SeparateRows` for those with a row for each.
+for decoders that read source and target in one row, `SeparateRows` for decoders that read two rows.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class TargetRows(ABC):
     A packer whose rows do not begin with the start token is a ValueError.
     """
 
-    #: The inputs of a task beside those of its encoder.
+    #: The inputs of a task beside the encoder's.
     further_inputs: tuple[str, ...]
 
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
@@ -72,8 +72,8 @@ class TargetRows(ABC):
     ) -> dict[str, Tensor]:
         """Packs tokenized sources, so that a target has room: dict of int32 (B, L).
 
-        `ids`, int32 (T,), are those of all sources, and `lengths`, int32 (B,), how many each source
-        has. A batch is padded to one of `allowed_lengths`; None for any length.
+        `ids`, int32 (T,), has all sources, and `lengths`, int32 (B,), their numbers of tokens. A
+        batch is padded to one of `allowed_lengths`; None for any length.
         """
         room = self.count_room(max_target_length)
         return self._pack_single(xp, ids, lengths, room, allowed_lengths)

@@ -18,9 +18,9 @@ def score_targets(references, predictions):
     ROUGE-1 and ROUGE-2 count the words, and the pairs of neighbouring words, that both texts have.
     ROUGE-L counts the words of their longest common subsequence. Each is the F1 of a row, and the
     score is the mean over the rows. Words are compared in lower case and without punctuation. A
-    Chinese character is a word of its own. Exact match compares texts without surplus spaces, and
-    capitals count, which a tokenizer that lowercases never writes. In a reference without spaces
-    between words, such as a Chinese one, spaces count only between words of other scripts.
+    Chinese character is a word. Exact match compares texts without surplus spaces, and capitals
+    count, which a tokenizer that lowercases never writes. In a reference without spaces between
+    words, such as a Chinese one, spaces count only between words of other scripts.
 
     >>> score_targets(["police killed the gunman"], ["police kill the gunman"])["rouge_l"]
     75.0
@@ -38,7 +38,7 @@ def score_targets(references, predictions):
         ValueError: if the numbers of rows differ or are 0; if a str stands for a list.
 
     Source: Lin, 2004, "ROUGE: A package for automatic evaluation of summaries". There is no
-    stemming. Google's rouge_score drops all letters but those of ASCII.
+    stemming. Google's rouge_score drops all letters outside of ASCII.
     """
     check_scored(references, predictions)
     rows = [_score(*pair) for pair in zip(references, predictions, strict=True)]

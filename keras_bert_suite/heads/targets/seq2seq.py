@@ -44,8 +44,8 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     source [SEP] target [SEP]. The tokens of the source attend to each other. A token of the target
     attends to the source and to the target before it. From the first [SEP] on, each token predicts
     the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source and
-    target are rows of their own, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions
-    of a whole row, and its attention to the source must be learned.
+    target are two rows, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions of a
+    whole row, and its attention to the source must be learned.
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
@@ -154,7 +154,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             preset: as for the other tasks; also an EncoderDecoderModel of two BERTs.
             decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
                 is then the BERT that reads, with its tokenizer. "shared" for the same weights.
-                None for what `preset` holds.
+                None for the values of `preset`.
             **kwargs: as for the other tasks. `load_weights`, `dtype` and `compile` are for both
                 presets, the others for `preset`.
 
@@ -171,7 +171,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
                 "keep_tokens is for a single BERT, got a decoder. Trim both BERTs, save them as "
                 "presets, and join these: MaskedLM.from_preset(..., keep_tokens=...)."
             )
-        # The target has a row of its own, and needs no room in that of the source.
+        # The target has another row, and needs no room in the source's.
         length = kwargs.pop("max_target_length", 32)
         reader = super().from_preset(preset, max_target_length=1, **kwargs)
         writer = reader

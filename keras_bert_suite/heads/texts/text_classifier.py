@@ -173,7 +173,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
     @property
     def features(self) -> Any:
-        """What `fit_on_features` computes once, symbolic; see `find_pooled_features`."""
+        """The features of `fit_on_features`, symbolic; see `find_pooled_features`."""
         return find_pooled_features(self.pooling_layers, self.classifier_dropout)
 
     @property

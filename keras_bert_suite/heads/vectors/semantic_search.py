@@ -106,8 +106,8 @@ class SemanticSearch:
 
         Args:
             queries: texts or vectors.
-            corpus: texts or vectors, or what `index` made of them. An index is faster from the
-                second search on.
+            corpus: texts or vectors, or the result of `index`. An index is faster from the second
+                search on.
             top_k: int, how many texts are found for each query. If the corpus has fewer texts, all
                 are found.
             batch_size: int, as for `predict`.

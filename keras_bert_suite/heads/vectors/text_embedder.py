@@ -42,10 +42,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
 
     `fit` takes rows of one or several texts: a list; a tuple of columns, such as `(anchors,
     positives)` or `(anchors, positives, negatives)`; a DataFrame or dict of text columns; or a
-    dataset of batches. The loss decides what a row is:
+    dataset of batches. The loss decides the form of a row:
 
     - `InBatchNegatives` (the default): pairs that match, with further texts that do not match; or
-      single texts, each its own match (SimCSE);
+        single texts, each matched with itself (SimCSE);
     - `CoSENT` and `CosineRegression`: pairs with a score each, the labels `y`;
     - `Triplet`: an anchor, a text that matches and a text that does not;
     - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For

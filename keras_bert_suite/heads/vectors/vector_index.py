@@ -42,8 +42,8 @@ class VectorIndex:
             text. For millions of texts "HNSW32,Flat" or "IVF4096,Flat" compare it with few of
             them, and may miss a near one; see https://github.com/facebookresearch/faiss/wiki.
         precision: "float32"; "int8", a quarter of the memory; or "binary", the signs alone, a 32nd
-            of it. Queries stay float32, so a score is the product of a query with what is kept. Of
-            signs it has the order of a cosine, and not its size. For searches without faiss.
+            of it. Queries stay float32, so a score is the product of a query with the kept numbers.
+            Of signs it has the order of a cosine, and not its size. For searches without faiss.
 
     Attributes:
         probes: float32 (T, H) of length 1, the vectors of `PROBES` by the embedder of the corpus;
@@ -134,13 +134,13 @@ class VectorIndex:
             )
 
     def _encode(self, vectors):
-        """float32 (N, H) of length 1 -> what is kept of them."""
+        """float32 (N, H) of length 1 -> the kept numbers."""
         if self.precision == "int8":
             return np.rint(vectors / self._step).astype("int8")
         return np.packbits(vectors > 0, axis=1) if self.precision == "binary" else vectors
 
     def _decode(self, kept):
-        """The float32 (N, H) with which queries are compared, of what is kept."""
+        """The float32 (N, H) with which queries are compared, of the kept numbers."""
         if self.precision == "int8":
             return kept * np.float32(self._step)
         if self.precision == "binary":
@@ -165,7 +165,7 @@ class VectorIndex:
 
     @classmethod
     def load(cls, directory: PathLike) -> Self:
-        """Reads what `save` wrote.
+        """Reads the file of `save`.
 
         Raises:
             FileNotFoundError: if the folder has no index.

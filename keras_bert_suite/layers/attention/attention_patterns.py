@@ -1,6 +1,6 @@
 """Which tokens a token may attend to: by their order, their segments, or ranks that are given.
 
-A pattern ranks the tokens of a row. A token attends to the tokens whose rank is not above its own.
+A pattern ranks the tokens of a row. A token attends to the tokens of its rank and of lower ranks.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def rank_targets(segment_ids: Tensor) -> Tensor:
     """A source in segment 0 and a target in segment 1: int (B, L) -> ranks, int32 (B, L).
 
     All tokens of the source have one rank, and each token of the target has the next rank. So the
-    source attends to itself, and the target to the source and to its own beginning.
+    source attends to itself, and the target to the source and to its beginning.
 
     >>> rank_targets([[0, 0, 0, 1, 1]])
     [[0, 0, 0, 1, 2]]
@@ -46,7 +46,7 @@ def rank_mixture(segment_ids: Tensor) -> Tensor:
 
 
 def rank_as_given(ranks: Tensor) -> Tensor:
-    """Ranks that come with a batch, such as those of a permutation of its tokens: int (B, L)."""
+    """Ranks that come with a batch, such as a permutation of its tokens: int (B, L)."""
     return ranks
 
 
@@ -91,9 +91,9 @@ def mask_by_ranks(
 ) -> Tensor:
     """Whether a query (second axis) may attend to a key (third axis): bool (B, L, S).
 
-    The ranks are int (B, L), of the queries, and int (B, S), of the keys, if they are other tokens.
-    If `strict`, the rank of a key must be below that of a query. Then a token does not see itself,
-    as in the query stream of XLNet.
+    Queries have ranks int (B, L); keys that are other tokens have ranks int (B, S). If `strict`,
+    the rank of a key must be below that of a query. Then a token does not see itself, as in the
+    query stream of XLNet.
     """
     keys = (ranks if source_ranks is None else source_ranks)[:, None, :]
     return keys < ranks[:, :, None] if strict else keys <= ranks[:, :, None]

@@ -1,4 +1,4 @@
-"""Sequence packing in buckets of packed rows, each bucket as wide as its own rows."""
+"""Sequence packing in buckets of packed rows, each bucket as wide as its rows."""
 
 import dataclasses
 import itertools

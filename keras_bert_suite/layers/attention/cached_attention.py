@@ -8,7 +8,7 @@ from keras_bert_suite.annotations import Tensor
 
 
 class Source(NamedTuple):
-    """What a layer of the encoder remembers of a batch of sources.
+    """The memory of an encoder layer for a batch of sources.
 
     Keys and values are float (B, heads, L, D), and `mask`, bool (B, L), the tokens to attend to.
     """

@@ -171,8 +171,8 @@ class GlobalTokens(CompanionReader, ConfiguredLayer):
             padding_mask: int (B, L), 1 on tokens and 0 on padding.
             sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
             global_attention_mask: int (..., L) of B rows, 1 on global tokens and 0 on others, or
-                None for those of the pattern. More than `max_tokens` in a row are a ValueError. In
-                a compiled function this is not known; there the first `max_tokens` are global.
+                None for the rule of the pattern. More than `max_tokens` in a row are a ValueError.
+                In a compiled function this is not known; there the first `max_tokens` are global.
         """
         if global_attention_mask is None:
             limit = min(_COUNTS.get(self.pattern, self.max_tokens), self.max_tokens)

@@ -1,10 +1,10 @@
 """Attention within a window around each token, in memory linear in the length of rows.
 
-A token attends to the tokens of its own sequence that are at most `reach` positions away. The row
-is cut into blocks of `reach` tokens. Then all keys of a block lie in the block and in its two
-neighbours, so that each block is a small attention of its own. The result is that of the whole
-formula with the mask `find_visible`. A row may have shared keys too, at which all its tokens look.
-They stand before the keys of each block.
+A token attends to the tokens of its sequence at most `reach` positions away. The row is cut into
+blocks of `reach` tokens. Then all keys of a block lie in the block and in its two neighbours, so
+that each block is a small attention. The result equals the whole formula with the mask
+`find_visible`. All tokens of a row also attend to its shared keys, if it has some. They stand
+before the keys of each block.
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def attend_locally(
         key, value, mask = _put_first(repeated, key, value, mask)
     context = ops.swapaxes(attend(query, key, value, mask[:, None]), 1, 2)
     num_rows, (heads, width) = ops.shape(sequences)[0], context.shape[2:]
-    # A row without a block has no size of its own to be found by -1.
+    # The size -1 cannot be inferred for a row without a block.
     padded = length + -length % reach
     context = ops.reshape(context, (num_rows, padded, heads, width))
     return ops.swapaxes(context[:, :length], 1, 2)

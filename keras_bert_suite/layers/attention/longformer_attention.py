@@ -26,7 +26,7 @@ class LongformerAttention(SelfAttention):
     """Self-attention of each token within a window, and of global tokens with all tokens.
 
     A token attends to the tokens up to `reach` positions away, and to the global tokens of its row,
-    in one softmax. A global token attends to all tokens of its row, with projections of its own for
+    in one softmax. A global token attends to all tokens of its row, with other projections for
     queries, keys and values. The largest array of scores has `3 reach + G` keys for each token, and
     L for each of the G global tokens. So memory is linear in L.
 
@@ -54,12 +54,12 @@ class LongformerAttention(SelfAttention):
         self.global_key = self._build_projection("global_key", hidden_shape)
         self.global_value = self._build_projection("global_value", hidden_shape)
 
-    def call(  # type: ignore[override]  # No mask says what these rows say.
+    def call(  # type: ignore[override]  # No mask replaces these rows.
         self, hidden: Tensor, attention_mask: LongRows, training: bool | None = None
     ) -> Tensor:
         """Lets each token attend to its window and to the global tokens of `LongRows`.
 
-        The hidden states are those of the batch (B, L, H), or of packed rows (R, W, H).
+        The hidden states are (B, L, H), or (R, W, H) of packed rows.
         """
         rows = attention_mask
         projected = [rows.unpack(project(hidden)) for project in (self.query, self.key, self.value)]

@@ -22,11 +22,11 @@ from keras_bert_suite.layers.recompute import recompute
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ModernBertAttention(SelfAttention):
-    """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
+    """Multi-head self-attention with rotary positions, over all tokens or within a window.
 
-    One matrix makes queries, keys and values. Without a window the kernels are those of
-    `SelfAttention`. With a window, long rows are computed block by block, by those kernels that
-    take a mask, see `attend_locally`.
+    One matrix makes queries, keys and values. Without a window it has the kernels of
+    `SelfAttention`. With a window, long rows are computed block by block, by the kernels that take
+    a mask, see `attend_locally`.
 
     Args:
         num_heads: int, must divide the width H of the input into heads of even width.
@@ -70,7 +70,7 @@ class ModernBertAttention(SelfAttention):
         )
         self.output_projection = dense(hidden_dim, "output_projection", stddev=self.output_range)
 
-    def call(  # type: ignore[override]  # It has positions of its own, and they are needed.
+    def call(  # type: ignore[override]  # Its positions are required.
         self,
         hidden: Tensor,
         attention_mask: Tensor,
@@ -138,8 +138,8 @@ class ModernBertBlock(ShapeKeepingLayer):
         reach: int, how far a token looks to each side; None for all tokens of its row.
         rotary_base: float, see `rotate_positions`.
         has_attention_norm: bool, whether there is a norm before the attention.
-        attention_dropout: float, dropout rate of the attention probabilities, and of what the
-            attention adds to the hidden states.
+        attention_dropout: float, dropout rate of the attention probabilities and of the output of
+            the attention.
         mlp_dropout: float, dropout rate within the feed-forward network.
         attention_bias, mlp_bias, norm_bias: bool, whether these layers have biases.
         layer_norm_epsilon: float.
@@ -236,7 +236,7 @@ class ModernBertBlock(ShapeKeepingLayer):
         """
         arguments = {"attention_mask": attention_mask, "positions": positions}
         encode = partial(self._encode, attention=arguments, training=training)
-        # What the attention takes has no gradient, so it is no input of what is computed twice.
+        # The attention's arguments have no gradient, so they are no inputs of the recomputation.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(

@@ -67,7 +67,7 @@ class ReadPackedTokens(CompanionReader, ConfiguredLayer):
 
 
 def take_tokens(x: Tensor, positions: Tensor | None) -> Tensor:
-    """(B, L, H) or (1, L) -> (B, Q, H) or (B, Q), the first token or those at int (B, Q)."""
+    """(B, L, H) or (1, L) -> (B, Q, H) or (B, Q), the first token or the tokens at int (B, Q)."""
     if positions is None:
         return x[:, :1]
     if len(x.shape) == 2:

@@ -48,7 +48,7 @@ class RelativeAttention(SelfAttention):
         super().__init__(num_heads, **kwargs)
         self.max_relative_position = max_relative_position
 
-    def call(  # type: ignore[override]  # A source would need vectors of its own distances.
+    def call(  # type: ignore[override]  # A source would need vectors of other distances.
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
@@ -128,5 +128,5 @@ class RelativeBlock(TransformerBlock):
 
 
 def _measure_distances(positions: Tensor) -> Tensor:
-    """int32 (1 or B, 1, L, L), the position of each key less that of each query."""
+    """int32 (1 or B, 1, L, L), the position of each key minus the position of each query."""
     return (positions[:, None, :] - positions[:, :, None])[:, None]

@@ -15,7 +15,7 @@ from keras_bert_suite.layers.transformer_block import TransformerBlock
 class RotaryAttention(SelfAttention):
     """Self-attention whose queries and keys are turned by angles in proportion to their positions.
 
-    So the product of a query and a key depends on their distance. The kernels are those of
+    So the product of a query and a key depends on their distance. It has the kernels of
     `SelfAttention`.
 
     Args:

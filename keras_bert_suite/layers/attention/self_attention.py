@@ -107,10 +107,10 @@ class SelfAttention(ShapeKeepingLayer):
                 (B, L, S) with keys for each query, or (B, heads, L, S), where any
                 of the first three sizes may be 1. S is L without a `source`. With None every query
                 attends to every key. With a `BucketedLayout`, `hidden` is (1, N, H), and a query
-                looks at its own row of the batch.
+                attends to its row of the batch.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place_queries` reads; None for 0 to L - 1. A
-                `BucketedLayout` has positions of its own.
+                `BucketedLayout` brings its positions.
             source: float (B, S, H), from which keys and values come; None for `hidden`. With a
                 `BucketedLayout` it has the places of `hidden`.
             source_positions: int32 (1, S) or (B, S), the positions of the source; None for 0 to

@@ -207,9 +207,9 @@ class PackedSequences:
     Where several devices share the batch, it may be (S, R, W), see `lay_out_sequences`.
 
     The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
-    of the rows of several buckets. The model then encodes these rows instead of those of the batch.
-    Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
-    states of padding are 0.
+    of the rows of several buckets. The model then encodes these rows instead of the batch. Without
+    dropout its outputs are the same, if the rows of the batch begin with a token. Hidden states of
+    padding are 0.
 
     A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
     see `GlobalTokens`. Other models leave it out. An `embedding_shift`, float (..., L, E), is added

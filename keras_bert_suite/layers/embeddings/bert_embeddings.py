@@ -107,7 +107,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         return self.make_table(num_rows, "position_embedding")
 
     def make_table(self, num_rows: int, name: str) -> keras.layers.Embedding:
-        """Makes a table of `num_rows` vectors that are added to those of the tokens."""
+        """Makes a table of `num_rows` vectors that are added to the token embeddings."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         return keras.layers.Embedding(
             num_rows,

@@ -19,9 +19,9 @@ def find_best_paths(
 ) -> np.ndarray:
     """The path with the highest score for each chain, by the algorithm of Viterbi: int32 (W,).
 
-    The emissions are those of the W tokens of all chains, float32 (W, C), and `lengths`, int (B,),
-    how many tokens each chain has. Transitions (C, C) go from row to column. Of labels with the
-    same score, the first is taken.
+    Emissions are float32 (W, C), of the W tokens of all chains. `lengths`, int (B,), has the number
+    of tokens of each chain. Transitions (C, C) go from row to column. Of labels with the same
+    score, the first is taken.
     """
     came_from = np.zeros(emissions.shape, "int32")
     labels = np.zeros(len(emissions), "int32")

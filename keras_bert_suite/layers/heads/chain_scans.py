@@ -48,7 +48,7 @@ def sum_paths(
 
     first = ops.stack([starts, ends]) + steps[0]
     sums = ops.transpose(_scan_from(step, first, steps), (1, 2, 0, 3))  # (2, B, L, C)
-    # Each of them holds the emission of its own token.
+    # Each sum holds the emission of its token.
     before, after = sums[0], ops.take_along_axis(sums[1], mirror[:, :, None], axis=1)
     log_partition = ops.logsumexp(starts + after[:, 0], axis=-1)
     log_partition = ops.where(lengths > 0, log_partition, 0.0)

@@ -199,7 +199,7 @@ def order_chain(counts: Tensor) -> Tensor:
 
 
 def _features(marginals: Tensor, pairs: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-    """What a path, or the mean of all paths, has of each score."""
+    """The count of each score in a path, or in the mean of all paths."""
     last = ops.maximum(lengths - 1, 0)[:, None, None]
     return marginals, marginals[:, 0], ops.take_along_axis(marginals, last, axis=1)[:, 0], pairs
 

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 
-#: What an argument `head_layers` may be.
+#: The forms of an argument `head_layers`.
 HeadLayers: TypeAlias = keras.layers.Layer | Mapping[str, Any] | Sequence[Any] | None
 
 #: The names under which layers take a padding mask. Keras' own layers call it `mask`.
@@ -95,8 +95,8 @@ def _call(layer: keras.layers.Layer, states: Any, is_token: Tensor) -> Tensor:
 def _hide_padding(states: Tensor, is_token: Tensor) -> Tensor:
     """The states with 0 on padding, where they may be any number.
 
-    A layer that takes no mask, such as a convolution, then sees in padding what it sees beyond the
-    end of a row.
+    A layer that takes no mask, such as a convolution, then sees zeros in padding, as beyond the end
+    of a row.
     """
     return ops.where(is_token[:, :, None], states, 0.0)
 

@@ -76,7 +76,7 @@ class MaskedLMHead(VocabularyHead):
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
         transform: a layer (..., H) to (..., E) that the head shares with the backbone, instead of
-            the dense layer, the activation and the norm; None for layers of its own.
+            the dense layer, the activation and the norm; None to make these layers.
 
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """

@@ -1,4 +1,4 @@
-"""The layers between ELECTRA's generator and its discriminator, and on top of the latter."""
+"""The layers between ELECTRA's generator and discriminator, and on top of the discriminator."""
 
 from functools import partial
 from typing import Any
@@ -45,8 +45,8 @@ class ReplacementSampler(ConfiguredLayer):
     ) -> Tensor:
         """Replaces the tokens at the masked positions: int32 (B, L) -> int32 (B, L).
 
-        Of `mask_positions`, int32 (B, P), position 0, that of [CLS], stands for a slot without a
-        prediction. The logits are float (B, P, V).
+        In `mask_positions`, int32 (B, P), a slot without a prediction has 0, the position of [CLS].
+        The logits are float (B, P, V).
         """
         seed = self.seed_generator if training else EVALUATION_SEED
         draws = keras.random.uniform(ops.shape(logits), dtype="float32", seed=seed)
@@ -63,8 +63,8 @@ class ReplacementSampler(ConfiguredLayer):
 def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor:
     """Writes tokens, int (B, P), to positions, int (B, P), of each row of `token_ids`, int (B, L).
 
-    Nothing is written to position 0, that of [CLS]: slots without a prediction have it. Other
-    positions of a row differ.
+    Nothing is written to position 0, [CLS]: slots without a prediction have it. Other positions of
+    a row differ.
     """
     positions = ops.cast(positions, "int32")
     kept = ops.take_along_axis(token_ids, positions, axis=1)

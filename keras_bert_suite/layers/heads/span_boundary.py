@@ -34,7 +34,7 @@ class SpanBoundaryHead(VocabularyHead):
         initializer_range: float, standard deviation of the truncated normal.
 
     Source: Joshi et al., 2020 (https://arxiv.org/abs/1907.10529), section 3.2, and
-    facebookresearch/SpanBERT, pair_bert.py. The two defaults are those of SpanBERT's code.
+    facebookresearch/SpanBERT, pair_bert.py. The two defaults are from SpanBERT's code.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ def find_masked_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
     The positions, int (B, P), ascend; then come 0 in unused slots. The result is the position
     before the span, the position after it, and the position of the token in it, counted from 0. An
-    unused slot is a span of its own.
+    unused slot is a span of one token.
     """
     positions = ops.cast(mask_positions, "int32")
     slots = ops.arange(positions.shape[1] or ops.shape(positions)[1], dtype="int32")

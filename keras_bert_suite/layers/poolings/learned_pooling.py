@@ -1,4 +1,4 @@
-"""Layers with weights of their own that turn the hidden states of a text into one vector."""
+"""Layers with weights that turn the hidden states of a text into one vector."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -162,7 +162,7 @@ class BiLSTMPooling(ConfiguredLayer):
 
 
 class _PooledLayers(ConfiguredLayer):
-    """Makes one sequence (B, L, P) of all hidden states, and may pool it by a layer of its own."""
+    """Makes one sequence (B, L, P) of all hidden states, and may pool it by an inner layer."""
 
     takes_hidden_states = True
 

@@ -60,7 +60,7 @@ class MaxPooling(VectorPooling):
     """The maximum of each feature over the tokens, without padding."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
-        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        """Pools hidden states. Arguments and result: see `MeanPooling.call`."""
         is_token = ops.cast(padding_mask, "bool")[:, :, None]
         # It is the lowest number that float16 has, too.
         return ops.max(ops.where(is_token, sequence_output, -65504.0), axis=1)
@@ -71,7 +71,7 @@ class FirstTokenPooling(VectorPooling):
     """The hidden state of the first token, BERT's [CLS]."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
-        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        """Pools hidden states. Arguments and result: see `MeanPooling.call`."""
         return sequence_output[:, 0, :]
 
 
@@ -80,7 +80,7 @@ class LastTokenPooling(VectorPooling):
     """The hidden state of the last token that is not padding, XLNet's <cls>."""
 
     def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
-        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        """Pools hidden states. Arguments and result: see `MeanPooling.call`."""
         # The number of tokens up to a place is largest, for the first time, at the last token.
         counts = ops.cumsum(ops.cast(padding_mask, "int32"), axis=1)
         last = ops.argmax(counts, axis=1)[:, None, None]
@@ -175,7 +175,7 @@ class PromptlessPooling(CompanionReader, ConfiguredLayer):
         """Pools hidden states.
 
         Args:
-            sequence_output, padding_mask: those of the pooling.
+            sequence_output, padding_mask: see `MeanPooling.call`.
             prompt_length: int (B,), the tokens that are left out at the beginning of each row, or
                 None.
         """
@@ -257,8 +257,8 @@ def take_summary(
 def call_pooling(pooling: keras.layers.Layer, states: Any, padding_mask: Tensor) -> Any:
     """Calls a pooling layer with hidden states and the padding mask.
 
-    A layer whose `call` has an argument `mask` gets the mask by this name. So it is with the layers
-    of Keras, whose second argument may be another: that of an LSTM is its initial state.
+    A layer whose `call` has an argument `mask` gets the mask by this name, as layers of Keras do:
+    the second argument of an LSTM is its initial state.
     """
     if "mask" in inspect.signature(pooling.call).parameters:
         return pooling(states, mask=padding_mask)

@@ -160,7 +160,7 @@ class BytePairTokenizer(TextTokenizer):
         return np.array([not content.strip() for content in self._piece_bytes()])
 
     def _piece_bytes(self):
-        """list of V bytes, what each token stands for. An added token stands for itself."""
+        """list of V bytes, the text of each token. An added token stands for itself."""
         added = {token.content for token in self.added_tokens}
         return [t.encode() if t in added else decode_bytes(t) for t in self.get_vocabulary()]
 

@@ -95,7 +95,7 @@ class BytePairVocabulary:
         return cls(vocabulary, merges, source)
 
     def piece_bytes(self):
-        """list of bytes, what each token stands for."""
+        """list of bytes, the text of each token."""
         return [decode_bytes(token) for token in self.tokens]
 
     def _warn_of_unmade(self):

@@ -1,11 +1,11 @@
 """Unicode's canonical composition (NFC) of text, in the version of the Rust library.
 
-Only two kinds of parts of a text change: characters that join what is before them, with the
-character before them, and single characters that have a replacement. The tables are frozen as the
-Rust library `tokenizers` 0.23 has them, and so transformers. What is in no table stays as it is,
-also if a later version of Unicode composes it. Within a part all characters are old, and the
-stability policy of Unicode says that the composition of old characters never changes. So Python or
-ICU may compose a part, whatever their version of Unicode.
+Only two kinds of parts of a text change: characters that join the character before them, together
+with it, and single characters that have a replacement. The tables are frozen as the Rust library
+`tokenizers` 0.23 has them, and so transformers. A character in no table stays, even if a later
+version of Unicode composes it. Within a part all characters are old, and the stability policy of
+Unicode says that the composition of old characters never changes. So Python or ICU may compose a
+part, whatever their version of Unicode.
 """
 
 import functools
@@ -15,7 +15,7 @@ import unicodedata
 from keras_bert_suite.tokenizers.character_tables import read_tables
 from keras_bert_suite.tokenizers.unicode_rules import python_class
 
-#: Leading characters, characters that join what is before them, and characters that are replaced.
+#: Leading characters, characters that join the character before them, and replaced characters.
 LEADING, JOINING, REPLACED = read_tables("byte_pair/canonical_composition.txt")
 
 

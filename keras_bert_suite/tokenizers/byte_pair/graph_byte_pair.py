@@ -20,7 +20,7 @@ CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 
 
 class GraphBytePair(GraphEngine):
-    """String tensors to ids inside a TensorFlow graph. The arguments are those of `CachedBytePair`.
+    """String tensors to ids inside a TensorFlow graph. Arguments: see `CachedBytePair`.
 
     The words are found from the classes of characters. The merges are then made in all words at
     once, see `GraphMerges`.

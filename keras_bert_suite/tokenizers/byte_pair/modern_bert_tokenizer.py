@@ -16,9 +16,9 @@ from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 class ModernBertTokenizer(BytePairTokenizer):
     """Text to ids by byte-level byte-pair encoding, as ModernBERT has it.
 
-    Text is composed (NFC), runs of spaces are tokens, and the special tokens are those of BERT.
-    Ids are those of transformers, but for special tokens in a text: "[MASK]" in a text is six
-    characters, as everywhere in this package.
+    Text is composed (NFC), runs of spaces are tokens, and the special tokens are BERT's. Ids equal
+    transformers', but for special tokens in a text: "[MASK]" in a text is six characters, as
+    everywhere in this package.
 
     Args:
         vocabulary, merges: as for `BytePairTokenizer`.

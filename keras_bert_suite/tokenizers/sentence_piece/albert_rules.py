@@ -15,7 +15,7 @@ import numpy as np
 from keras_bert_suite.tokenizers import unicode14
 from keras_bert_suite.tokenizers.unicode_rules import FinalSigma, lowercase_map, membership
 
-#: What `str.split` takes for a space.
+#: The spaces of `str.split`.
 SPACES = "9-d 1c-20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000"
 
 #: transformers reads these as quotation marks; Google's code does not.
@@ -72,7 +72,7 @@ def _find_decomposed():
 
 
 def compose_rules(model_rules, characters, alphabet):
-    """The rules, dict of str -> str, that do what ALBERT's rules and then a model's rules do.
+    """The rules, dict of str -> str, equal to ALBERT's rules followed by a model's rules.
 
     Of the rules of a SentencePiece model, the longest one that fits is applied at each position. A
     rule for several characters is left out if the `alphabet`, the characters of the vocabulary, has

@@ -36,8 +36,8 @@ class AlbertTokenizer(SentencePieceTokenizer):
 
     The oracle is `tokenization.py` of google-research/albert, with rule 2 of transformers before
     version 5. (In version 5 transformers has the Rust tokenizer alone. It lowers the scores of the
-    pieces of rule 6 instead, which often gives other pieces.) Characters are those of Unicode 14.
-    One deviation is known: a character that NFKD makes a capital sigma, such as a mathematical one,
+    pieces of rule 6 instead, which often gives other pieces.) Characters are from Unicode 14. One
+    deviation is known: a character that NFKD makes a capital sigma, such as a mathematical one,
     never becomes a final sigma.
 
     Args:
@@ -111,11 +111,11 @@ def _compile_rules(content, lowercase, strip_accents):
 
 
 def _find_splits(pieces, processor):
-    """The pieces that end in a digit and a comma, with what Google's code makes of them.
+    """The pieces that end in a digit and a comma, with the pieces of Google's code.
 
     The result is a dict of number -> tuple of (number, length in characters). The part before the
-    comma is tokenized again, as a text. The space that this adds is taken away again, and what is
-    left may be an unknown piece.
+    comma is tokenized again, as a text. The space that this adds is taken away again, and the rest
+    may be an unknown piece.
     """
     splits = {}
     for number, piece in enumerate(pieces):

@@ -5,7 +5,7 @@ import numpy as np
 from keras_bert_suite.tokenizers.sentence_piece.model_of_engines import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
-#: What the library subtracts from the lowest score for an unknown character.
+#: The library's deduction from the lowest score for an unknown character.
 _UNKNOWN_PENALTY = 10
 #: A byte that is never a part of UTF-8.
 HIDDEN = b"\xff"

@@ -1,4 +1,4 @@
-"""What both engines are made from: a SentencePiece model, changed for them, and its tables."""
+"""The source of both engines: a SentencePiece model, changed for them, and its tables."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

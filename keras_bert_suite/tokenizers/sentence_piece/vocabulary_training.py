@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.sentence_piece.albert_rules import QUOTES, Albe
 from keras_bert_suite.tokenizers.text_inputs import check_several
 
 SPECIAL_TOKENS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-#: Always tokens of their own, as in ALBERT's models.
+#: Always whole tokens, as in ALBERT's models.
 DEFINED_TOKENS = tuple('()".-£€–')
 #: More sentences would not fit in memory. A random sample of this size is taken.
 MOST_SENTENCES = 10_000_000
@@ -38,8 +38,8 @@ def train_sentence_pieces(
         texts: iterable of str, such as lines or sentences.
         size: int, the maximum number of tokens. There are fewer if the texts do not have so many.
         lowercase, strip_accents: as for the `AlbertTokenizer`, which must get the same values.
-        character_coverage: float from 0.98 to 1, the share of the texts' characters that have
-            tokens of their own. The rarest others are unknown.
+        character_coverage: float from 0.98 to 1, the share of the texts' characters that are
+            tokens. The rarest others are unknown.
 
     Returns:
         bytes, the content of a `spiece.model`.

@@ -76,7 +76,7 @@ def _collect(root):
 def _place(root, nodes):
     """dict of node -> base, such that no two units meet and no two nodes share a base."""
     bases = {root: _BLOCK}
-    # Position 0 is the unit of the root. The children of the root have a block of their own.
+    # Position 0 is the unit of the root. The children of the root have a separate block.
     occupied = bytearray(2 * _BLOCK)
     occupied[0] = 1
     occupied[_BLOCK:] = b"\1" * _BLOCK

@@ -165,8 +165,8 @@ def _encode_unassigned(tokens):
 
     BERT treats such characters as letters, but ICU treats some of them as punctuation. A character
     that no token contains becomes one private-use character, the same for all such characters. No
-    token contains the private-use character either. A character that some token contains becomes a
-    private-use character of its own, in the texts and in the tokens.
+    token contains the private-use character either. Each character that some token contains becomes
+    a different private-use character, in the texts and in the tokens.
 
     The result is the tokens for the op; the private-use character of the characters that no token
     holds; and dict of code point -> str, the other changes.

@@ -125,7 +125,7 @@ def _write_flatbuffer(lowercase, trie, value_of_zero, pool):
             struct.pack("<I", table),
             # Field table: its size, the table's size, where each field is.
             struct.pack("<6H", 12, 20, 7, 8, 12, 16),
-            # A reference is an offset from its own position.
+            # A reference is an offset from its position.
             struct.pack("<i3x?", table - 4, lowercase),
             struct.pack("<IiI", trie_at - (table + 8), value_of_zero, pool_at - (table + 16)),
             struct.pack("<I", len(trie) // 4),

@@ -4,7 +4,7 @@ import os
 
 # Begins each token of a word but the first: "playing" -> "play", "##ing".
 CONTINUATION_PREFIX = "##"
-#: What pieces of SentencePiece begin with.
+#: The prefix of pieces of SentencePiece.
 SPACE = "▁"
 
 

@@ -43,8 +43,8 @@ def train_vocabulary(
     `[MASK]` (100 to 103 with 99 unused tokens), the characters, then the learned tokens, most
     frequent first. The same texts, in any order, give the same vocabulary.
 
-    Every character of the corpus is a token. It is also a `##` token, unless it is always a word of
-    its own (punctuation, CJK). So no word of up to 200 of these characters is unknown.
+    Every character of the corpus is a token. It is also a `##` token, unless it is always a word
+    (punctuation, CJK). So no word of up to 200 of these characters is unknown.
 
     Args:
         texts: iterable of str or bytes, such as lines. No word may continue from a text to the
@@ -81,7 +81,7 @@ def learn_pieces(
     num_unused: int = 99,
     limit_alphabet: int | None = None,
 ) -> list[str]:
-    """Learns the tokens from counted words. The arguments are those of `train_vocabulary`."""
+    """Learns the tokens from counted words. Arguments: see `train_vocabulary`."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.pre_tokenizers import WhitespaceSplit

@@ -18,14 +18,14 @@ class FGM(Technique):
     L(embeddings + r). A step takes two forward and two backward passes, twice the time. It often
     helps on small training sets.
 
-    Each row has a norm of its own, so the size of a batch and its replicas do not matter.
-    All texts of a choice, or windows of a document, are one row. A row whose loss has no gradient
-    does not move.
+    The norm is taken of each row, so the size of a batch and its replicas do not matter. All texts
+    of a choice, or windows of a document, are one row. A row whose loss has no gradient does not
+    move.
 
     Deviations: Miyato et al. normalise the embeddings first, so `epsilon` here is in units of the
     token embeddings as the checkpoint has them. bert4keras and bert4torch move the rows of the
-    embedding matrix, by one norm over the whole matrix, so a good `epsilon` of theirs is another
-    one here.
+    embedding matrix, by one norm over the whole matrix, so their values of `epsilon` do not fit
+    here.
 
     It needs an encoder of this package, not a `BertEncoderDecoder`. It goes neither with
     `cache_batch_size` of a `TextEmbedder` nor with `training_windows` of a `DocumentClassifier`:

@@ -40,7 +40,7 @@ class Gradients:
         shift: float32 (B, L, E), the gradient by the shift of the token embeddings, without a loss
             scale. None if the technique moves no embeddings.
         loss: float scalar, `outputs`: the outputs of the model, and `metrics`: the variables of its
-            metrics. They are for the logs. A sum has those of its first pass.
+            metrics. They are for the logs. A sum keeps them from its first pass.
     """
 
     weights: list[Any] | None
@@ -90,7 +90,7 @@ class Technique:
     constants: tuple[str, ...] = ()
 
     def build(self, model: keras.Model) -> None:
-        """Makes what the technique owns. `compile` calls it on a copy, `task.technique`."""
+        """Makes variables and models. `compile` calls it on a copy, `task.technique`."""
 
     def loss(
         self,
@@ -138,7 +138,7 @@ class Technique:
         return differentiate()
 
     def after_update(self) -> None:
-        """Changes what the technique owns. It is called after each update of the weights.
+        """Changes variables and models. It is called after each update of the weights.
 
         If the optimizer accumulates gradients, it is called after each batch.
         """

@@ -1,4 +1,4 @@
-"""What a technique owns, as a part of a model that Keras saves."""
+"""The variables of a technique, as a part of a model that Keras saves."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ class TechniqueState(keras.layers.Layer):
 
     Attributes:
         rng: the `SeedGenerator` that the technique gets.
-        named: dict of name -> variable, those that files hold. A name is that of an attribute, and
-            a number.
+        named: dict of name -> variable, the variables that files hold. A name is the name of an
+            attribute, and a number.
         constants: list of variables that the technique only reads.
     """
 
@@ -36,7 +36,7 @@ class TechniqueState(keras.layers.Layer):
                 else:
                     named[f"{attribute}/{number}"] = variable
         self.saved = list(named.values())
-        # Keras would take what is set as an attribute for weights that it saves.
+        # Keras would save attributes as weights.
         self.__dict__.update(named=named, constants=constants)
 
     @property

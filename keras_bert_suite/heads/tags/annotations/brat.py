@@ -13,10 +13,10 @@ from keras_bert_suite.heads.tags.annotations.marked_texts import Record, list_li
 #: For messages.
 FORM = "BRAT's text in DOC.txt, with its spans in DOC.ann"
 
-#: What the places count: as Python's text files have it, or as in the file.
+#: The unit of the places: as Python's text files have it, or as in the file.
 OFFSETS = ("newlines", "characters")
 
-#: What else a line may have, by the first character of its id.
+#: The other kinds of lines, by the first character of the id.
 _OTHERS = {
     "R": "a relation",
     "E": "an event",
@@ -39,7 +39,7 @@ def is_brat(path):
 
 
 def read_brat(path, encoding, file):
-    """Reads a text and its annotations, or those of a folder, into a `MarkedFile`.
+    """Reads a text and its annotations, or a folder of them, into a `MarkedFile`.
 
     Raises:
         ValueError: if a text or its annotations are missing, or if a line has another form.

@@ -1,4 +1,4 @@
-"""Counts what is wrong in a file, and raises an error or warns of it."""
+"""Counts the faults of a file, and raises an error or warns of them."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from keras_bert_suite.heads.tags.annotations.spans import (
     SPACES,
 )
 
-#: What "fix" and "skip" do. Both do not read spans with other problems.
+#: The actions of "fix" and "skip". Both do not read spans with other problems.
 _DONE = {
     SPACES: ("trimmed", "not read"),
     ELSEWHERE: ("moved to the nearest place", "not read"),
@@ -22,7 +22,7 @@ _DONE = {
 
 
 class Findings:
-    """What is wrong in a `MarkedFile`.
+    """The faults of a `MarkedFile`.
 
     Args:
         file: `MarkedFile`.
@@ -59,7 +59,7 @@ class Findings:
 
         Args:
             num_texts: int, the texts of the file.
-            num_read: int, those that were not left out.
+            num_read: int, the texts that were not left out.
         """
         if self._first and self.errors == "raise":
             wrong = set().union(*self._wrong.values())

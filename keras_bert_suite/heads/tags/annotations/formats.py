@@ -18,7 +18,7 @@ class Format:
         form: str, for messages.
         recognizes: function from a part of a JSON file to bool.
         read: function(records, file) that adds to a `MarkedFile`.
-        offsets: tuple of keys of `OFFSETS`: what the tool counts. The first is the default.
+        offsets: tuple of keys of `OFFSETS`: the unit of the tool. The first is the default.
     """
 
     form: str
@@ -83,7 +83,7 @@ _WANTED = (
     "docs/files_we_read.md shows them"
 )
 
-#: Files that are not read, and what to do with them.
+#: Files that are not read, and the remedy.
 _REFUSED = {
     ".spacy": "is a DocBin of spaCy, which is binary. Write its documents as JSON: "
     '[[doc.text, {"entities": [(e.start_char, e.end_char, e.label_) for e in doc.ents]}] for doc '

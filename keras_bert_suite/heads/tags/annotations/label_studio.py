@@ -138,7 +138,7 @@ def _unescape(span, text):
 
 
 def _choose_key(rows, path):
-    """The key of the texts: the one whose texts have the spans, by what the file says of them."""
+    """The key of the texts: the column whose texts have the spans, as the file says."""
     keys = list(dict.fromkeys(key for _, _, data, _ in rows for key in data))
     votes = collections.Counter()
     for _, _, data, spans in rows:

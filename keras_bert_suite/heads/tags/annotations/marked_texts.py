@@ -33,12 +33,12 @@ class MarkedText:
     Attributes:
         text: str.
         spans: list of `MarkedSpan`.
-        name: str or int, what names it in messages and in `Examples`: its id, else its line, else
-            its number from 0.
+        name: str or int, its name in messages and in `Examples`: its id, else its line, else its
+            number from 0.
         where: str, its place for a message, without the path: "line 7" or "id 12".
         id: str or None.
         line: int or None.
-        task: what the texts of several annotators have in common, or None.
+        task: the common id of the texts of several annotators, or None.
     """
 
     text: str
@@ -78,13 +78,13 @@ class Record:
 
 @dataclasses.dataclass
 class MarkedFile:
-    """What was read of a file.
+    """The content of a file.
 
     Attributes:
         path: str.
-        form: str, what the file should have, for messages.
+        form: str, the wanted content of the file, for messages.
         texts: list of `MarkedText`.
-        left_out: dict of a reason -> list of names, what was not read.
+        left_out: dict of a reason -> list of names of texts that were not read.
     """
 
     path: str

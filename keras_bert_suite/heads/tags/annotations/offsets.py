@@ -1,12 +1,12 @@
-"""What the places of a file count, and how they become places of a Python string.
+"""The unit of the places of a file, and their places in a Python string.
 
-A file says nowhere what it counts. JavaScript counts UTF-16 code units: an emoji is two. Browsers
-and Python's text files make one character of the two that end a line on Windows. In some files the
-end is the last character of a span, and not the place after it. The texts of spans say which, where
-a file has them; where not, the borders of words do.
+A file does not name its unit. JavaScript counts UTF-16 code units: an emoji is two. Browsers and
+Python's text files make one character of the two that end a line on Windows. In some files the end
+is the last character of a span, and not the place after it. The texts of spans say which, where a
+file has them; where not, the borders of words do.
 """
 
-#: What the places count, and how a message says it after "places that count".
+#: The units of places -> their names in a message, after "places that count".
 OFFSETS = {
     "characters": "characters, as Python does",
     "utf16": "UTF-16 code units, of which an emoji has two",
@@ -16,7 +16,7 @@ OFFSETS = {
 
 
 class Ruler:
-    """Turns the places of a file into those of a text.
+    """Turns places as a file counts them into places of a text.
 
     >>> Ruler("\\U0001f600 Rome", "utf16").find(3, 7)
     (2, 6)
@@ -62,17 +62,17 @@ def _count(text, offsets):
 
 
 def is_same(part, text):
-    """Whether a part of a text is what a file says it is. Tools write spaces for line ends."""
+    """Whether a part equals the text in a file. Tools write spaces for line ends."""
     return part.split() == text.split()
 
 
 def fits(text, place, span):
-    """Whether a place of a text may be what a span means.
+    """Whether a place of a text may be the place of a span.
 
     Args:
         text: str.
         place: `(start, end)` or None.
-        span: `MarkedSpan`. Without a text of its own, it should begin and end at a word's border.
+        span: `MarkedSpan`. Without its text, it should begin and end at a word's border.
     """
     if place is None:
         return False
@@ -96,11 +96,11 @@ def cuts_word(text, place):
 
 
 def choose_offsets(texts, usual):
-    """Finds out what the places of a file count.
+    """Finds the unit of the places of a file.
 
     Args:
         texts: list of `MarkedText`.
-        usual: tuple of keys of `OFFSETS`, what the tool may count. The first is the default.
+        usual: tuple of keys of `OFFSETS`, the possible units of the tool. The first is the default.
 
     Returns:
         `(offsets, is_certain)`: a key of `OFFSETS`, and whether the file leaves no doubt. There is
@@ -131,8 +131,8 @@ def list_moved(texts, before, after):
     """The spans that have another place if the file counts otherwise.
 
     Returns:
-        list of `(text, span, place, other place)`: `MarkedText`, `MarkedSpan`, and what
-        `Ruler.find` finds.
+        list of `(text, span, place, other place)`: `MarkedText`, `MarkedSpan`, and the result of
+        `Ruler.find`.
     """
     moved = []
     for text in texts:

@@ -52,8 +52,8 @@ def read_annotations(
     ```
 
     The keys of a file say which tool wrote it. `docs/files_we_read.md` has the forms. The text that
-    a file gives to a span is compared with the text at its place. What the places count is found by
-    these texts, or else by the borders of words: Label Studio and doccano may count UTF-16 code
+    a file gives to a span is compared with the text at its place. The unit of the places is found
+    by these texts, or else by the borders of words: Label Studio and doccano may count UTF-16 code
     units, of which an emoji has two, and CLUENER names the last character of a span.
 
     Args:
@@ -61,18 +61,18 @@ def read_annotations(
         scheme: how `y` says where the entities are. None: by spans that count characters of texts.
             "spans": by spans that count words. "BIO", "IOB1", "BIOES" or "BMES": by tags of words.
             Words are cut as BERT cuts them: a Chinese character and a punctuation mark are words.
-        errors: what becomes of a span that is wrong: it is not within its text, empty, of spaces
-            alone, without a label, or has spaces at its border; its text is elsewhere or nowhere;
-            with a `scheme`, it cuts through a word or, for tags, overlaps another span. "raise" is
-            an error. "fix" trims a span, moves it to the nearest place of its text, or widens it to
+        errors: the treatment of a wrong span: it is not within its text, empty, of spaces alone,
+            without a label, or has spaces at its border; its text is elsewhere or nowhere; with a
+            `scheme`, it cuts through a word or, for tags, overlaps another span. "raise" is an
+            error. "fix" trims a span, moves it to the nearest place of its text, or widens it to
             whole words. "skip" does not. In both cases a span that is still wrong is left out, the
             shorter of two that overlap, and a text if none of its spans can be read. One warning
             has the numbers. Of annotators who disagree, "fix" takes the last one; "skip" leaves out
             the text.
-        offsets: what the places of the file count: "characters"; "utf16", code units;
-            "newlines", characters with the two that end a line on Windows as one; "inclusive",
-            characters, with an end that is the last character. None finds it out. If it is not what
-            the tool writes, it is an error that `errors="fix"` corrects.
+        offsets: the unit of the places of the file: "characters"; "utf16", code units; "newlines",
+            characters with the two that end a line on Windows as one; "inclusive", characters, with
+            an end that is the last character. None finds it out. Another unit than the tool writes
+            is an error that `errors="fix"` corrects.
         encoding: str, the encoding of the file.
 
     Returns:
@@ -86,7 +86,7 @@ def read_annotations(
 
     Raises:
         OSError: if a file cannot be read.
-        ValueError: if the file is of another form, showing what it has; if a span is wrong, or
+        ValueError: if the file is of another form, showing its content; if a span is wrong, or
             annotators disagree, naming the text; if no text is left; or if an argument has another
             value.
     """
@@ -127,7 +127,7 @@ def read_annotations(
 
 
 def _join_annotators(texts, findings):
-    """One text of each task: one of those with the same spans, or else the last one."""
+    """One text of each task: the last annotation."""
     tasks = {}
     for number, text in enumerate(texts):
         # Files of two projects, joined, may have two tasks with one id.
@@ -150,7 +150,7 @@ def _join_annotators(texts, findings):
 
 
 def _find_offsets(texts, usual, findings):
-    """What the places of a file count, as the tool writes it or, to be fixed, otherwise."""
+    """The unit of the places of a file, as the tool writes it or, to be fixed, another."""
     offsets, is_certain = choose_offsets(texts, usual)
     moved = list_moved(texts, usual[0], offsets)
     reason = f"places that count {OFFSETS[offsets]}"

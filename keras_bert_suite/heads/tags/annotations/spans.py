@@ -1,10 +1,10 @@
-"""Finds the place of each span in its text, and says what is wrong with a span."""
+"""Finds the place of each span in its text, and the faults of a span."""
 
 from keras_bert_suite.data.readers.text_places import find_nearest
 from keras_bert_suite.heads.tags.annotations.offsets import is_same
 from keras_bert_suite.heads.tags.tag_forms import OUTSIDE
 
-#: What is wrong with a span.
+#: The faults of a span.
 NO_LABEL = "a span without a label"
 NOT_WITHIN = "a span that is empty or not within its text"
 BLANK = "a span of spaces alone"
@@ -15,7 +15,7 @@ IN_PIECES = "a span of several pieces"
 CUT = "a span that cuts through a word"
 OVERLAPPING = "a span that overlaps another"
 
-#: What is wrong with a text.
+#: The faults of a text.
 DISAGREED = "annotators who disagree"
 
 
@@ -28,8 +28,8 @@ def place_span(text, span, ruler):
         ruler: `Ruler` of the text.
 
     Returns:
-        `(place, problem)`: (start, end) with text in it, or None if there is no such place; and
-        what is wrong with the span as the file has it, or None.
+        `(place, problem)`: (start, end) with text in it, or None if there is no such place; and the
+        fault of the span in the file, or None.
     """
     place = ruler.find(span.start, span.end)
     if span.label in (None, OUTSIDE):
@@ -66,14 +66,14 @@ def find_overlapping(places):
 
 
 def describe(problem, label, text, place, span=None, whole=(0, 0)):
-    """Says what is wrong with a span, for a message.
+    """Says the fault of a span, for a message.
 
     Args:
         problem: str, from `place_span` or above.
         label: str or None.
         text: str.
         place: `(start, end)` in the text, or None.
-        span: `MarkedSpan`, if the place may be another than that of the file.
+        span: `MarkedSpan`, if its place in the file may differ.
         whole: `(start, end)`, the place of the words that it touches.
     """
     start, end = (span.start, span.end) if span else place

@@ -37,7 +37,7 @@ def cut_words(text):
 
 
 def find_words(words, start, end):
-    """The words that a part of a text touches: (first, the one after the last).
+    """The words that a part of a text touches: (first, last + 1).
 
     Args:
         words: list of `(start, end)`, from `cut_words`.

@@ -9,7 +9,7 @@ from keras_bert_suite.heads.tags.tag_forms import OUTSIDE, split_tags
 #: The signs that join a word and its tag in other formats: 中国/ns, Rio|B-LOC, The_DT.
 _JOINTS = "/|_"
 
-#: Words in brackets with a tag of their own, as in the People's Daily: [中国/ns  政府/n]nt.
+#: Words in brackets with a common tag, as in the People's Daily: [中国/ns  政府/n]nt.
 _BRACKETS = re.compile(r"\S+/\w+\]\w*")
 
 

@@ -110,7 +110,7 @@ def _is_word(fields, width, tags):
     if len(fields) != width:
         return False
     ((letter, _),) = split_tags(fields[-1:]).values()
-    # A tag # is that of the word # in the Penn Treebank, and of hashtags.
+    # The Penn Treebank gives the tag # to the word # and to hashtags.
     return fields[-1] in tags or letter is not None or fields[-1] == "#"
 
 

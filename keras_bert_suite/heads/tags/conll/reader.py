@@ -184,7 +184,7 @@ def _strip_places(words):
 
 
 def _find_language(words):
-    """What all words begin with, such as "en:", or an empty string."""
+    """The common prefix of all words, such as "en:", or an empty string."""
     words = set(words)
     starts = {found and found[0] for found in map(_LANGUAGE.match, words)}
     return starts.pop() or "" if len(starts) == 1 < len(words) else ""

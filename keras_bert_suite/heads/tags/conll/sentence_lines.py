@@ -1,9 +1,9 @@
 """Reads files with a sentence in each line, its words before its tags."""
 
-#: What stands between the words and the tags of a line.
+#: The separator of the words and the tags of a line.
 _BETWEEN = ("\t", "|||")
 
-#: What stands between words, and between tags, in files of PaddleNLP.
+#: The separator of words, and of tags, in files of PaddleNLP.
 _MARK = "\x02"
 
 
