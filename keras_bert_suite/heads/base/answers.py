@@ -109,7 +109,7 @@ class ClassAnswers(RowAnswers):
         """`probabilities` float32 (..., C) and `label_ids` int32 (...)."""
         return {
             "probabilities": ops.softmax(outputs, axis=-1) if self.are_logits else outputs,
-            "label_ids": ops.cast(self.choose(outputs, ops), "int32"),
+            "label_ids": ops.cast(self.choose(outputs, xp=ops), "int32"),
         }
 
 
@@ -231,7 +231,7 @@ class DictAnswers(RowAnswers):
 
     def choose(self, outputs, xp=np):
         """dict of the name of an output -> its answers; see `ClassAnswers.choose`."""
-        return {n: self.parts[n].choose(part, xp) for n, part in self.split(outputs).items()}
+        return {n: self.parts[n].choose(part, xp=xp) for n, part in self.split(outputs).items()}
 
     def name(self, outputs, rows):
         """dict of the name of an output -> the names of its answers."""

@@ -152,7 +152,7 @@ def find_pooled_features(
 def _compile_head(head, task, optimizer):
     """Compiles a head with the loss and the metrics of its task."""
     if task.compiled:
-        loss, arguments = task.loss, task.compiled_metrics
+        loss, arguments = task.loss, task.metrics_of_compile
     else:
         loss, arguments = task.read_loss(task.make_loss()), task.make_metrics()
     for metric in keras.tree.flatten(list(arguments.values())):

@@ -310,7 +310,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         # Keras would track the metrics in an attribute.
         given = vars(self)["given_metrics"] = {name: kwargs[name] for name in METRICS}
         read = dict(zip(METRICS, read_metrics(self, *given.values()), strict=True))
-        vars(self)["compiled_metrics"] = read
+        vars(self)["metrics_of_compile"] = read
         kwargs.update(read)
         forget_metrics(self)
         self._has_common_weights = False

@@ -20,6 +20,6 @@ class ChoiceAnswers(RowAnswers):
         """`probabilities` float32 (B, K), `choices` int32 (B,), `ranking` int32 (B, K)."""
         return {
             "probabilities": ops.softmax(outputs, axis=-1),
-            "choices": ops.cast(self.choose(outputs, ops), "int32"),
+            "choices": ops.cast(self.choose(outputs, xp=ops), "int32"),
             "ranking": ops.cast(ops.argsort(-outputs, axis=-1), "int32"),
         }

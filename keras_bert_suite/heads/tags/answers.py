@@ -141,12 +141,13 @@ class WordAnswers(ClassAnswers):
             for w, i in ((w, kept[w.row]) for w in found)
         ]
 
-    def choose(self, logits, lengths):
+    def choose(self, logits, lengths=None, xp=np):
         """The label of each word that has a token, int (K,), from logits (K, C).
 
-        `lengths`, int (B,), say how many of these words each row has.
+        `lengths`, int (B,), say how many of these words each row has. The words of a server are all
+        tokens. `xp` is as for `ClassAnswers.choose`.
         """
-        return logits.argmax(axis=-1)
+        return xp.argmax(logits, axis=-1)
 
     def find_probabilities(self, logits, lengths):
         """float32 (K, C), the probability of each label. Args: as for `choose`."""
