@@ -143,8 +143,8 @@ def test_metrics_of_the_user_for_rows_and_batches():
 
 @pytest.mark.parametrize("loss", everywhere_for(["mse", "hinge", "poisson"], "mse"))
 def test_class_ids_are_no_numbers(loss):
-    model, x, y = make("texts", loss=loss)
     for batch_size in (1, 2, 5):
+        model, x, y = make("texts", loss=loss)
         with pytest.raises(ValueError, match="labels must have the shape of the outputs"):
             model.fit(x, y, batch_size, verbose=0)
 

@@ -56,7 +56,8 @@ def test_a_step_is_compiled_once_for_each_length(compiled, task):
         for length in itertools.cycle(lengths):
             inputs = {name: pad_tokens(array, name, length) for name, array in x.items()}
             labels = pad_tokens(y, "labels", length) if task == "words" else y
-            batch = (inputs, labels, *weights)
+            padded = [pad_tokens(w, "weights", length) if task == "words" else w for w in weights]
+            batch = (inputs, labels, *padded)
             yield keras.tree.map_structure(lambda array: array[:BATCH_SIZE], batch)
 
     model.fit(read(), epochs=2, steps_per_epoch=2 * len(lengths), verbose=0)
