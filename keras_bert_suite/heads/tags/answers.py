@@ -50,7 +50,7 @@ class WordAnswers(ClassAnswers):
         if rows.is_packed:
             return outputs
         words = self.join(outputs, rows)
-        labels = self.choose(words.logits, words.counts)
+        labels = self.choose_words(words.logits, words.counts)
         probabilities = self.find_probabilities(words.logits, words.counts)
         scores = np.full(len(words.has_token), np.nan, "float32")
         scores[words.has_token] = np.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
@@ -61,7 +61,7 @@ class WordAnswers(ClassAnswers):
     def decode_tags(self, outputs, rows):
         """list with a list of str for each row. In packed arrays every token counts as a word."""
         words = self.join(outputs, rows)
-        labels = self.fill(self.choose(words.logits, words.counts), words)
+        labels = self.fill(self.choose_words(words.logits, words.counts), words)
         return self.name_labels(labels, words.lengths)
 
     def decode_probabilities(self, outputs, rows):
@@ -73,7 +73,7 @@ class WordAnswers(ClassAnswers):
         known = self.find_probabilities(words.logits, words.counts)
         if rows.is_packed:
             return known.reshape(outputs.shape)
-        labels = self.fill(self.choose(words.logits, words.counts), words)
+        labels = self.fill(self.choose_words(words.logits, words.counts), words)
         probabilities = np.eye(len(self.labels.names), dtype="float32")[labels]
         probabilities[words.has_token] = known
         return split_words(probabilities, words.lengths)
@@ -107,12 +107,12 @@ class WordAnswers(ClassAnswers):
         if rows.is_packed:
             counts = labels >= 0  # A negative label marks a token that does not count.
             labels, lengths = [row[row >= 0] for row in labels], counts.sum(axis=1)
-            tags = self.name_labels(self.choose(outputs[counts], lengths), lengths)
+            tags = self.name_labels(self.choose_words(outputs[counts], lengths), lengths)
         else:
             has_token = rows.tokenized.has_token
             labels = [row[has] for row, has in zip(labels, has_token, strict=True)]
             words = self.join(outputs, rows)
-            tags = self.name_labels(self.choose(words.logits, words.counts), words.counts)
+            tags = self.name_labels(self.choose_words(words.logits, words.counts), words.counts)
         true_tags = [[self.labels.names[label] for label in row] for row in labels]
         return score_entities(true_tags, tags, self.labels.names)
 
@@ -134,23 +134,22 @@ class WordAnswers(ClassAnswers):
             self.find_probabilities(words.logits, words.counts)[known[has_token]],
             labels[known],
             self.labels.names,
-            self.choose(words.logits, words.counts)[known[has_token]],
+            self.choose_words(words.logits, words.counts)[known[has_token]],
         )
         return [
             dataclasses.replace(w, row=int(row_ids[i]), word=names[i], place=int(places[i]))
             for w, i in ((w, kept[w.row]) for w in found)
         ]
 
-    def choose(self, logits, lengths=None, xp=np):
+    def choose_words(self, logits, lengths):
         """The label of each word that has a token, int (K,), from logits (K, C).
 
-        `lengths`, int (B,), say how many of these words each row has. The words of a server are all
-        tokens. `xp` is as for `ClassAnswers.choose`.
+        `lengths`, int (B,), say how many of these words each row has.
         """
-        return xp.argmax(logits, axis=-1)
+        return self.choose(logits)
 
     def find_probabilities(self, logits, lengths):
-        """float32 (K, C), the probability of each label. Args: as for `choose`."""
+        """float32 (K, C), the probability of each label. Args: as for `choose_words`."""
         return softmax(logits)
 
     def name_labels(self, labels, lengths):
@@ -185,7 +184,7 @@ class ChainAnswers(WordAnswers):
         super().__init__(labels)
         self.read_scores = read_scores
 
-    def choose(self, logits, lengths):
+    def choose_words(self, logits, lengths):
         return find_best_paths(logits, lengths, *self.read_scores())
 
     def find_probabilities(self, logits, lengths):
