@@ -14,7 +14,8 @@ def list_names(room):
     return [
         name
         for name in keras_bert_suite.__all__
-        if f"{getattr(keras_bert_suite, name).__module__}.".startswith(prefix)
+        # A module of names has no `__module__`.
+        if f"{getattr(getattr(keras_bert_suite, name), '__module__', '')}.".startswith(prefix)
     ]
 
 
