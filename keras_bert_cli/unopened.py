@@ -2,7 +2,7 @@
 
 To import a module is to import its packages, and the packages below import Keras. So they are left
 unopened: a module in them is imported alone, and the code of a package runs when one of its names
-    is asked for. A missing file is then reported at once, and not after ten seconds.
+is asked for. A missing file is then reported at once, and not after ten seconds.
 """
 
 import importlib.util

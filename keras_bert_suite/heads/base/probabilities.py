@@ -9,7 +9,6 @@ def softmax(logits):
     return scores / scores.sum(axis=-1, keepdims=True)
 
 
-def find_logits(*probabilities):
-    """Logits whose softmax are the probabilities, of the only array that is given."""
-    (probabilities,) = probabilities
+def find_logits(probabilities):
+    """Logits whose softmax are the probabilities."""
     return np.log(np.maximum(probabilities, np.finfo("float32").tiny))
