@@ -55,6 +55,8 @@ def make_task(name, preprocessor="SegmentPacker", **backbone_arguments):
     task = case.cls(backbone, preprocessor=packer, **case.arguments)
     if preprocessor != "none" and case.pack is None:
         return task, (case.rows, case.labels)
+    if case.compiled:
+        task.compile(**case.compiled)  # The loss of an embedder says which labels rows have.
     columns = (case.pack or pack_rows)(task, case.rows, case.labels)
     task.preprocessor = None
     return task, columns

@@ -225,7 +225,11 @@ def read_scalars(folder):
 
 @pytest.mark.long("faults")
 def test_tensorboard(run, corpus, tmp_path, monkeypatch):
-    """The steps of a run that was interrupted go on in a second file."""
+    """The steps of a run that was interrupted go on in a second file.
+
+    The newest checkpoint is of the last batch of the first epoch, so the run that resumes validates
+    this epoch and logs it again.
+    """
     pytest.importorskip("tensorboard")
 
     def interrupt_second_epoch(report, epoch, logs=None):
@@ -242,11 +246,11 @@ def test_tensorboard(run, corpus, tmp_path, monkeypatch):
     status, _, err = run("pretrain", *arguments)
     assert status == 0, err
     training = read_scalars(tmp_path / "run" / "tensorboard" / "train")
-    assert [step for name, step in training if name == "epoch_mlm_loss"] == [0, 1, 2]
+    assert [step for name, step in training if name == "epoch_mlm_loss"] == [0, 0, 1, 2]
     validation = read_scalars(tmp_path / "run" / "tensorboard" / "validation")
-    assert [step for name, step in validation if name == "epoch_mlm_loss"] == [0, 1, 2]
+    assert [step for name, step in validation if name == "epoch_mlm_loss"] == [0, 0, 1, 2]
     name = "evaluation_mlm_loss_vs_iterations"
-    assert [step for tag, step in validation if tag == name] == [2, 4, 6]
+    assert [step for tag, step in validation if tag == name] == [2, 2, 4, 6]
 
 
 def test_accumulated_batches_are_steps(run, corpus, tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ def run(examples, monkeypatch, capfd):
 
     def run_script(name, *arguments):
         monkeypatch.chdir(examples)
+        monkeypatch.syspath_prepend(examples)  # As `python script.py` does.
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         names = runpy.run_path(str(examples / name), run_name="__main__")
         return names, capfd.readouterr().out.splitlines()
@@ -91,6 +92,7 @@ def test_adapt_domain(run, examples):
     assert (examples / "adapted.png").stat().st_size > 5000
 
 
+@pytest.mark.filterwarnings("ignore:.* targets have words that the vocabulary lacks:UserWarning")
 def test_write_titles(run):
     names, lines = run("write_titles.py")
     assert len(names["written"]) == len(names["test"].y) == 16

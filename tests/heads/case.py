@@ -43,7 +43,9 @@ class Case:
             label; None where labels are no ids.
         answering: names of methods with the arguments (x, batch_size, steps).
         scoring: names of methods with the arguments (x, y, batch_size).
-        metrics: (arguments of `compile`, dict of names of `score` to names in logs), or None.
+        metrics: (function to arguments of `compile`, dict of names of `score` to names in logs), or
+            None. A metric has variables, and processes that are to share a training are joined
+            before the first variable is made.
         refused_metric: (a metric that `compile` refuses, a pattern of the error), or None.
         served: (hostile rows, function(task, rows) to what a runtime answers), or None if there is
             no runtime for the head.
@@ -64,7 +66,7 @@ class Case:
     wrong_labels: Callable | None = None
     answering: tuple[str, ...] = ()
     scoring: tuple[str, ...] = ()
-    metrics: tuple[dict, dict] | None = None
+    metrics: tuple[Callable, dict] | None = None
     refused_metric: tuple[str, str] | None = None
     served: tuple[Any, Callable] | None = None
 

@@ -154,7 +154,10 @@ def one_wrong_tag(wrong):
 
 OFF = {"dropout": 0.0}
 YES_NO = {"label_names": ["no", "yes"], **OFF}
-F1 = ({"metrics": [kbs.MacroF1(), "accuracy"]}, {"macro_f1": "macro_f1", "accuracy": "accuracy"})
+F1 = (
+    lambda: {"metrics": [kbs.MacroF1(), "accuracy"]},
+    {"macro_f1": "macro_f1", "accuracy": "accuracy"},
+)
 BIO = ["O", "B-X", "I-X"]
 CHANGED_SETS = {
     "label_names": ["plot", "film", "acting"],
@@ -192,7 +195,7 @@ CASES = {
         wrong_labels=lambda wrong: [[0], []] * 5 + [[0], [1, wrong]],
         scoring=("score", "tune_thresholds"),
         metrics=(
-            {
+            lambda: {
                 "metrics": [
                     *(kbs.MacroF1(), "accuracy", "Precision"),
                     keras.metrics.Recall(name="recall"),
@@ -213,7 +216,7 @@ CASES = {
         NUMBERS,
         {"num_classes": 1, "problem_type": "regression", **OFF},
         metrics=(
-            {"metrics": ["mse", keras.metrics.MeanAbsoluteError(name="mae")]},
+            lambda: {"metrics": ["mse", keras.metrics.MeanAbsoluteError(name="mae")]},
             {"mean_squared_error": "mse", "mean_absolute_error": "mae"},
         ),
         refused_metric=("accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
@@ -241,7 +244,7 @@ CASES = {
         },
         answering=("predict_labels", "predict_probabilities"),
         scoring=("score", "inspect"),
-        metrics=({"metrics": ["acc"]}, {"accuracy": "acc"}),
+        metrics=(lambda: {"metrics": ["acc"]}, {"accuracy": "acc"}),
         refused_metric=("Precision", "AttributeClassifier. It does not tell .* Pass 'accuracy'"),
         served=(HOSTILE, predict_probabilities),
     ),
@@ -372,7 +375,7 @@ CASES = {
         names=("query", "text"),
         num_axes=(2, 3),
         scoring=("score",),
-        metrics=({"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
+        metrics=(lambda: {"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
         refused_metric=("mse", "TextRanker. It would count the places after .*NDCG"),
         served=((HOSTILE, HOSTILE_OTHERS), predict),
     ),

@@ -29,8 +29,8 @@ def make(task, **arguments):
 @pytest.mark.parametrize("task", everywhere_for(SCORED, "label sets"))
 def test_metrics_are_what_score_says(task, tmp_path):
     """In `evaluate`, in each epoch of a `fit`, and of a task that was loaded."""
-    arguments, names = CASES[task].metrics
-    model, x, y = make(task, **arguments)
+    make_arguments, names = CASES[task].metrics
+    model, x, y = make(task, **make_arguments())
     scores = model.score(x, y)
     wanted = {log: pytest.approx(scores[name], abs=1e-5) for name, log in names.items()}
     path = tmp_path / "task.keras"

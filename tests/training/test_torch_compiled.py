@@ -36,11 +36,12 @@ def train(jit_compile, momentum_dtype):
     return task.get_weights(), task.predict_on_batch(x)
 
 
-@pytest.mark.parametrize("momentum_dtype", [None, "bfloat16"])
-def test_same_training(momentum_dtype):
+# A momentum of bfloat16 that is rounded the other way changes an update by 1/256.
+@pytest.mark.parametrize(("momentum_dtype", "atol"), [(None, 1e-5), ("bfloat16", 1e-4)])
+def test_same_training(momentum_dtype, atol):
     (weights, logits), (wanted_weights, wanted_logits) = (
         train(jit_compile, momentum_dtype) for jit_compile in (True, False)
     )
     for got, wanted in zip(weights, wanted_weights, strict=True):
-        np.testing.assert_allclose(got, wanted, atol=1e-5)
-    np.testing.assert_allclose(logits, wanted_logits, atol=1e-5)
+        np.testing.assert_allclose(got, wanted, atol=atol)
+    np.testing.assert_allclose(logits, wanted_logits, atol=atol)

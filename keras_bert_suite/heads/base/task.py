@@ -117,7 +117,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
     @property
     def backbone(self) -> Any:
         """The encoder, or for some tasks the encoder-decoder. It is checked when it is set."""
-        return super().backbone
+        return getattr(self, "_backbone", None)
 
     @backbone.setter
     def backbone(self, value: Any) -> None:
