@@ -84,6 +84,10 @@ class VectorIndex:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def __repr__(self) -> str:
+        kind = self.precision if self.faiss_factory is None else f"faiss {self.faiss_factory!r}"
+        return f"VectorIndex({len(self):,} vectors of {self.width} numbers, {kind})"
+
     def search(self, queries: np.ndarray, top_k: int = 10) -> list[list[SearchHit]]:
         """Finds the vectors with the highest cosine similarity to each query.
 
