@@ -182,7 +182,7 @@ def test_ids_of_a_class_label():
 @pytest.mark.parametrize(
     ("labels", "error", "remedy"),
     [
-        ([0, -1, 1, -1], "row 1: the label in the column 'label' is missing, -1, also in row 3", [-1]),
+        ([0, -1, 1, -1], "row 1: the label in the column 'label' is missing, -1, also in ", [-1]),
         ([0, None], "row 1: the label in the column 'label' is missing. Leave", [""]),
         ([0, 3], "row 1: the label in the column 'label' is 3, which is none of neg", ["3"]),
         ([0, -2], "row 1: the label in the column 'label' is -2, which is none of neg", [-2]),

@@ -109,7 +109,7 @@ def test_another_separator_of_labels(write, labels, separator, warned):
 @pytest.mark.parametrize(
     ("content", "arguments", "error"),
     [
-        ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, also in line 4."),
+        ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, also in "),
         ("x\ta\ny\t \n", {}, "line 3: the label in the column 'label' is missing. Add"),
         ("x\ta\ny\t\n", {"problem_type": None}, "line 3: the text in the column 'label'"),
         ("x\t1\ny\ta\n", {"problem_type": NUMBERS}, "line 3: the label in the column .* is 'a'"),
