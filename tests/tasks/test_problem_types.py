@@ -145,7 +145,7 @@ def test_a_threshold_of_two_classes(activation, tmp_path):
     wanted = outputs if activation else scipy.special.softmax(outputs, axis=-1)
     np.testing.assert_allclose(probabilities, wanted, atol=1e-6)
     assert probabilities.dtype == "float32" and classifier.thresholds is None
-    classes = np.array(CLASSES)
+    classes = classifier.data.labels.encode(np.array(CLASSES))
     for place, label in ((0, "no"), (1, None)):
         tuned = classifier.tune_thresholds(TEXTS, CLASSES, label=label)
         assert list(tuned.values()) == classifier.thresholds and sum(tuned.values()) == 1

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from keras_bert_suite.data.text_lists import find_texts
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.probabilities import find_logits, softmax
-from keras_bert_suite.heads.choices.rows import find_endings
 
 
 class ChoiceAnswers(RowAnswers):
@@ -16,7 +16,7 @@ class ChoiceAnswers(RowAnswers):
     def decode(self, outputs, rows):
         """float32 (N, K); or a list of N arrays (K,) if rows have different numbers of endings."""
         if not rows.is_packed and len(rows.inputs) > 1:
-            counts = find_endings(rows.inputs[1:]).sum(axis=0)
+            counts = find_texts(rows.inputs[1:]).sum(axis=0)
             if len({*counts}) > 1:
                 return [row[:count] for row, count in zip(outputs, counts, strict=True)]
         return super().decode(outputs, rows)

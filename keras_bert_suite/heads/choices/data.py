@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from keras_bert_suite.data.text_lists import find_texts
 from keras_bert_suite.heads.base.labels import ClassIds
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.choices.rows import (
     check_collated_lists,
-    find_endings,
     read_choice_rows,
     read_collated,
 )
@@ -43,7 +43,7 @@ class ChoiceData(TextData):
             return super().pack(rows)
         prompts, *endings = rows.inputs
         endings = np.stack(endings, axis=1)
-        is_ending = find_endings(endings)
+        is_ending = find_texts(endings)
         most = max(is_ending.sum(axis=1), default=1)
         endings, is_ending = endings[:, :most], is_ending[:, :most]
         endings[~is_ending] = ""

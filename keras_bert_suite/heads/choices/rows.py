@@ -1,7 +1,5 @@
 """Reads rows of a prompt and several endings."""
 
-import itertools
-
 import numpy as np
 
 from keras_bert_suite.data.arrays import (
@@ -11,12 +9,8 @@ from keras_bert_suite.data.arrays import (
     name_columns,
 )
 from keras_bert_suite.data.rows import Rows, read_labels, read_texts
+from keras_bert_suite.data.text_lists import find_texts, spread_lists
 from keras_bert_suite.data.word_rows import as_column
-
-
-class NoEnding(str):
-    """The place of an ending in a row with fewer endings than others have: the empty string."""
-
 
 _FORMS = (
     "a tuple of two columns, (prompts, endings), in which a row of endings is a list of K texts"
@@ -32,7 +26,7 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         x: `(prompts, endings)`: N texts, and N lists of K texts or an array (N, K); a DataFrame or
             dict of these two columns, by `input_names`; or a dict of packed arrays (N, K, L).
             Eager tensors of TensorFlow are taken too. Where lists differ in length, K is the
-            longest, and `NoEnding` fills the others up.
+            longest, and `NoText` fills the others up.
         y: N integers, the index of the right ending of each row; or None.
         sample_weight: a number for each row, or None.
         input_names: names of the two columns.
@@ -53,13 +47,8 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
     rows = Rows.read((prompts, *endings), None, sample_weight)
     if y is None:
         return rows
-    sizes = find_endings(endings).sum(axis=0) if endings else np.zeros(len(prompts), int)
+    sizes = find_texts(endings).sum(axis=0) if endings else np.zeros(len(prompts), int)
     return Rows(rows.inputs, _check_choices(y, sizes), rows.weights)
-
-
-def find_endings(endings):
-    """bool, whether there is an ending at each place of object arrays of texts."""
-    return np.vectorize(lambda text: not isinstance(text, NoEnding), otypes=[bool])(endings)
 
 
 def find_columns(x, input_names, forms, ranks=(3,)):
@@ -149,5 +138,4 @@ def _read_endings(column, prompts, name):
                 f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings."
             )
     check_same_rows(prompts, rows)
-    places = itertools.zip_longest(*rows, fillvalue=NoEnding())
-    return [read_texts(list(place), name) for place in places]
+    return spread_lists(rows, name)
