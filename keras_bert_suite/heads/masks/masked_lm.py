@@ -191,26 +191,27 @@ class MaskedLM(Task, keras_hub.models.Task):
             return self.predict([x], batch_size, steps, **options, **kwargs)[0]
         if top_k is not None:
             check_integer("top_k", top_k, at_least=1)
+        names: dict[int, str] | None = None
         if targets is not None:
             if whole_words:
                 raise ValueError("targets are all words that are guessed. Leave out whole_words.")
-            targets = find_targets(self.preprocessor.tokenizer, targets)
-            top_k = min(top_k or len(targets), len(targets))
-        top_k = top_k or self.top_k
+            names = find_targets(self.preprocessor.tokenizer, targets)
+            top_k = min(top_k or len(names), len(names))
+        num_guesses = top_k or self.top_k
 
         def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
             if rows.is_packed:
                 return logits
             tokenizer = self.preprocessor.tokenizer
-            allowed = np.full(tokenizer.vocabulary_size(), targets is None)
-            if targets is not None:
-                allowed[[*targets]] = True
+            allowed = np.full(tokenizer.vocabulary_size(), names is None)
+            if names is not None:
+                allowed[[*names]] = True
             elif whole_words:
                 allowed = ~tokenizer.find_continuations()
-            return rank_tokens(logits, top_k, allowed)
+            return rank_tokens(logits, num_guesses, allowed)
 
         def decode(outputs: Any, rows: Rows) -> Any:
-            return self.answers.decode(outputs, rows, targets)
+            return self.answers.decode(outputs, rows, names)
 
         return self.predict_with(decode, x, batch_size, steps, rank, **kwargs)
 

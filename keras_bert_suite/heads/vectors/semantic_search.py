@@ -101,9 +101,8 @@ class SemanticSearch:
                 "keep_texts is for a corpus of texts, got vectors. Pass "
                 "VectorIndex(vectors, texts=texts)."
             )
-        corpus = corpus if _are_vectors(corpus) else list(corpus)
-        vectors = self._read_vectors(corpus, batch_size, prompt, verbose)
-        texts = corpus if keep_texts else None
+        texts = list(corpus) if keep_texts else None
+        vectors = self._read_vectors(texts or corpus, batch_size, prompt, verbose)
         index = VectorIndex(vectors, faiss_factory, precision, ids=ids, texts=texts)
         index.probes, index.tokenizer_digest = self._encode_probes(), self._find_digest()
         index.embedder, index.prompt = self, prompt

@@ -138,8 +138,8 @@ class VectorIndex:
                 )
             if texts is not None:
                 raise ValueError("texts are for vectors. The corpus has its texts. Leave them out.")
-            corpus = list(corpus)
-            texts = corpus if self.texts is not None else None
+            if self.texts is not None:
+                texts = corpus = list(corpus)
             corpus = self.embedder.encode_for(self, corpus, batch_size, verbose)
         vectors = _read(corpus)
         number = len(vectors)
