@@ -211,7 +211,7 @@ class NumberAnswers(ClassAnswers):
     """Numbers: float32 (N, T)."""
 
     exported = {"scores": ("labels",)}
-    decode_probabilities = None
+    decode_probabilities = None  # type: ignore[assignment]
 
     def name(self, outputs, rows):
         """float32 (N,), or (N, T) for several numbers in a row."""

@@ -44,5 +44,8 @@ def plot_confusion_matrix(
         label_names = list_label_names([*map(str, labels), *map(str, predicted)])
         labels, predicted = list(map(str, labels)), list(map(str, predicted))
     classes = Classes(list(label_names))
-    ids = [classes.encode(classes.read(list(column))) for column in (labels, predicted)]
-    return draw_confusions(count_confusions(*ids, len(classes.names)), classes.names, path)
+    true_ids, found_ids = (
+        classes.encode(classes.read(list(column))) for column in (labels, predicted)
+    )
+    counts = count_confusions(true_ids, found_ids, len(classes.names))
+    return draw_confusions(counts, classes.names, path)

@@ -187,8 +187,8 @@ class MaskedLM(Task, keras_hub.models.Task):
                 one token, or another target is the same token.
         """
         if isinstance(x, str):
-            options = {"top_k": top_k, "whole_words": whole_words, "targets": targets}
-            return self.predict([x], batch_size, steps, **options, **kwargs)[0]
+            kwargs.update(whole_words=whole_words, targets=targets)
+            return self.predict([x], batch_size, steps, top_k=top_k, **kwargs)[0]
         if top_k is not None:
             check_integer("top_k", top_k, at_least=1)
         names: dict[int, str] | None = None

@@ -313,7 +313,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
                 )
             tune = functools.partial(tune, place=names.index(label))
         self.score_with(tune, x, y, batch_size)
-        return dict(zip(self.label_names, self.thresholds, strict=True))
+        return dict(zip(names, self.thresholds or (), strict=True))
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

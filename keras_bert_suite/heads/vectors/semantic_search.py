@@ -16,6 +16,7 @@ from keras_bert_suite.heads.vectors.scores import score_rankings
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 from keras_bert_suite.heads.vectors.vector_search import (
     SearchHit,
+    TextHit,
     check_vectors,
     search_vectors,
     to_unit_length,
@@ -123,7 +124,7 @@ class SemanticSearch:
         top_k: int = 10,
         batch_size: int | None = None,
         prompt: str | None = None,
-    ) -> list[list[SearchHit]]:
+    ) -> list[list[SearchHit]] | list[list[TextHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
         The search is exact: each query is compared with each text. It goes block by block, so its

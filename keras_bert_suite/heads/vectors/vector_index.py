@@ -160,9 +160,9 @@ class VectorIndex:
         if self._faiss is not None:
             self._faiss.add(vectors)
         self.vectors = np.concatenate([self.vectors, self._encode(vectors)])
-        if self.ids is not None:
+        if self.ids is not None and new_ids is not None:
             self.ids = [*self.ids, *new_ids]
-        if self.texts is not None:
+        if self.texts is not None and new_texts is not None:
             self.texts = [*self.texts, *new_texts]
 
     def search(
