@@ -12,7 +12,7 @@ class NoText(str):
 
 
 def spread_lists(lists, name):
-    """K object arrays (N,) of str, from N lists of at most K: all first texts, all second and so on.
+    """K object arrays (N,) of str, from N lists of at most K: all first texts, all second texts...
 
     `NoText` stands after the last text of a shorter list. `name` is the name of the column.
     """

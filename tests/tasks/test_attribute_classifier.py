@@ -48,7 +48,7 @@ def test_it_learns_from_half_of_the_labels():
 
 
 def run_recipe(folder, *callbacks):
-    """The model that the recipe of docs/encoder.md trains, and its batches. It takes small steps."""
+    """The weights that the recipe of docs/encoder.md trains, in few steps, and its batches."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "encoder.md").read_text("utf-8")
     (code,) = re.findall(r"## One encoder, several data sets.*?```python\n(.*?)```", page, re.S)[:1]
     for written, smaller in (

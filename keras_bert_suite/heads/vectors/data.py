@@ -19,7 +19,6 @@ from keras_bert_suite.preprocessing.text_rows import (
 )
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
-
 #: The name of each column of negatives that came as lists.
 NEGATIVES = "negatives[]"
 
