@@ -19,7 +19,7 @@ import keras
 import keras_bert_suite as kbs
 from keras_bert_cli import ask_saved_model
 from keras_bert_cli.backend import keep_freed_memory
-from keras_bert_cli.plots import plot_confusion_matrix, plot_training_curves
+from keras_bert_cli.plots import plot_training_curves
 
 QUESTIONS = (
     "A gripping, funny film.",
@@ -59,7 +59,7 @@ output.mkdir(exist_ok=True)
 true = [classifier.label_names.index(label) for label in test.y]
 predicted = classifier.predict(test.x, verbose=0).argmax(axis=-1)
 plot_training_curves(history, output / "training_curves.png")
-plot_confusion_matrix(true, predicted, classifier.label_names, output / "confusion_matrix.png")
+kbs.plot_confusion_matrix(true, predicted, classifier.label_names, output / "confusion_matrix.png")
 classifier.save(output / "sentiment.keras")
 shutil.rmtree(saved_model, ignore_errors=True)
 kbs.export_saved_model(classifier, saved_model)

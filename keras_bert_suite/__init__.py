@@ -23,6 +23,7 @@ from keras_bert_suite.heads import (
     VectorIndex,
     encode_with_attention,
     inspect_by_folds,
+    plot_confusion_matrix,
 )
 from keras_bert_suite.heads.choices.reader import read_swag
 from keras_bert_suite.heads.questions.reader import read_squad
@@ -203,6 +204,7 @@ __all__ = [
     "objectives",
     "open_runtime",
     "open_tokenizer",
+    "plot_confusion_matrix",
     "trim_vocabulary",
     "rarity_weights",
     "read_annotations",

@@ -16,6 +16,7 @@ ALLOWED = {
     "argument_checks": set(),
     "fixed_arguments": {"argument_checks"},
     "jax_cache": set(),
+    "pictures": set(),
     "processor": set(),
     "files": set(),
     "replicas": {"files"},
@@ -42,6 +43,7 @@ ALLOWED = {
     "heads": {
         *("layers", "models", "tokenizers", "preprocessing", "masking", "data", "runs"),
         *("training", "replicas", "checkpoints", "files", "argument_checks", "fixed_arguments"),
+        "pictures",
     },
     "pretraining": {
         *("corpus", "masking", "preprocessing", "data", "heads"),

@@ -4,10 +4,11 @@ import dataclasses
 
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.field_checks import check_filled, check_no_lists
+from keras_bert_suite.data.readers.row_faults import RowFaults
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..table_flags import choose_text_columns, table_arguments, to_field
+from ..table_flags import choose_text_columns, report_left_out, table_arguments, to_field
 from .classify import ClassifyKind
 from .kind import Kind, format_json
 
@@ -60,11 +61,16 @@ class AttributeKind(Kind):
         self.check_table_flags()
         texts = choose_text_columns(self.values, self.model and self.model.input_names)
         names = self.columns
-        read = read_columns(path, [*texts, *names], **table_arguments(self.values))
+        faults = RowFaults(path, self.values.row_errors)
+        columns = [*texts, *names]
+        read = read_columns(path, columns, faults=faults, **table_arguments(self.values))
+        rows = [row for row in range(len(read)) if row not in faults.rows]
         for number, name in enumerate(texts):
-            check_filled(read, number, "text", name)
+            check_filled(read, number, "text", name, rows, faults)
         for number, name in enumerate(names, len(texts)):
-            check_no_lists(read, number, "label", name)
+            check_no_lists(read, number, "label", name, rows, faults)
+        read = faults.leave_out(read)
+        report_left_out(read)
         x = read.x[: len(texts)]
         labels = [[label.strip() for label in column] for column in read.x[len(texts) :]]
         y = dict(zip(self.model.attributes if self.model else names, labels, strict=True))

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.heads.choices.reader import read_swag
 
-from ..table_flags import table_arguments
+from ..table_flags import report_left_out, table_arguments
 from .kind import Kind, format_json
 
 
@@ -20,7 +20,11 @@ class ChoiceKind(Kind):
         self.check_table_flags()
         arguments = table_arguments(self.values)
         del arguments["header"]
-        return read_swag(path, labelled, **arguments)
+        if labelled:
+            arguments["errors"] = self.values.row_errors
+        examples = read_swag(path, labelled, **arguments)
+        report_left_out(examples)
+        return examples
 
     def score(self, task, examples):
         scores = task.predict(examples.x, batch_size=self.values.batch_size, verbose=0)

@@ -1,7 +1,8 @@
 """A label for each text: a `TextClassifier` or `DocumentClassifier`, and tables of texts."""
 
+from keras_bert_suite.heads.base.label_scores import count_confusions
+
 from ..command_flags import UsageError
-from ..scores import count_confusions
 from ..table_flags import choose_text_columns, read_examples, to_field
 from .kind import Kind, format_json, weigh_labels
 
@@ -133,9 +134,9 @@ class ClassifyKind(Kind):
         }
 
     def draw(self, scores, path):
-        from ..plots import plot_confusions
+        from keras_bert_suite.pictures import draw_confusions
 
-        plot_confusions(scores["confusion_matrix"], scores["label_names"], path)
+        draw_confusions(scores["confusion_matrix"], scores["label_names"], path)
 
     @property
     def label_names(self):

@@ -43,8 +43,9 @@ class RankingKind(Kind):
 
     def read(self, path):
         columns = (*self.columns, self.values.label_column)
-        left_out = {"left_out_labels": self.values.left_out_labels}
-        examples = read_rankings(path, *columns, **left_out, **table_arguments(self.values))
+        arguments = table_arguments(self.values)
+        arguments["left_out_labels"] = self.values.left_out_labels
+        examples = read_rankings(path, *columns, errors=self.values.row_errors, **arguments)
         report_left_out(examples)
         return examples
 

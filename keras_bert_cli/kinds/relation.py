@@ -4,7 +4,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 from keras_bert_suite.heads.relations.reader import SENTENCE, read_semeval
 
 from ..command_flags import UsageError
-from ..table_flags import TABLES, is_table
+from ..table_flags import TABLES, is_table, report_left_out
 from .classify import ClassifyKind
 from .kind import Kind
 
@@ -50,7 +50,9 @@ class RelationKind(ClassifyKind):
                     f"--{name} is for tables, whose names end in {', '.join(TABLES)}, got {path}, "
                     "which is read as a file of SemEval 2010 task 8"
                 )
-        return read_semeval(path, encoding=self.values.encoding)
+        examples = read_semeval(path, encoding=self.values.encoding, errors=self.values.row_errors)
+        report_left_out(examples)
+        return examples
 
     def find_arguments(self, train):
         return {"label_names": train.label_names, "entity_states": self.values.entity_states}

@@ -12,6 +12,10 @@ from keras_bert_suite.replicas.processes import compare_batches
 #: The number of batches that are tokenized ahead, each on a thread.
 READ_AHEAD_BATCHES = 4
 
+#: So many batches are endless. Of Grain's datasets that repeat without end, a mix and a part have
+#: fewer than `sys.maxsize`.
+_ENDLESS = sys.maxsize >> 16
+
 
 def is_dataset(x):
     """Whether `x` is a dataset of batches, and not rows in memory.
@@ -72,7 +76,7 @@ def _count_batches(dataset):
             size = len(dataset)
         except TypeError:
             size = None
-    return size if size is None else min(size, sys.maxsize)
+    return sys.maxsize if size is not None and size >= _ENDLESS else size
 
 
 def preprocess_batches(

@@ -8,6 +8,8 @@ import functools
 
 import numpy as np
 
+from keras_bert_suite.data.text_lists import NoText
+
 
 def in_order(num_rows):
     """The order of the data, in every epoch."""
@@ -60,7 +62,10 @@ def shuffled_without_duplicates(columns, batch_size, seed):
     Source: `NoDuplicatesBatchSampler` of sentence-transformers, which makes the last batches
     smaller.
     """
-    rows = [{*texts} for texts in zip(*columns, strict=True)]
+    rows = [
+        {text for text in texts if not isinstance(text, NoText)}
+        for texts in zip(*columns, strict=True)
+    ]
 
     @functools.lru_cache(maxsize=2)
     def order(epoch):

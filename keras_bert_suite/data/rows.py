@@ -159,7 +159,10 @@ def check_weights(weights):
 
 
 def read_texts(column, name=None):
-    """Reads one column of texts as an object array (N,) of str. A missing text is an error."""
+    """Reads one column of texts as an object array (N,) of str.
+
+    A missing text, such as None or NaN, is an error. The empty string is a text like others.
+    """
     if isinstance(column, (str, bytes)):
         raise ValueError(
             f"Texts must come as a list of strings, got the string {column[:40]!r}. "
@@ -185,13 +188,16 @@ def read_texts(column, name=None):
             "several columns of texts as a tuple of columns."
         )
     texts = texts.astype(object, copy=False)  # The strings of NumPy may be missing, too.
-    for row, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            where = f"row {row}" if name is None else f"row {row} of {name!r}"
-            raise ValueError(
-                f"Texts must be strings, got {str(text)[:40]} ({type(text).__name__}) at {where}. "
-                "Replace missing texts by the empty string, or leave their rows out."
-            )
+    wrong = [row for row, text in enumerate(texts) if not isinstance(text, (str, bytes))]
+    if wrong:
+        text = texts[wrong[0]]
+        where = f"row {wrong[0]}" if name is None else f"row {wrong[0]} of {name!r}"
+        if len(wrong) > 1:
+            where += f", and no strings in {len(wrong)} of {len(texts)} rows"
+        raise ValueError(
+            f"Texts must be strings, got {str(text)[:40]} ({type(text).__name__}) at {where}. "
+            'Leave out rows without a text, as kbs.read_rows(..., errors="skip") does.'
+        )
     return texts
 
 

@@ -10,6 +10,7 @@ from keras_bert_suite.heads.base.answers import (
     RowAnswers,
 )
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
+from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
 from keras_bert_suite.heads.base.head import HEADS, Head
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_by_folds, inspect_rows
@@ -20,6 +21,7 @@ from keras_bert_suite.heads.base.labelled_task import (
 )
 from keras_bert_suite.heads.base.labels import Classes, DictLabels, Labels, LabelSets, Numbers
 from keras_bert_suite.heads.base.part_checks import check_summary_place
+from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
 from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.base.text_data import TextData

@@ -30,6 +30,7 @@ def export_onnx(
     task: keras_hub.models.Task,
     path: PathLike,
     precision: str = "float32",
+    verbose: str | int = "auto",
 ) -> None:
     """Writes a folder with `model.onnx`, for ONNX Runtime and other runtimes of ONNX.
 
@@ -63,6 +64,7 @@ def export_onnx(
             which CPUs with VNNI compute two to three times as fast. In int8, weights have a scale
             for each column, and activations have one for each batch. So an answer depends a little
             on the other rows. Inputs and outputs keep their types.
+        verbose: as for `export_saved_model`.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -80,7 +82,7 @@ def export_onnx(
     if precision == "int8":
         check_installed("int8 ONNX", "onnxruntime")
     with atomic_directory(path) as directory:
-        write_under_tensorflow(write_onnx, task, directory)
+        write_under_tensorflow(write_onnx, task, directory, verbose)
         if precision == "float16":
             halve_onnx(directory / "model.onnx")
         if precision == "int8":
@@ -93,6 +95,7 @@ def export_openvino(
     path: PathLike,
     precision: str = "float32",
     calibration_texts: Sequence | None = None,
+    verbose: str | int = "auto",
 ) -> None:
     """Writes a folder with `model.xml` and `model.bin`, for OpenVINO, which is fast on CPUs.
 
@@ -106,6 +109,7 @@ def export_openvino(
             smooth quantization.
         calibration_texts: a few hundred typical texts, as `task.predict` takes them. "int8" needs
             them, and computes its scales from them.
+        verbose: as for `export_saved_model`.
 
     Raises: as for `export_onnx`, with openvino instead of tf2onnx, and nncf instead of
         onnxruntime. ValueError also if "int8" has no `calibration_texts`, or "float32" has some.
@@ -131,12 +135,12 @@ def export_openvino(
         check_installed("int8 OpenVINO", "nncf")
         batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
-        write_under_tensorflow(write_openvino, task, directory)
+        write_under_tensorflow(write_openvino, task, directory, verbose)
         if precision == "int8":
             quantize_openvino(directory / "model.xml", batches)
 
 
-def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
+def export_litert(task: keras_hub.models.Task, path: PathLike, verbose: str | int = "auto") -> None:
     """Writes a folder with `model.tflite`, for LiteRT (TensorFlow Lite) on small devices.
 
     The folder is as from `export_onnx`, but L is the packer's `sequence_length`. With an open L the
@@ -158,7 +162,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
         )
     check_installed("LiteRT", "tensorflow")
     with atomic_directory(path) as directory:
-        write_under_tensorflow(write_litert, task, directory)
+        write_under_tensorflow(write_litert, task, directory, verbose)
 
 
 def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:

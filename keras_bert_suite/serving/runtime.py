@@ -83,6 +83,12 @@ class TaskRuntime:
             raise ValueError(f"A {self.description['task']} has no labels of rows. Use `predict`.")
         return self._answer(self.answers.name, x, batch_size)
 
+    def predict_probabilities(self, x: Inputs, batch_size: int = 32) -> Any:
+        """The probabilities of a classifier, as its `predict_probabilities` returns them."""
+        if self.answers.decode_probabilities is None:
+            raise ValueError(f"A {self.description['task']} has no probabilities. Use `predict`.")
+        return self._answer(self.answers.decode_probabilities, x, batch_size)
+
     def _answer(self, decode, x, batch_size):
         rows = self.data.read(x)
         if rows.is_packed:

@@ -35,6 +35,7 @@ def export_saved_model(
     max_batch_size: int = 32,
     model_name: str | None = None,
     precision: str | None = None,
+    verbose: str | int = "auto",
 ) -> pathlib.Path:
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
@@ -76,6 +77,7 @@ def export_saved_model(
             bfloat16, and of a thousandth in float16. bfloat16 is for accelerators, and for
             processors with AVX512-BF16 or AMX; float16 for GPUs. Other processors emulate them,
             and are slower.
+        verbose: 0 for no lines that say, under JAX and PyTorch, that the new process goes on.
 
     Returns:
         `pathlib.Path` of the version.
@@ -109,6 +111,7 @@ def export_saved_model(
             write_saved_model,
             task,
             directory,
+            verbose,
             inputs=inputs,
             max_batch_size=max_batch_size,
             model_name=model_name or path.absolute().parent.name,

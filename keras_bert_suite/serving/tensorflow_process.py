@@ -11,8 +11,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import keras
+
+#: A line says after so many seconds that an export goes on.
+SECONDS_PER_LINE = 20
 
 
 def check_installed(what, *modules):
@@ -26,7 +30,7 @@ def check_installed(what, *modules):
         )
 
 
-def write_under_tensorflow(write, task, directory, **options):
+def write_under_tensorflow(write, task, directory, verbose="auto", **options):
     """Calls `write(task, directory, **options)` under TensorFlow.
 
     Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt in a process
@@ -49,7 +53,7 @@ def write_under_tensorflow(write, task, directory, **options):
         keras.saving.save_model(task, file)
         writer = f"{write.__module__}:{write.__name__}"
         arguments = [writer, file, str(directory), json.dumps(options), task_module]
-        process = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", __name__, *arguments],
             env={
                 **os.environ,
@@ -58,13 +62,34 @@ def write_under_tensorflow(write, task, directory, **options):
                 "CUDA_VISIBLE_DEVICES": "-1",
                 "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
             },
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
         )
+        printed = _wait(process, verbose)
     if process.returncode:
         raise RuntimeError(
-            f"The export under TensorFlow failed. The process said:\n{_find_error(process.stderr)}"
+            f"The export under TensorFlow failed. The process said:\n{_find_error(printed)}"
         )
+
+
+def _wait(process, verbose):
+    """Waits for the end of a process, and returns what it has printed to standard error.
+
+    Unless `verbose` is 0, a line says why it takes long, and others that it goes on.
+    """
+    begin, said = time.monotonic(), f"A {keras.config.backend()} task is exported in a new process"
+    with process:
+        try:
+            while True:
+                try:
+                    return process.communicate(timeout=SECONDS_PER_LINE)[1]
+                except subprocess.TimeoutExpired:
+                    if verbose:
+                        print(f"{said} of TensorFlow: {time.monotonic() - begin:.0f} s", flush=True)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _find_error(printed):

@@ -16,7 +16,7 @@ class EmbeddingLoss(keras.losses.Loss):
 
     `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` float (B,), the
     scores of the rows; or for a loss without scores int (B, S), numbers of the texts. Equal texts
-    have equal numbers. `sample_weight` float (B,) or None.
+    have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
 
     Args:
         name: str.
@@ -48,6 +48,13 @@ class EmbeddingLoss(keras.losses.Loss):
                 "scores. CoSENT() and CosineRegression() take pairs with scores as `y`, "
                 "InBatchNegatives() rows that all match."
             )
+
+    def check_gaps(self) -> None:
+        """Raises a ValueError if all rows must have the same number of texts."""
+        raise ValueError(
+            f"{type(self).__name__} takes rows of the same number of texts. Rows with different "
+            "numbers of negatives are for InBatchNegatives()."
+        )
 
     def compares_rows(self, num_texts: int) -> bool:
         """Whether rows of `num_texts` texts learn only from the other rows of their batch."""
@@ -87,7 +94,8 @@ class InBatchNegatives(EmbeddingLoss):
 
     A text of another row is no negative if it equals the row's own anchor or positive, and the
     positive of another row is no negative if both rows have the same anchor. If replicas share a
-    batch, the anchors of a replica look among the texts of all replicas.
+    batch, the anchors of a replica look among the texts of all replicas. Rows may have different
+    numbers of negatives.
 
     Args:
         temperature: float above 0.
@@ -113,6 +121,9 @@ class InBatchNegatives(EmbeddingLoss):
         self.temperature = temperature
         self.distinct_texts = distinct_texts
 
+    def check_gaps(self) -> None:
+        """Rows may have fewer negatives than others."""
+
     def compares_rows(self, num_texts: int) -> bool:
         return num_texts < 3  # Further texts are negatives of the row itself.
 
@@ -131,6 +142,7 @@ class InBatchNegatives(EmbeddingLoss):
         further = ops.zeros_like(is_own[:, ops.shape(numbers)[0] :])
         is_equal = ops.logical_or(is_equal, ops.concatenate([same_anchor, further], axis=1))
         is_left_out = ops.logical_and(is_equal, ops.logical_not(is_own))
+        is_left_out = ops.logical_or(is_left_out, texts < 0)
         logits = ops.where(is_left_out, -1e9, cosines / self.temperature)
         positives = ops.sum(ops.where(is_own, logits, 0.0), axis=1)
         return ops.logsumexp(logits, axis=1) - positives

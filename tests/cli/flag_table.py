@@ -164,6 +164,7 @@ def read_labelled(task, file):
         "--quoting=minimal": {"read_table.quoting": csv.QUOTE_MINIMAL},
         f"--quoting=none {task}=choice {file}=swag.csv": {"read_swag.quoting": csv.QUOTE_NONE},
         "--left_out_labels=yes,maybe": "read_table.left_out_labels",
+        "--row_errors=skip": "read_table.errors",
         f"--label_columns=no,yes {task}=multilabel {file}=bits.tsv": "read_table.label_columns",
         f"--label_separator=; {task}=multilabel {file}=sets.tsv": "read_table.label_separator",
         "--encoding=cp1252": "read_table.encoding",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+import keras_bert_suite as kbs
 from keras_bert_cli.plots import (
-    plot_confusion_matrix,
     plot_heat_map,
     plot_label_scores,
     plot_numbers,
@@ -47,7 +47,8 @@ def test_curves_of_pretraining():
 
 def test_a_confusion_matrix(tmp_path):
     names = ["negative", "neutral", "never seen"]
-    figure = plot_confusion_matrix([0, 1, 1, 1], [0, 1, 0, 1], names, tmp_path / "matrix.png")
+    labels = ["negative", *["neutral"] * 3]
+    figure = kbs.plot_confusion_matrix(labels, [0, 1, 0, 1], names, tmp_path / "matrix.png")
     (axes,) = figure.axes
     shares = [[1, 0, 0], [1 / 3, 2 / 3, 0], [0, 0, 0]]  # A row is a true class.
     np.testing.assert_allclose(axes.images[0].get_array(), shares)
@@ -58,7 +59,7 @@ def test_a_confusion_matrix(tmp_path):
 
 
 def test_a_confusion_matrix_of_many_classes():
-    figure = plot_confusion_matrix(range(200), range(200), [f"class {i}" for i in range(200)])
+    figure = kbs.plot_confusion_matrix(range(200), range(200), [f"class {i}" for i in range(200)])
     assert max(figure.get_size_inches()) * 150 < 10_000
     assert not figure.axes[0].texts
 

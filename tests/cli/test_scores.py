@@ -7,7 +7,8 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from keras_bert_cli.adapted_scores import print_differences
-from keras_bert_cli.scores import count_confusions, print_scores
+from keras_bert_cli.scores import print_scores
+from keras_bert_suite.heads.base.label_scores import count_confusions
 
 
 def test_confusions_are_those_of_scikit_learn():

@@ -1,4 +1,5 @@
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -51,6 +52,29 @@ def test_scores_are_seqevals(sentences):
         assert got["f1"] == pytest.approx(row["f1-score"])
         assert got["entities"] == row["support"]
     assert scores["f1"] == pytest.approx(metrics.f1_score(true, predicted, zero_division=0))
+
+
+@pytest.mark.parametrize(("scheme", "letters"), [("IOB2", "BI"), ("IOBES", "BIES")])
+def test_strict_scores_are_seqevals(scheme, letters):
+    metrics, schemes = map(pytest.importorskip, ("seqeval.metrics", "seqeval.scheme"))
+    rng = random.Random(0)
+    names = ["O", *(f"{letter}-{kind}" for letter in letters for kind in ("PER", "LOC"))]
+    true, predicted = ([rng.choices(names, k=7) for _ in range(90)] for _ in range(2))
+    scores = score_entities(true, predicted, names, mode="strict")
+    options = {"mode": "strict", "scheme": getattr(schemes, scheme), "output_dict": True}
+    wanted = metrics.classification_report(true, predicted, **options)
+    for got, row in [
+        (scores, wanted["micro avg"]),
+        *((scores["types"][kind], wanted[kind]) for kind in ("PER", "LOC")),
+    ]:
+        assert got["entities"] == row["support"]
+        assert got["precision"] == pytest.approx(row["precision"])
+        assert got["recall"] == pytest.approx(row["recall"])
+    assert scores["entities"] < score_entities(true, predicted, names)["entities"]
+    with pytest.raises(ValueError, match="'strict' needs tags of BIO, BIOES or BMES, got NOUN"):
+        score_entities([["NOUN"]], [["NOUN"]], mode="strict")
+    with pytest.raises(ValueError, match="mode must be 'lenient' or 'strict', got 'exact'"):
+        score_entities([["O"]], [["O"]], mode="exact")
 
 
 @given(SENTENCES)

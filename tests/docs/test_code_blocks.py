@@ -35,6 +35,7 @@ SMALLER = [
     (r"\bbatch_size=\d+", "batch_size=2"),
     (r"\bepochs=\d+", "epochs=1"),
     (r"\bfolds=\d+", "folds=2"),
+    (r"\bsteps_per_epoch=\d+", "steps_per_epoch=2"),
     (r"\bworkers=\d+", "workers=1"),
     (r"\bsequence_length=\d+", "sequence_length=24"),
     (r'from_size\(\s*"\w+", (vocabulary_size=)?30522', 'from_size("tiny", 64'),

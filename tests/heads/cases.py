@@ -173,7 +173,7 @@ CASES = {
     "texts": Case(
         *(kbs.TextClassifier, FIRST, LABELS, YES_NO),
         wrong_labels=one_wrong_class,
-        answering=("predict_labels",),
+        answering=("predict_labels", "predict_probabilities"),
         scoring=("score", "inspect"),
         metrics=F1,
         served=(HOSTILE, find_shares),

@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import keras
 import numpy as np
 import pandas
@@ -6,6 +9,7 @@ import torch
 from peer_weights import randomize
 from small_texts import ONE_LAYER, VOCABULARY
 
+import keras_bert_suite as kbs
 from keras_bert_suite import (
     AttributeClassifier,
     BertBackbone,
@@ -41,6 +45,44 @@ def test_it_learns_from_half_of_the_labels():
     classifier.compile(keras.optimizers.Adam(3e-3))
     classifier.fit(TEXTS, PARTLY, batch_size=16, epochs=40, verbose=0)
     assert classifier.score(TEXTS, LABELS)["accuracy"] == 1
+
+
+def run_recipe(folder, *callbacks):
+    """The weights that the recipe of docs/encoder.md trains, in few steps, and its batches."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "encoder.md").read_text("utf-8")
+    (code,) = re.findall(r"## One encoder, several data sets.*?```python\n(.*?)```", page, re.S)[:1]
+    for written, smaller in (
+        ('kbs.AttributeClassifier.from_preset("path/to/checkpoint", ', "make_classifier("),
+        ("callbacks=[checkpoint]", "callbacks=[checkpoint, *callbacks], verbose=0"),
+        ('"checkpoints/both", every=100', "folder, every=2"),
+        ("steps_per_epoch=1000, epochs=3", "steps_per_epoch=4, epochs=2"),
+        ("batch_size=32", "batch_size=2"),
+    ):
+        assert written in code
+        code = code.replace(written, smaller)
+    keras.utils.set_random_seed(0)
+    names = {"kbs": kbs, "make_classifier": make_classifier, "folder": folder}
+    names["callbacks"] = callbacks
+    exec(code, names)
+    return names["both"].get_weights(), names["batches"]
+
+
+def kill(batch, logs=None):
+    if batch == 2:
+        raise KeyboardInterrupt
+
+
+def test_several_data_sets_in_turn(tmp_path):
+    wanted, batches = run_recipe(tmp_path / "whole")
+    labels = [batches[i][1] for i in range(10)]
+    assert [(row["tone"][0] is None, row["topic"][0] is None) for row in labels].count(
+        (False, True)
+    ) == 7
+    with pytest.raises(KeyboardInterrupt):
+        run_recipe(tmp_path / "killed", keras.callbacks.LambdaCallback(on_train_batch_end=kill))
+    found, _ = run_recipe(tmp_path / "killed")
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_the_loss_and_the_accuracy():

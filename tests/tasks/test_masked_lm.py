@@ -179,6 +179,14 @@ def test_transformers_reads_it(trained, tmp_path):
         ).logits[0, 2]
     ours = trained.predict({**packed, "mask_positions": np.array([[2]])}, verbose=0)[0, 0]
     np.testing.assert_allclose(ours, logits.numpy(), atol=1e-4)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
+    fill_mask = transformers.pipeline("fill-mask", model=peer, tokenizer=tokenizer)
+    words = ["plot", "good", "bad"]
+    wanted = fill_mask("a [MASK] film", targets=words)
+    (guesses,) = trained.predict("a [MASK] film", targets=words, verbose=0)
+    assert [word for word, _ in guesses] == [guess["token_str"] for guess in wanted]
+    np.testing.assert_allclose([p for _, p in guesses], [g["score"] for g in wanted], rtol=1e-4)
+    assert trained.predict("a [MASK] film", targets=words, top_k=1, verbose=0) == [guesses[:1]]
 
 
 def test_a_checkpoint_without_a_pooler_loads_without_a_warning(tmp_path):
@@ -233,6 +241,14 @@ def test_bad_input():
         model.fit(TEXTS, [1] * len(TEXTS))
     with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):
         model.predict("a [MASK]", top_k=0)
+    for targets, error in (
+        (["good film"], "'good film' is 2 tokens, good film, and a mask stands for one"),
+        (["good", "Good"], "'good' and 'Good' are one token"),
+        (["zzz"], "no token for the target 'zzz'"),
+        ("good", "targets must be a list of words, at least one, got 'good'"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            model.predict("a [MASK]", targets=targets, verbose=0)
     with pytest.raises(ValueError, match="single texts, got rows of 2 texts"):
         model.predict((["a [MASK]"], ["a"]), verbose=0)
     with pytest.raises(ValueError, match="unit"):

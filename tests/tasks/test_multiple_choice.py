@@ -3,6 +3,7 @@ import keras_hub
 import numpy as np
 import pandas
 import pytest
+import scipy.special
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -66,6 +67,26 @@ def test_each_ending_is_a_pair_with_its_prompt(chooser):
     for choice in range(NUM_CHOICES):
         alone = chooser.predict((prompts, [[row[choice]] for row in endings]), verbose=0)
         np.testing.assert_allclose(alone[:, 0], wanted[:, choice], atol=1e-5)
+
+
+def test_rows_with_different_numbers_of_endings(chooser):
+    """Scores, probabilities and the loss are those of each row alone."""
+    prompts, endings = ROWS[0][:4], [ROWS[1][0], ROWS[1][1][:1], ["", *ROWS[1][2][:1]], ROWS[1][3]]
+    labels = [2, 0, 1, 0]
+    alone = [((prompts[i : i + 1], endings[i : i + 1]), labels[i : i + 1]) for i in range(4)]
+    scores = chooser.predict((prompts, endings), verbose=0)
+    shares = chooser.predict_probabilities((prompts, endings), batch_size=2, verbose=0)
+    for (row, _), found, share in zip(alone, scores, shares, strict=True):
+        (wanted,) = chooser.predict(row, verbose=0)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        np.testing.assert_allclose(share, scipy.special.softmax(wanted), atol=1e-5)
+    losses = [chooser.evaluate(*row, verbose=0)[0] for row in alone]
+    loss, _ = chooser.evaluate((prompts, endings), labels, verbose=0)
+    assert loss == pytest.approx(np.mean(losses), abs=1e-5)
+    before = chooser.get_weights()
+    assert np.isfinite(chooser.fit((prompts, endings), labels, verbose=0).history["loss"]).all()
+    assert all(np.isfinite(weight).all() for weight in chooser.get_weights())
+    chooser.set_weights(before)
 
 
 def test_every_form_of_rows(chooser):
@@ -151,7 +172,7 @@ def test_any_kerashub_encoder():
 @pytest.mark.parametrize(
     ("x", "y", "error"),
     [
-        ((["a", "b"], [["c", "d"], ["e"]]), [0, 0], "Row 1 of 'endings' is .*'e'"),
+        ((["a", "b"], [["c", "d"], ["e"]]), [0, 1], "an integer from 0 to 0, got 1 at row 1"),
         ((["a"], [["c", "d"]]), [2], "an integer from 0 to 1, got .*2"),
         ((["a"], [["c", "d"]]), [-1], "an integer from 0 to 1, got .*-1"),
         ((["a"], [["c", "d"]]), [0.5], "got float64"),

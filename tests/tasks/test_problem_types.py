@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pandas
 import pytest
+import scipy.special
 from keras import ops
 from peer_weights import to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -130,6 +131,39 @@ def test_thresholds_are_tuned_saved_and_used(trained, tmp_path):
         )
     assert other.predict_labels(TEXTS[:2], verbose=0).shape == (2,)
     trained.thresholds = before
+
+
+@pytest.mark.parametrize("activation", [None, "softmax"])
+def test_a_threshold_of_two_classes(activation, tmp_path):
+    """The highest F1 is that of scikit-learn over all thresholds. Files and exports have it."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    keras.utils.set_random_seed(1)
+    single, names = "single_label_classification", ["no", "yes"]
+    classifier = make_classifier(single, label_names=names, activation=activation)
+    outputs = classifier.predict(TEXTS, verbose=0)
+    probabilities = classifier.predict_probabilities(TEXTS, verbose=0)
+    wanted = outputs if activation else scipy.special.softmax(outputs, axis=-1)
+    np.testing.assert_allclose(probabilities, wanted, atol=1e-6)
+    assert probabilities.dtype == "float32" and classifier.thresholds is None
+    classes = classifier.data.labels.encode(np.array(CLASSES))
+    for place, label in ((0, "no"), (1, None)):
+        tuned = classifier.tune_thresholds(TEXTS, CLASSES, label=label)
+        assert list(tuned.values()) == classifier.thresholds and sum(tuned.values()) == 1
+        likely = probabilities[:, place]
+        tried = [metrics.f1_score(classes == place, likely >= cut) for cut in likely]
+        scores = classifier.score(TEXTS, CLASSES)
+        assert scores["classes"][names[place]]["f1"] == pytest.approx(max(tried))
+    labels = classifier.predict_labels(TEXTS, verbose=0)
+    assert labels == [names[int(p > classifier.thresholds[1])] for p in probabilities[:, 1]]
+    served = classifier.answers.serve(ops, ops.convert_to_tensor(outputs), None)
+    assert [names[i] for i in to_numpy(served["label_ids"])] == labels
+    classifier.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    assert twin.predict_labels(TEXTS, verbose=0) == labels
+    if activation is None:
+        save_hugging_face(classifier, tmp_path / "hugging_face")
+        again = TextClassifier.from_preset(tmp_path / "hugging_face")
+        assert again.predict_labels(TEXTS, verbose=0) == labels
 
 
 def test_weights_of_labels_are_those_of_pytorch(trained):
@@ -404,7 +438,8 @@ def test_labels_on_a_regression_are_classes(regression, tmp_path):
             },
             "must be None, for logits, or 'sigmoid' with",
         ),
-        ({"num_classes": 2, "thresholds": [0.5, 0.5]}, "thresholds are for problem_type='multi"),
+        ({"num_classes": 3, "thresholds": [0.5] * 3}, "thresholds are for two classes and for pro"),
+        ({"num_classes": 2, "thresholds": [0.5, 0.3]}, r"above 0.3: \[0.7, 0.3\]"),
         (
             {"num_classes": 2, "problem_type": "multi_label_classification", "thresholds": [0.5]},
             r"must be 2 numbers in \[0, 1\].* got \[0.5\]",
@@ -421,6 +456,10 @@ def test_wrong_calls(trained, regression):
         regression.fit(TEXTS, NUMBERS, class_weight={0: 2.0})
     with pytest.raises(ValueError, match="has no thresholds"):
         regression.tune_thresholds(TEXTS, NUMBERS)
+    with pytest.raises(ValueError, match="label must be one of two classes, got 'good'"):
+        trained.tune_thresholds(TEXTS, SETS, label="good")
+    with pytest.raises(ValueError, match="A regression has no probabilities"):
+        regression.predict_probabilities(TEXTS)
     with pytest.raises(ValueError, match="got the loss binary_crossentropy with from_logits=False"):
         make_multi_label().compile(loss=keras.losses.BinaryCrossentropy())
     with pytest.raises(ValueError, match="'dull' at row 1"):

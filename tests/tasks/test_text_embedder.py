@@ -81,6 +81,27 @@ def test_rows_of_each_loss(loss, x, y):
     assert len(moved) - sum(moved) <= 3
 
 
+def test_rows_with_different_numbers_of_negatives():
+    """The loss is a transcription of the rule, over the texts that there are."""
+    embedder = make_embedder()
+    anchors, positives = ["the good film", "the bad plot", "a cat"], ["good", "bad", "cat"]
+    negatives = [["the film", "a plot"], [], ["dull"]]
+    unit = embedder.predict([*anchors, *positives, "the film", "a plot", "dull"], verbose=0)
+    unit = unit / np.linalg.norm(unit, axis=-1, keepdims=True)
+    logits = unit[:3] @ unit[3:].T / 0.05
+    wanted = (np.log(np.exp(logits).sum(axis=1)) - np.diag(logits)).mean()
+    embedder.compile("sgd", InBatchNegatives(distinct_texts=True))
+    rows = (anchors, positives, negatives)
+    assert embedder.evaluate(rows, verbose=0) == pytest.approx(wanted, rel=1e-4)
+    embedder.fit(rows, validation_data=((anchors, positives, [["dull"], [], []]), None), verbose=0)
+    assert embedder.column_names is None
+    embedder.compile("sgd", Triplet())
+    with pytest.raises(ValueError, match="Triplet takes rows of the same number of texts"):
+        embedder.fit((anchors, positives, [["dull"], [], ["dull"]]), verbose=0)
+    with pytest.raises(ValueError, match="negatives of row 1 are 'film', wanted a list of texts"):
+        embedder.fit((anchors, positives, [["dull"], "film", []]), verbose=0)
+
+
 def test_equal_views_are_refused():
     embedder = make_embedder(dropout=0.0)
     embedder.compile(AdamW(1e-3))

@@ -36,6 +36,70 @@ def test_the_index_is_the_search(factory, tmp_path):
         assert same == 100 if factory in (None, "Flat") else same > 35
 
 
+@pytest.mark.parametrize("precision", ["float32", "binary"])
+def test_added_vectors_ids_and_texts(factory, precision, tmp_path):
+    """An index that grew finds what one of all vectors finds, with its ids and texts."""
+    if factory not in (None, "Flat") or factory and precision == "binary":
+        pytest.skip("Not exact, or not for faiss.")
+    vectors, queries = make_vectors(60, 0), make_vectors(5, 1)
+    ids, texts = [f"doc {i}" for i in range(60)], [f"text {i}" for i in range(60)]
+    wanted = VectorIndex(vectors, factory, precision).search(queries, 4)
+    index = VectorIndex(vectors[:40], factory, precision, ids=ids[:40], texts=texts[:40])
+    index.add(vectors[40:40], [], texts=[])
+    index.add(vectors[40:], ids[40:], texts=texts[40:])
+    index.save(tmp_path / "index")
+    for grown in (index, VectorIndex.load(tmp_path / "index")):
+        for hits, others in zip(grown.search(queries, 4), wanted, strict=True):
+            assert [(h.id, h.text) for h in hits] == [(ids[o.id], texts[o.id]) for o in others]
+            np.testing.assert_allclose([h.score for h in hits], [o.score for o in others], 1e-5)
+    named = VectorIndex(vectors, factory, precision, ids=np.arange(60)[::-1])
+    (hit, *_), *_ = named.search(queries, 1)
+    assert tuple(hit) == (59 - wanted[0][0].id, pytest.approx(wanted[0][0].score, abs=1e-6))
+    assert repr(named).startswith("VectorIndex(60 vectors of 8 numbers, ")
+
+
+def test_numbers_beyond_the_scale_of_int8_are_cut_off():
+    index = VectorIndex(np.array([[0.6, 0.8]]), precision="int8")
+    index.add(np.array([[0.0, -1.0]]))
+    np.testing.assert_array_equal(index.vectors, [[95, 127], [0, -127]])
+
+
+def test_texts_are_added_by_the_embedder(tmp_path):
+    embedder = make_embedder(prompts={"passage": "the plot : "})
+    texts = ["the good film", "a bad film", "the cat"]
+    wanted = embedder.index(texts, prompt="passage")
+    index = embedder.index(iter(texts[:1]), prompt="passage", keep_texts=True, ids=[7])
+    index.add(texts[1:], [8, 9])
+    np.testing.assert_allclose(index.vectors, wanted.vectors, atol=1e-6)
+    index.save(tmp_path / "index")
+    loaded = VectorIndex.load(tmp_path / "index")
+    (hits,) = embedder.search(["the cat"], loaded, 1, prompt="passage")
+    assert (hits[0].id, hits[0].text) == (9, "the cat")
+    with pytest.raises(ValueError, match="Set index.embedder = embedder, or pass vectors"):
+        loaded.add(["a"], [1])
+    loaded.embedder = make_embedder(pooling="max")
+    with pytest.raises(ValueError, match="made by another embedder"):
+        loaded.add(["a"], [1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "added", "error"),
+    [
+        ({}, {"ids": [1]}, "The index has no ids, and got some"),
+        ({"ids": [0]}, {}, "The index has its ids, and got none"),
+        ({"ids": [0]}, {"ids": [0]}, "an id of its own, got 0 twice"),
+        ({"ids": ["a"]}, {"ids": [0.5]}, "must be a str or an int, got 0.5"),
+        ({"ids": ["a"]}, {"ids": ["b", "c"]}, "an id for each of 1 vectors, got 2"),
+        ({"texts": ["a"]}, {"texts": [None]}, "a str for each of 1 vectors"),
+    ],
+)
+def test_ids_and_texts_that_do_not_fit(arguments, added, error):
+    index = VectorIndex(make_vectors(1, 0), **arguments)
+    with pytest.raises(ValueError, match=error):
+        index.add(make_vectors(1, 1), **added)
+    assert len(index) == 1
+
+
 def test_a_small_corpus_is_found_whole(factory):
     if factory == "IVF4,Flat":
         pytest.skip("It looks into one of four cells.")
@@ -73,6 +137,8 @@ def test_bad_input(tmp_path):
     with pytest.raises(ValueError, match="row 2 has NaN"):
         VectorIndex(np.where(np.arange(4)[:, None] == 2, np.nan, vectors))
     index = VectorIndex(vectors)
+    with pytest.raises(ValueError, match="vectors have 3 dimensions, the index has 8"):
+        index.add(vectors[:, :3])
     with pytest.raises(ValueError, match="queries have 3 dimensions, the index has 8"):
         index.search(vectors[:, :3])
     with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):

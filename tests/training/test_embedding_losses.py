@@ -85,6 +85,18 @@ def test_equal_texts_are_no_negatives():
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
+def test_rows_with_fewer_negatives():
+    """The places with -1 are no candidates of any row."""
+    numbers = NUMBERS.copy()
+    numbers[[1, 4], 2] = -1
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=-1, keepdims=True)
+    candidates = np.concatenate([unit[:, 1], unit[[0, 2, 3, 5], 2]])
+    logits = unit[:, 0] @ candidates.T
+    wanted = np.log(np.exp(logits).sum(axis=1)) - np.diag(logits)
+    got = to_numpy(InBatchNegatives(1.0).call(numbers, VECTORS))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("num_texts", [2, 3])
 def test_positives_of_an_equal_anchor_are_no_negatives(num_texts):
     """Rows 0 and 2 have the same anchor. Their hard negatives stay negatives for both."""

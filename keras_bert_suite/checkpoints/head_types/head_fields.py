@@ -27,7 +27,8 @@ def read_text_labels(config, num_outputs, dropout):
         return None
     arguments = {**read_labels(config, num_outputs, dropout), "problem_type": problem_type}
     thresholds = config.get(THRESHOLDS)
-    if thresholds is not None and problem_type == MULTI_LABEL:
+    has_thresholds = problem_type == MULTI_LABEL or (problem_type, num_outputs) == (SINGLE_LABEL, 2)
+    if thresholds is not None and has_thresholds:
         arguments["thresholds"] = thresholds
     return arguments
 

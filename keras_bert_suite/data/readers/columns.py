@@ -12,6 +12,7 @@ from keras_bert_suite.data.readers.delimited_rows import (
 )
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.records import is_record_file, read_record_columns
+from keras_bert_suite.data.readers.row_faults import RowFaults
 from keras_bert_suite.data.readers.text_files import read_text
 
 #: Why a row is left out.
@@ -26,6 +27,7 @@ def read_columns(
     header=True,
     leave_out_broken=False,
     quoting=None,
+    faults=None,
 ):
     """Reads some columns of a file, by name or by number.
 
@@ -52,6 +54,8 @@ def read_columns(
             and raises no error for them.
         quoting: `csv.QUOTE_MINIMAL`: a field may be in quotes, as in RFC 4180. `csv.QUOTE_NONE`:
             quotes have no meaning. None: as the delimiter says.
+        faults: `RowFaults`, to which rows that cannot be read are added; None to raise an error for
+            them.
 
     Returns:
         `Examples` of at least one row. Its `x` is a tuple with a list of str for each column.
@@ -65,6 +69,12 @@ def read_columns(
     Warns:
         UserWarning: if fields without quoting seem to be in quotes, and `quoting` is None.
     """
+    if faults is None:
+        faults = RowFaults(str(path))
+        options = (encoding, delimiter, header, leave_out_broken, quoting, faults)
+        table = read_columns(path, columns, *options)
+        faults.keep(range(len(table)))
+        return table
     if delimiter is None and is_record_file(path):
         if not header:
             raise ValueError(
@@ -72,7 +82,7 @@ def read_columns(
             )
         if quoting is not None:
             raise ValueError(f"The texts of {path} need no quoting. Leave out quoting, --quoting.")
-        return read_record_columns(path, columns, encoding)
+        return read_record_columns(path, columns, encoding, faults)
     is_unnamed = delimiter is None and not has_table_name(path)
     text = None if is_unnamed else read_text(path, encoding)
     form = TableForm.find(path, text, delimiter, quoting)
@@ -88,11 +98,10 @@ def read_columns(
     numbers = [find_column(path, names, column) for column in columns]
     if not header:
         rows = itertools.chain([first_line], rows)
-    elif len(names) > 1:
-        rows = _check_names_once(rows, path, names)
     left_out = {BROKEN: []} if leave_out_broken else {}
-    kept = list(_keep_rows(rows, path, len(names), left_out.get(BROKEN), form))
+    kept = list(_keep_rows(rows, names, header, left_out.get(BROKEN), form, faults))
     if not kept:
+        faults.keep([])
         raise ValueError(f"{path} has a line of column names and no row below it.")
     x = tuple([fields[number] for _, fields in kept] for number in numbers)
     lines = [line for line, _ in kept]
@@ -101,39 +110,32 @@ def read_columns(
     return Examples(str(path), x, lines=lines, left_out=left_out)
 
 
-def _check_names_once(rows, path, names):
-    """Yields rows. The line of names once more, as of a second file, is a `ValueError`."""
-    for line_number, fields in rows:
-        if fields == names:
-            raise ValueError(
-                f"{path}, line {line_number}: the line of names stands here once more, as after "
-                "joining two files. Remove it."
-            )
-        yield line_number, fields
+def _keep_rows(rows, names, has_header, left_out, form, faults):
+    """Yields the rows with as many fields as there are names.
 
-
-def _keep_rows(rows, path, num_fields, left_out, form):
-    """Yields the rows with `num_fields` fields. The lines of others go to a list, if there is one.
-
-    Raises:
-        ValueError: if a row has more or fewer fields, and `left_out` is None; or if there is an
-            empty line between rows.
+    The lines of others go to the list `left_out`, if there is one, or else to `faults`. So do the
+    line of names once more, and an empty line between rows.
     """
-    empty_line = None
+    empty_lines = []
     for line_number, fields in rows:
-        if left_out is not None and len(fields) != num_fields:
+        if left_out is not None and len(fields) != len(names):
             left_out.append(line_number)
             continue
-        if num_fields > 1 and fields == [""]:
-            empty_line = empty_line or line_number
+        if len(names) > 1 and fields == [""]:
+            empty_lines.append(line_number)
             continue
-        if empty_line or len(fields) != num_fields:
-            got = "is empty" if empty_line else f"has {len(fields)} of them"
-            raise ValueError(
-                f"{path}, line {empty_line or line_number}: wanted the {num_fields} fields of the "
-                f"first line, and the line {got}. Correct it.{form.explain_width(fields)}"
-            )
-        yield line_number, fields
+        wanted = f"wanted the {len(names)} fields of the first line, and the line"
+        for line in empty_lines:
+            faults.add_line(line, "no field", f"{wanted} is empty", "Correct it.")
+        empty_lines.clear()
+        if has_header and len(names) > 1 and fields == names:
+            got = "the line of names stands here once more, as after joining two files"
+            faults.add_line(line_number, "the names of the columns", got, "Remove it.")
+        elif len(fields) != len(names):
+            got = f"{wanted} has {len(fields)} of them"
+            faults.add_line(line_number, BROKEN, got, f"Correct it.{form.explain_width(fields)}")
+        else:
+            yield line_number, fields
 
 
 def _find_column(path, header, column, form):

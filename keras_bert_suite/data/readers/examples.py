@@ -1,6 +1,7 @@
 """The examples of a labelled file."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -12,7 +13,7 @@ class Examples:
 
     ```python
     train = kbs.read_table("train.tsv", "sentence", "label")
-    dev = kbs.read_table("dev.tsv", "sentence", "label")
+    dev = kbs.read_table("dev.tsv", "sentence", "label", label_names=train.label_names)
     classifier = kbs.TextClassifier.from_preset("bert", label_names=train.label_names)
     classifier.fit(train.x, train.y, validation_data=(dev.x, dev.y))
     ```
@@ -47,15 +48,40 @@ class Examples:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def take(self, number: int | None) -> "Examples":
-        """The first `number` examples, with all `label_names`; all examples if it is None."""
-        columns = tuple(column[:number] for column in self.columns)
+    def __repr__(self) -> str:
+        """The numbers of rows and columns, the labels, and the beginning of the first row."""
+        parts = [f"{self.path!r}", f"{len(self):,} rows", f"{len(self.columns)} columns of x"]
+        if self.label_names is not None:
+            names = _cut(", ".join(self.label_names))
+            parts.append(f"{len(self.label_names):,} label names ({names})")
+        for name in ("left_out", "corrected"):
+            if places := getattr(self, name):
+                parts.append(f"{sum(map(len, places.values())):,} {name}")
+        if len(self):
+            label = "" if self.y is None else f" -> {_cut(repr(self.y[0]))}"
+            texts = ", ".join(_cut(repr(column[0])) for column in self.columns)
+            parts.append(f"first row {texts}{label}")
+        return f"Examples({', '.join(parts)})"
+
+    def take(self, rows: int | Sequence[int] | None) -> "Examples":
+        """Some examples, with all `label_names`.
+
+        Args:
+            rows: int, so many from the first; list of the indices of examples; or None for all.
+        """
+        places = range(len(self))
+        chosen = places[:rows] if rows is None or isinstance(rows, int) else rows
+
+        def choose(column):
+            return column and [column[place] for place in chosen]
+
+        columns = tuple(map(choose, self.columns))
         return dataclasses.replace(
             self,
             x=columns if isinstance(self.x, tuple) else columns[0],
-            y=self.y and self.y[:number],
-            lines=self.lines and self.lines[:number],
-            ids=self.ids and self.ids[:number],
+            y=choose(self.y),
+            lines=choose(self.lines),
+            ids=choose(self.ids),
         )
 
     def locate(self, row: int) -> str:
@@ -63,3 +89,8 @@ class Examples:
         if self.lines is not None:
             return f"{self.path}, line {self.lines[row]}"
         return f"{self.path}, id {self.ids[row]}" if self.ids else f"{self.path}, row {row}"
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, at most 60 characters."""
+    return text if len(text) <= 60 else f"{text[:57]}..."

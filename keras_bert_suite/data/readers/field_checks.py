@@ -7,42 +7,48 @@ CLASSES, SETS = "single_label_classification", "multi_label_classification"
 NUMBERS, TAGS = "regression", "token_classification"
 
 
-def check_filled(table, number, noun, column, rows=None):
-    """Raises a `ValueError` if a field of a column is empty or a list, naming its line.
+def check_filled(table, number, noun, column, rows, faults):
+    """Adds the rows to `RowFaults` whose field of a column is empty or a list.
 
-    `rows` are the rows to look at, list of int, or None for all.
+    `rows` are the rows to look at, list of int.
     """
-    rows = range(len(table)) if rows is None else rows
-    check_no_lists(table, number, noun, column, rows)
+    check_no_lists(table, number, noun, column, rows, faults)
     fields = table.columns[number]
-    empty = [row for row in rows if not fields[row].strip()]
-    if empty:
-        raise ValueError(
-            f"{table.locate(empty[0])}: the {noun} in the column {column!r} is missing, as in "
-            f"{len(empty)} of {len(rows)} rows. Add the {noun}, or remove the row."
-        )
+    for row in rows:
+        if isinstance(fields[row], str) and not fields[row].strip():
+            faults.add(
+                *(table, row, f"no {noun} in the column {column!r}"),
+                f"the {noun} in the column {column!r} is missing",
+                f"Add the {noun}, or remove the row.",
+            )
 
 
-def check_no_lists(table, number, noun, column, rows=None):
-    """Raises a `ValueError` if a field of a column is a list, naming its line."""
+def check_no_lists(table, number, noun, column, rows, faults):
+    """Adds the rows to `RowFaults` whose field of a column is a list."""
     fields = table.columns[number]
-    for row in range(len(table)) if rows is None else rows:
+    for row in rows:
         if not isinstance(fields[row], str):
             remedy = f"problem_type={SETS!r} for lists of labels"
             if noun == "text":
                 remedy = f"problem_type={TAGS!r} for lists of words with a tag each"
-            raise ValueError(
-                f"{table.locate(row)}: the {noun} in the column {column!r} is a list. Wanted one "
-                f"text, or {remedy}."
+            faults.add(
+                *(table, row, f"a list in the column {column!r}"),
+                f"the {noun} in the column {column!r} is a list",
+                f"Wanted one text, or {remedy}.",
             )
 
 
-def check_lists(table, number, noun, column, rows):
-    """Raises a `ValueError` if a field of a column is no list, naming its line."""
+def parse_lists(table, number, noun, column, rows, faults):
+    """dict of a row -> its list of str in a column. Rows with other fields go to `RowFaults`."""
+    lists = {}
     for row in rows:
-        field = table.columns[number][row]
-        if isinstance(parse_list(field), str):
-            raise ValueError(
-                f"{table.locate(row)}: the {noun}s in the column {column!r} are {field[:40]!r}. "
-                f"Wanted a list of {noun}s, as JSON or Python writes it."
+        field = parse_list(table.columns[number][row])
+        if isinstance(field, str):
+            faults.add(
+                *(table, row, f"no list in the column {column!r}"),
+                f"the {noun}s in the column {column!r} are {field[:40]!r}",
+                f"Wanted a list of {noun}s, as JSON or Python writes it.",
             )
+        else:
+            lists[row] = field
+    return lists

@@ -13,6 +13,7 @@ from pathlib import Path
 from keras_bert_suite.data.readers.columns import BROKEN, read_columns
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS
+from keras_bert_suite.data.readers.row_faults import RowFaults
 
 DEV = {"dev": "dev.tsv"}
 
@@ -122,7 +123,11 @@ def find_tasks(folder, names):
 
 
 def read_glue(
-    folder: str | os.PathLike[str], task: str, file: str = "train.tsv", labelled: bool = True
+    folder: str | os.PathLike[str],
+    task: str,
+    file: str = "train.tsv",
+    labelled: bool = True,
+    errors: str = "raise",
 ) -> Examples:
     """Reads an official file of a GLUE task. Tabs separate the fields. Quotes have no meaning.
 
@@ -135,6 +140,7 @@ def read_glue(
         task: "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte" or "wnli".
         file: str, a file of the task's folder.
         labelled: bool, whether the rows have labels.
+        errors: "raise", or "skip" to leave out rows that cannot be read, as for `read_table`.
 
     Returns:
         `Examples` of at least one row, for `TextClassifier`. `x`: texts, or (first texts, second
@@ -153,12 +159,15 @@ def read_glue(
     found = GLUE_TASKS[task]
     numbers = found.unnamed_columns if labelled else None
     columns = [*found.text_columns, *([found.label_column] if labelled else [])]
+    path = Path(folder) / found.folder / file
+    faults = RowFaults(str(path), errors)
     table = read_columns(
-        Path(folder) / found.folder / file,
+        path,
         list(numbers or columns),
         header=numbers is None,
         leave_out_broken=found.leaves_out_broken,
         quoting=csv.QUOTE_NONE,
+        faults=faults,
     )
     if lines := table.left_out.get(BROKEN):
         warnings.warn(
@@ -168,11 +177,12 @@ def read_glue(
         )
     texts = table.columns[: len(found.text_columns)]
     x = texts if len(texts) > 1 else texts[0]
-    y = _read_labels(found, table, table.columns[-1]) if labelled else None
-    return dataclasses.replace(table, x=x, y=y, label_names=list(found.label_names))
+    y = _read_labels(found, table, table.columns[-1], faults) if labelled else None
+    names = list(found.label_names)
+    return faults.leave_out(dataclasses.replace(table, x=x, y=y, label_names=names))
 
 
-def _read_labels(task, table, column):
+def _read_labels(task, table, column, faults):
     # Some copies of the files have ids.
     names = {str(number): name for number, name in enumerate(task.label_names)}
     names.update({name: name for name in task.label_names})
@@ -187,6 +197,8 @@ def _read_labels(task, table, column):
             wanted = "a number from 0 to 5"
             if task.problem_type != NUMBERS:
                 wanted = f"one of {', '.join(task.label_names)}"
-            raise ValueError(f"{table.locate(row)}: the label is {value[:40]!r}, wanted {wanted}.")
+            got = f"the label is {value[:40]!r}, wanted {wanted}"
+            faults.add(table, row, "another label", got, "Correct it.")
+            label = None
         labels.append(label)
     return labels

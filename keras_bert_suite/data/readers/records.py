@@ -10,6 +10,8 @@ from keras_bert_suite.data.readers.text_files import read_text, split_lines
 #: The ends of the names of such files.
 JSON_LINES, PARQUET = (".jsonl", ".ndjson"), (".parquet",)
 
+_OBJECT = 'a JSON object such as {"text": "good film", "label": "good"}'
+
 #: A JSON object in each line, as in the files of CLUE; or one list of objects.
 JSON = (".json",)
 
@@ -19,86 +21,86 @@ def is_record_file(path):
     return Path(path).suffix.lower() in (*JSON_LINES, *JSON, *PARQUET)
 
 
-def read_record_columns(path, columns, encoding="utf-8"):
+def read_record_columns(path, columns, encoding, faults):
     """Reads some columns of a file of JSON or JSON lines, or of a Parquet file.
 
     Args:
         path: str or path.
         columns: list of str.
         encoding: str, of JSON.
+        faults: `RowFaults`, for lines that are no JSON object, and rows whose values have types
+            that `make_field` does not take.
 
     Returns:
         `Examples`. Its `x` is a tuple with a list of fields for each column, see `make_field`.
 
     Raises:
-        ValueError: if a line is no JSON object, if the values of a row have types that `make_field`
-            does not take, naming the line, if no row has a column, or if pandas is missing.
+        ValueError: if no row has a column, or if pandas is missing.
         OSError: if the file cannot be read.
     """
     if Path(path).suffix.lower() in PARQUET:
-        return read_rows_of_columns(_read_parquet(path), columns, str(path))
+        return read_rows_of_columns(_read_parquet(path), columns, str(path), faults)
     text = read_text(path, encoding)
     if text.lstrip().startswith("[") and Path(path).suffix.lower() in JSON:
-        return read_rows_of_columns(_read_list(path, text), columns, str(path))
+        return read_rows_of_columns(_read_list(path, text, faults), columns, str(path), faults)
     rows, lines = [], []
     for number, line in enumerate(split_lines(text), 1):
         if not line.strip():
             continue
-        row = _parse(path, line, f", line {number}")
-        if not isinstance(row, dict):
-            raise ValueError(
-                f"{path}, line {number}: wanted a JSON object such as "
-                f'{{"text": "good film", "label": "good"}}, got {line[:40]!r}.'
-                f"{_explain_line(path, line, not rows)}"
-            )
-        rows.append(row)
-        lines.append(number)
-    return read_rows_of_columns(rows, columns, str(path), lines)
+        try:
+            row = json.loads(line)
+            got = f"wanted {_OBJECT}, got {line[:40]!r}"
+        except (json.JSONDecodeError, RecursionError) as error:
+            row, got = None, f"{error}, wanted a JSON object"
+        if isinstance(row, dict):
+            rows.append(row)
+            lines.append(number)
+        else:
+            cause = _explain_line(path, line) if number == 1 else "Correct it."
+            faults.add_line(number, "no JSON object", got, cause)
+    if not rows:
+        faults.keep([])
+    return read_rows_of_columns(rows, columns, str(path), faults, lines)
 
 
-def _read_list(path, text):
-    """The rows of a file with one list of JSON objects."""
-    rows = _parse(path, text, "")
+def _read_list(path, text, faults):
+    """The rows of a file with one list of JSON objects. Others become empty rows with a fault."""
+    try:
+        rows = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        cause = _explain_line(path, text)
+        raise ValueError(f"{path}: {error}, wanted a JSON object. {cause}") from None
+    table = Examples(str(path), (rows,))
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise ValueError(
-                f"{path}, row {number}: wanted a JSON object such as "
-                f'{{"text": "good film", "label": "good"}}, got {str(row)[:40]!r}.'
-            )
+            got = f"wanted {_OBJECT}, got {str(row)[:40]!r}"
+            faults.add(table, number, "no JSON object", got, "Correct it.")
+            rows[number] = {}
     return rows
 
 
-def _parse(path, text, place):
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        cause = _explain_line(path, text, place in ("", ", line 1"))
-        raise ValueError(f"{path}{place}: {error}, wanted a JSON object.{cause}") from None
-
-
-def _explain_line(path, line, is_first):
+def _explain_line(path, line):
     """The likely cause if the first line of a file is no JSON object."""
     start = line.strip()
-    if not is_first:
-        return ""
     if start in ("{", "[") or (start.startswith("{") and Path(path).suffix.lower() in JSON):
         return (
-            " If the file is one JSON document, take its rows from json.load, and pass them to "
+            "If the file is one JSON document, take its rows from json.load, and pass them to "
             "read_rows. Questions in the form of SQuAD are for read_squad."
         )
     return (
-        f" If {start[:40]!r} is a line of names above the objects, remove it. If the file is a "
+        f"If {start[:40]!r} is a line of names above the objects, remove it. If the file is a "
         "table, pass its delimiter, such as delimiter=','."
     )
 
 
-def read_rows_of_columns(rows, columns, path, lines=None):
+def read_rows_of_columns(rows, columns, path, faults, lines=None):
     """Takes columns from rows in memory.
 
     Args:
         rows: list of dicts of a column name -> value.
         columns: list of str. A row without one of them has an empty field.
         path: str, for messages.
+        faults: as for `read_record_columns`.
         lines: list of int, or None.
 
     Returns, Raises: as for `read_record_columns`.
@@ -109,11 +111,14 @@ def read_rows_of_columns(rows, columns, path, lines=None):
     names = list(dict.fromkeys(name for row in rows for name in row))
     for column in columns:
         if column not in names:
+            if len(faults.rows) == len(rows):
+                faults.keep([])
             raise ValueError(
                 f"{path} has no column {column!r}. Its columns are {', '.join(map(str, names))}."
             )
     x = tuple(
-        [_read_field(table, place, column) for place in range(len(rows))] for column in columns
+        [_read_field(table, place, column, faults) for place in range(len(rows))]
+        for column in columns
     )
     return Examples(path, x, lines=lines)
 
@@ -154,22 +159,22 @@ def is_missing(value):
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _read_field(table, place, column):
+def _read_field(table, place, column, faults):
     try:
         return make_field(table.x[0][place].get(column))
     except (TypeError, OverflowError) as error:  # Also an infinite number.
-        raise ValueError(
-            f"{table.locate(place)}: the value of {column!r}: {error}."
-            f"{_explain_value(table, table.x[0][place][column])}"
-        ) from None
+        cause = _explain_value(table, table.x[0][place][column])
+        got = f"the value of {column!r}: {error}"
+        faults.add(table, place, f"no text in the column {column!r}", got, cause)
+        return ""
 
 
 def _explain_value(table, value):
     """The likely cause if a value of a row is a dict."""
     if len(table) != 1 or not isinstance(value, dict):
-        return ""
+        return "Correct it."
     return (
-        " If the file has one dict of columns, as `DataFrame.to_json` of pandas writes it, write "
+        "If the file has one dict of columns, as `DataFrame.to_json` of pandas writes it, write "
         "it with orient='records', or pass pandas.read_json(path) to read_rows."
     )
 

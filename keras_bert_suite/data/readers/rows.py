@@ -6,6 +6,7 @@ from typing import Any
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.field_checks import CLASSES
 from keras_bert_suite.data.readers.records import read_rows_of_columns
+from keras_bert_suite.data.readers.row_faults import RowFaults
 from keras_bert_suite.data.readers.table_labels import TableLabels
 from keras_bert_suite.data.readers.tables import label_table
 
@@ -19,6 +20,8 @@ def read_rows(
     *,
     label_columns: Sequence[str] | None = None,
     left_out_labels: Sequence[str | int] | None = None,
+    label_names: Sequence[str] | None = None,
+    errors: str = "raise",
 ) -> Examples:
     """Reads rows such as `{"text": "good film", "label": "good"}`.
 
@@ -30,8 +33,8 @@ def read_rows(
     Args:
         rows: list of dicts; a DataFrame; a `Dataset` of the `datasets` library of Hugging Face; or
             another iterable of dicts, such as a Dataset of PyTorch.
-        text_columns, label_column, problem_type, label_separator, label_columns, left_out_labels:
-            as for `read_table`.
+        text_columns, label_column, problem_type, label_separator, label_columns, left_out_labels,
+        label_names, errors: as for `read_table`.
 
     Returns:
         `Examples`, as from `read_table`. If the label column of a `Dataset` is a `ClassLabel`, or
@@ -58,13 +61,15 @@ def read_rows(
         rows = [{**row, label_column: _name_ids(row.get(label_column), names)} for row in rows]
     texts = [text_columns] if isinstance(text_columns, str) else list(text_columns)
 
-    def read(columns):
-        return read_rows_of_columns(rows, columns, "rows")
+    def read(columns, faults):
+        return read_rows_of_columns(rows, columns, "rows", faults)
 
     labels = TableLabels(
-        label_column, problem_type, label_separator, label_columns, left_out_labels, names
+        *(label_column, problem_type, label_separator, label_columns, left_out_labels),
+        label_names,
+        class_names=names,
     )
-    return label_table(read, texts, labels)
+    return label_table(read, texts, labels, RowFaults("rows", errors))
 
 
 def _find_names(rows, column):

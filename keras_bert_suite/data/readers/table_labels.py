@@ -13,8 +13,8 @@ from keras_bert_suite.data.readers.field_checks import (
     SETS,
     TAGS,
     check_filled,
-    check_lists,
     check_no_lists,
+    parse_lists,
 )
 from keras_bert_suite.data.readers.list_prints import parse_list
 from keras_bert_suite.data.readers.records import make_field
@@ -29,9 +29,10 @@ class TableLabels:
     """How the labels of a table are read.
 
     Attributes:
-        label_column, problem_type, label_separator, label_columns, left_out_labels: the arguments
-            of `read_table`. Columns are str.
-        names: list of str, the only labels that there are; or None for all labels of the table.
+        label_column, problem_type, label_separator, label_columns, left_out_labels, label_names:
+            the arguments of `read_table`. Columns are str.
+        class_names: list of str, the names of a `ClassLabel`, which stand in the table in place of
+            its ids; or None.
     """
 
     label_column: object = None
@@ -39,7 +40,8 @@ class TableLabels:
     label_separator: str = ","
     label_columns: object = None
     left_out_labels: object = None
-    names: object = None
+    label_names: object = None
+    class_names: object = None
 
     def __post_init__(self):
         kinds = (CLASSES, SETS, NUMBERS, TAGS, None)
@@ -57,6 +59,8 @@ class TableLabels:
             self._check_label_columns()
         if self.left_out_labels is not None and not self.columns:
             raise ValueError("left_out_labels needs a label_column, or label_columns.")
+        if self.label_names is not None:
+            self._check_label_names()
         if not self.label_separator:
             raise ValueError('label_separator must not be empty. The default is a comma, ",".')
         if isinstance(self.left_out_labels, str):
@@ -77,6 +81,26 @@ class TableLabels:
                 f"label_columns have 0 and 1 with problem_type={CLASSES!r} or {SETS!r}, or numbers "
                 f"with {NUMBERS!r}, got problem_type={self.problem_type!r}."
             )
+
+    def _check_label_names(self):
+        if self.label_column is None or self.problem_type in (NUMBERS, None):
+            raise ValueError(
+                "label_names are for a label_column of classes, sets of labels or tags. Leave them "
+                "out."
+            )
+        if isinstance(self.label_names, str) or not all(
+            isinstance(name, str) for name in self.label_names
+        ):
+            raise ValueError(
+                f"label_names must be a list of str, got {self.label_names!r:.80}. For a dev file "
+                "pass train.label_names."
+            )
+
+    @property
+    def names(self):
+        """list of str, the only labels that there may be; None for all labels of the table."""
+        names = self.class_names if self.label_names is None else self.label_names
+        return names if names is None else list(names)
 
     @property
     def columns(self):
@@ -124,73 +148,93 @@ class TableLabels:
                 return make_field(float(label))
         return label.strip()
 
-    def read(self, table, rows):
-        """The labels of some rows of a table, and their names or None: (list, list or None)."""
-        if self.problem_type is None:
-            check_filled(table, -1, "text", self.label_column, rows)
-            fields = table.columns[-1]
-            return [fields[row] for row in rows], None
-        if self.problem_type == NUMBERS:
-            return self._read_numbers(table, rows)
-        if self.label_columns is not None:
-            sets = read_bit_columns(
-                table, rows, self.columns, exactly_one=self.problem_type == CLASSES
-            )
-            labels = [labels[0] for labels in sets] if self.problem_type == CLASSES else sets
-            return labels, self.columns
-        if self.problem_type == CLASSES:
-            return self._read_classes(table, rows)
-        if self.problem_type == TAGS:
-            check_lists(table, -1, "tag", self.label_column, rows)
-            fields = table.columns[-1]
-            labels, names = [parse_list(fields[row]) for row in rows], None
-        else:
-            separator, are_named = self.label_separator, self.names is not None
-            labels, names = read_sets(table, rows, self.label_column, separator, are_named)
-        return labels, names or self._list_names(table, rows, labels)
+    def read(self, table, rows, faults):
+        """Reads the labels of some rows of a table.
 
-    def _read_classes(self, table, rows):
+        Args:
+            table: `Examples`, whose last columns are `columns`.
+            rows: list of int.
+            faults: `RowFaults`, for rows whose labels cannot be read.
+
+        Returns:
+            dict of a row -> its label; and list of the names, if they are known without `name`, or
+            None.
+        """
+        if self.problem_type == NUMBERS:
+            return self._read_numbers(table, rows, faults), self.columns
+        if self.label_columns is not None:
+            is_class = self.problem_type == CLASSES
+            sets = read_bit_columns(table, rows, self.columns, is_class, faults)
+            labels = {row: own[0] if is_class and own else own for row, own in sets.items()}
+            return labels, self.columns
+        names, column = None, self.label_column
+        if self.problem_type is None:
+            check_filled(table, -1, "text", column, rows, faults)
+            return {row: table.columns[-1][row] for row in rows}, None
+        if self.problem_type == TAGS:
+            labels = parse_lists(table, -1, "tag", column, rows, faults)
+        elif self.problem_type == SETS:
+            are_named = self.names is not None and not self._may_be_bits
+            separator = self.label_separator
+            labels, names = read_sets(table, rows, column, separator, are_named, faults)
+        else:
+            labels = self._read_classes(table, rows, faults)
+        self._find_strangers(table, labels, faults)
+        return labels, self.names or names
+
+    @property
+    def _may_be_bits(self):
+        """Whether the names are those of lists of 0 and 1."""
+        names = self.names
+        return self.class_names is None and names == list(map(str, range(len(names))))
+
+    def _read_classes(self, table, rows, faults):
         fields = [parse_list(field) for field in table.columns[-1]]
         table = dataclasses.replace(table, x=(fields,))
-        if self.names is None:
-            check_filled(table, -1, "label", self.label_column, rows)
-        else:
-            check_no_lists(table, -1, "label", self.label_column, rows)
-        labels = [fields[row].strip() for row in rows]
-        return labels, self._list_names(table, rows, list(zip(labels, strict=True)))
+        check = check_no_lists if self.class_names is not None else check_filled
+        check(table, -1, "label", self.label_column, rows, faults)
+        labels = {row: fields[row].strip() for row in rows if isinstance(fields[row], str)}
+        is_named = self.class_names is not None  # Then a missing label is one without a name.
+        return {row: label for row, label in labels.items() if label or is_named}
 
-    def _list_names(self, table, rows, labels):
-        """The names of the labels. A label that is none is an error or a warning."""
+    def _find_strangers(self, table, labels, faults):
+        """Adds the rows with labels that are none of `names`."""
         if self.names is None:
-            names = list_label_names(itertools.chain.from_iterable(labels))
-            _warn_of_alike_labels(table, rows, labels, names)
-            if self.left_out_labels is None and self.problem_type != TAGS:
-                _warn_of_no_labels(table, rows, labels, names)
-            return names
-        wrong = [place for place, row in enumerate(labels) if not set(row) <= {*self.names}]
-        if wrong:
-            label = next(label for label in labels[wrong[0]] if label not in self.names)
-            got, remedy = f"is {label}, which has no name", "Correct it"
-            if label in ("", "-1"):
+            return
+        known = {*self.names}
+        for row, own in labels.items():
+            own = [own] if isinstance(own, str) else own
+            label = next((label for label in own if label not in known), None)
+            if label is None:
+                continue
+            got = f"is {label}, which is none of {', '.join(self.names[:20])}"
+            remedy = "Correct it, or"
+            if self.class_names is not None and label in ("", "-1"):
                 got = f"is missing{label and f', {label}'}"
-                remedy = f"Leave such rows out by left_out_labels={[label]!r}"
-            raise ValueError(
-                f"{table.locate(rows[wrong[0]])}: the label in the column {self.label_column!r} "
-                f"{got}, as in {len(wrong)} of {len(rows)} rows. The names of the column are "
-                f"{', '.join(self.names[:20])}. {remedy}, or read the texts alone, without a "
-                "label_column."
+                remedy = f"Leave such rows out by left_out_labels={[label]!r}, or"
+            faults.add(
+                *(table, row, f"the label {label!r}, which has no name"),
+                f"the label in the column {self.label_column!r} {got}",
+                f"{remedy} read the texts alone, without a label_column.",
             )
-        return list(self.names)
 
-    def _read_numbers(self, table, rows):
-        names = self.columns
-        columns = [
-            [_read_number(table, row, fields[row], name) for row in rows]
-            for fields, name in zip(table.columns[-len(names) :], names, strict=True)
-        ]
-        if self.label_columns is None:
-            return columns[0], names
-        return list(map(list, zip(*columns, strict=True))), names
+    def name(self, table, rows, labels):
+        """list of the names of labels, those of `rows`. Suspicious labels are a warning."""
+        sets = [(own,) if isinstance(own, str) else own for own in labels]
+        names = list_label_names(itertools.chain.from_iterable(sets))
+        _warn_of_alike_labels(table, rows, sets, names)
+        if self.left_out_labels is None and self.problem_type != TAGS:
+            _warn_of_no_labels(table, rows, sets, names)
+        return names
+
+    def _read_numbers(self, table, rows, faults):
+        labels = {row: [] for row in rows}
+        for fields, name in zip(table.columns[-len(self.columns) :], self.columns, strict=True):
+            for row in rows:
+                labels[row].append(_read_number(table, row, fields[row], name, faults))
+        return (
+            {row: own[0] for row, own in labels.items()} if self.label_columns is None else labels
+        )
 
 
 def list_label_names(labels):
@@ -220,7 +264,7 @@ def _warn_of_alike_labels(table, rows, labels, names):
         f"{table.locate(found)}: the labels {first!r} and {second!r} are read as two classes, as "
         f"are {len(alike)} of {len(seen)} labels, which differ in the width or case of letters "
         "only. If they are one class, write them alike.",
-        stacklevel=7,
+        stacklevel=5,
     )
 
 
@@ -239,18 +283,20 @@ def _warn_of_no_labels(table, rows, labels, names):
             f"{table.locate(found[0])}: the label {label!r} is read as a class, in {len(found)} "
             f"of {len(rows)} rows. If these rows have no label, leave them out by left_out_labels="
             f"[{label!r}], --left_out_labels={label}. If it is a class, pass left_out_labels=[].",
-            stacklevel=7,
+            stacklevel=5,
         )
 
 
-def _read_number(table, row, label, column):
+def _read_number(table, row, label, column, faults):
+    """A finite float. Another label is a fault."""
     try:
         value = float(label)
     except (TypeError, ValueError):
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(
-            f"{table.locate(row)}: the label in the column {column!r} is {str(label)[:40]!r}. "
-            "Wanted a finite number, such as 4.5. Correct it, or name another `label_column`."
+        faults.add(
+            *(table, row, f"no finite number in the column {column!r}"),
+            f"the label in the column {column!r} is {str(label)[:40]!r}",
+            "Wanted a finite number, such as 4.5. Correct it, or name another `label_column`.",
         )
     return value

@@ -12,9 +12,10 @@ from keras_bert_suite.data.readers.field_checks import (
     NUMBERS,
     TAGS,
     check_filled,
-    check_lists,
+    parse_lists,
 )
 from keras_bert_suite.data.readers.list_prints import BRACKETS, parse_list
+from keras_bert_suite.data.readers.row_faults import RowFaults
 from keras_bert_suite.data.readers.table_labels import TableLabels
 
 
@@ -31,6 +32,8 @@ def read_table(
     label_columns: Sequence[str | int] | None = None,
     left_out_labels: Sequence[str | int] | None = None,
     quoting: int | None = None,
+    label_names: Sequence[str] | None = None,
+    errors: str = "raise",
 ) -> Examples:
     """Reads the texts of a table, and a label for each row.
 
@@ -70,17 +73,22 @@ def read_table(
         quoting: `csv.QUOTE_MINIMAL`: fields with a delimiter, a quote or a line end are in quotes,
             as pandas and `csv` write them. `csv.QUOTE_NONE`: quotes have no meaning. None: as said
             above.
+        label_names: list of str, the labels that there may be, in their order: for a dev or test
+            file those of the training file, `train.label_names`. None for all labels of the file.
+        errors: what becomes of rows that cannot be read: a text or a label is missing, a label is
+            none of `label_names` or no finite number, or a row has more or fewer fields than the
+            first line. "raise": one error names the first such lines, and has their number. "skip":
+            they are left out.
 
     Returns:
         `Examples`. Its `label_names` are the labels of the file, sorted, by value if all are
         integers. For "regression" they are the name of the column, or "score" without a header. Its
-        `left_out` has the lines of rows that `left_out_labels` leave out.
+        `left_out` has the lines of rows that `left_out_labels` or `errors="skip"` leave out.
 
     Raises:
-        ValueError: if a text or a label is missing, a number is not finite, or a row has more or
-            fewer fields than the first line, naming the line; if a column does not exist or is
-            asked for twice; if the file is empty or cannot be decoded; or if an argument has a
-            value that is not listed above.
+        ValueError: if rows cannot be read, see `errors`, or none is left; if a column does not
+            exist or is asked for twice; if the file is empty or cannot be decoded; or if an
+            argument has a value that is not listed above.
         OSError: if the file cannot be read.
 
     Warns:
@@ -94,68 +102,89 @@ def read_table(
     if label_columns is not None and not isinstance(label_columns, str):
         label_columns = list(map(str, label_columns))
 
-    def read(columns):
-        return read_columns(path, columns, encoding, delimiter, header, quoting=quoting)
+    def read(columns, faults):
+        options = {"quoting": quoting, "faults": faults}
+        return read_columns(path, columns, encoding, delimiter, header, **options)
 
     labels = TableLabels(
-        label_column, problem_type, label_separator, label_columns, left_out_labels
+        label_column, problem_type, label_separator, label_columns, left_out_labels, label_names
     )
-    examples = label_table(read, texts, labels)
+    examples = label_table(read, texts, labels, RowFaults(str(path), errors))
     if problem_type == NUMBERS and label_column is not None and not header:
         return dataclasses.replace(examples, label_names=["score"])
     return examples
 
 
-def label_table(read, texts, labels):
+def label_table(read, texts, labels, faults):
     """Reads columns, and the labels among them.
 
     Args:
-        read: function from a list of columns to `Examples`, whose `x` is a tuple of the columns.
+        read: function from a list of columns and `RowFaults` to `Examples`, whose `x` is a tuple of
+            the columns.
         texts: list of str, the columns of the texts.
         labels: `TableLabels`.
+        faults: `RowFaults`.
 
     Returns, Raises: as `read_table`.
     """
     columns = [*texts, *labels.columns]
     if len(set(columns)) != len(columns):
         raise ValueError(f"Wanted different columns, got {', '.join(columns)}.")
-    table = read(columns)
+    table = read(columns, faults)
     rows, left_out = labels.keep_rows(table)
-    if labels.problem_type == TAGS:
-        x = _read_words(table, texts, rows)
-    else:
-        x = tuple(_read_texts(table, number, name, rows) for number, name in enumerate(texts))
-    y, names = labels.read(table, rows) if labels.columns else (None, None)
+    rows = [row for row in rows if row not in faults.rows]
+    x = _read_texts(table, texts, labels.problem_type, rows, faults)
+    y, names = labels.read(table, rows, faults) if labels.columns else (None, None)
     if labels.problem_type == TAGS and y is not None:
-        _check_lengths(table, x[0], y, rows)
+        _check_lengths(table, x[0], y, faults)
+    rows = faults.keep(rows)
+    if labels.problem_type != TAGS:
+        _warn_of_prints(table, texts, rows)
+    x = tuple([column[row] for row in rows] for column in x)
+    if y is not None:
+        y = [y[row] for row in rows]
+        if labels.problem_type is not None and names is None:
+            names = labels.name(table, rows, y)
     # A row in memory is named by its number.
     lines = table.lines or range(len(table))
+    left_out = {reason: [lines[row] for row in found] for reason, found in left_out.items()}
     return Examples(
         table.path,
         x if len(x) > 1 else x[0],
         y,
         names,
-        lines=table.lines and list(map(lines.__getitem__, rows)),
-        left_out={reason: [lines[row] for row in found] for reason, found in left_out.items()},
+        lines=table.lines and [lines[row] for row in rows],
+        left_out={**left_out, **faults.left_out},
     )
 
 
-def _read_texts(table, number, column, rows):
-    check_filled(table, number, "text", column, rows)
-    fields = table.columns[number]
-    # Texts are many, so only texts that begin as a list are parsed.
-    prints = [row for row in rows if fields[row].lstrip().startswith(BRACKETS)]
-    if 2 * len(prints) > len(rows):
-        prints = [row for row in prints if _is_print_of_texts(fields[row])]
-    if 2 * len(prints) > len(rows):
-        warnings.warn(
-            f"{table.locate(prints[0])}: the text in the column {column!r} is a list written as "
-            f"text, {fields[prints[0]][:40]!r}, as in {len(prints)} of {len(rows)} rows, and its "
-            "brackets and quotes are read as a part of it. Read it by ast.literal_eval or "
-            f"json.loads, and join its texts; or pass problem_type={TAGS!r} for words with tags.",
-            stacklevel=5,
-        )
-    return list(map(fields.__getitem__, rows))
+def _read_texts(table, texts, problem_type, rows, faults):
+    """tuple of columns: a list of str, or for tags one dict of a row -> list of words."""
+    if problem_type != TAGS:
+        for number, name in enumerate(texts):
+            check_filled(table, number, "text", name, rows, faults)
+        return table.columns[: len(texts)]
+    if len(texts) != 1:
+        raise ValueError(f"Wanted one column of lists of words, got {', '.join(texts)}.")
+    return (parse_lists(table, 0, "word", texts[0], rows, faults),)
+
+
+def _warn_of_prints(table, texts, rows):
+    """Warns if most texts of a column are lists written as text."""
+    for fields, column in zip(table.columns, texts, strict=False):
+        # Texts are many, so only texts that begin as a list are parsed.
+        prints = [row for row in rows if fields[row].lstrip().startswith(BRACKETS)]
+        if 2 * len(prints) > len(rows):
+            prints = [row for row in prints if _is_print_of_texts(fields[row])]
+        if 2 * len(prints) > len(rows):
+            warnings.warn(
+                f"{table.locate(prints[0])}: the text in the column {column!r} is a list written "
+                f"as text, {fields[prints[0]][:40]!r}, as in {len(prints)} of {len(rows)} rows, "
+                "and its brackets and quotes are read as a part of it. Read it by "
+                "ast.literal_eval or json.loads, and join its texts; or pass "
+                f"problem_type={TAGS!r} for words with tags.",
+                stacklevel=4,
+            )
 
 
 def _is_print_of_texts(text):
@@ -164,18 +193,11 @@ def _is_print_of_texts(text):
     return is_list and not all(field.replace(".", "", 1).isdecimal() for field in fields)
 
 
-def _read_words(table, texts, rows):
-    """One column of lists of words."""
-    if len(texts) != 1:
-        raise ValueError(f"Wanted one column of lists of words, got {', '.join(texts)}.")
-    check_lists(table, 0, "word", texts[0], rows)
-    return ([parse_list(table.columns[0][row]) for row in rows],)
-
-
-def _check_lengths(table, words, tags, rows):
-    for row, own, of_words in zip(rows, words, tags, strict=True):
-        if len(own) != len(of_words):
-            raise ValueError(
-                f"{table.locate(row)}: got {len(own)} words and {len(of_words)} tags, wanted a tag "
-                "for each word."
+def _check_lengths(table, words, tags, faults):
+    for row in {*words} & {*tags}:
+        if len(tags[row]) != len(words[row]):
+            faults.add(
+                *(table, row, "another number of words than of tags"),
+                f"got {len(words[row])} words and {len(tags[row])} tags",
+                "Wanted a tag for each word.",
             )

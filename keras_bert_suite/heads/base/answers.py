@@ -37,6 +37,9 @@ class RowAnswers:
     #: function(outputs, rows) -> the answers of `predict_labels`; None if rows have no labels.
     name = None
 
+    #: function(outputs, rows) -> the answers of `predict_probabilities`; None if rows have none.
+    decode_probabilities = None
+
     #: function(ops, outputs, packed) -> the answers of a server, a dict of tensors; None for a task
     #: that is not served. `ops` is `keras.ops`. `outputs` come from the model, in a graph or
     #: symbolic. `packed` is the dict of its inputs.
@@ -69,25 +72,52 @@ class ClassAnswers(RowAnswers):
     Args:
         labels: `NamedLabels`.
         are_logits: bool, whether outputs are logits, and not probabilities.
+        thresholds: for two classes, list of 2 floats whose sum is 1. The second class is the answer
+            if its probability is above its threshold. None for the most probable class.
     """
 
     exported = {"probabilities": ("labels",)}
 
-    def __init__(self, labels, are_logits=True):
+    def __init__(self, labels, are_logits=True, thresholds=None):
         self.labels = labels
         self.are_logits = are_logits
+        self.thresholds = thresholds
 
     def choose(self, outputs, xp=np):
-        """int (N,), the class that is the answer for each row: the most probable.
+        """int (N,), the class that is the answer for each row.
 
         All that answers comes here: names, scores, exports. `xp` has the functions for arrays:
         `numpy`, or `keras.ops` in a graph.
         """
-        return xp.argmax(outputs, axis=-1)
+        if self.thresholds is None:
+            return xp.argmax(outputs, axis=-1)
+        return xp.where(self._find_second(outputs, xp) > self.thresholds[1], 1, 0)
+
+    def _find_second(self, outputs, xp):
+        """float32 (N,), the probability of the second of two classes."""
+        if not self.are_logits:
+            return outputs[..., 1]
+        # The exponential of 80 does not overflow.
+        return 1 / (1 + xp.exp(xp.minimum(outputs[..., 0] - outputs[..., 1], 80.0)))
+
+    def tune_thresholds(self, outputs, rows, labels, place=1):
+        """Sets the thresholds of two classes to those with the highest F1 of one of them.
+
+        `place` is the id of this class.
+        """
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        likely = self._find_second(outputs, np)
+        likely = likely if place else 1 - likely
+        threshold = float(choose_thresholds((labels == place)[:, None], likely[:, None])[0])
+        self.thresholds = [1 - threshold, threshold] if place else [threshold, 1 - threshold]
 
     def find_probabilities(self, outputs):
         """float (N, C), the probability of each class."""
         return softmax(outputs.astype("float64")) if self.are_logits else outputs
+
+    def decode_probabilities(self, outputs, rows):
+        """float32 (N, C), the probability of each class, or of each label of a set."""
+        return self.find_probabilities(self.decode(outputs, rows)).astype("float32")
 
     def name(self, outputs, rows):
         """list of N str, the answer for each row."""
@@ -122,8 +152,7 @@ class LabelSetAnswers(ClassAnswers):
     """
 
     def __init__(self, labels, are_logits=True, thresholds=None):
-        super().__init__(labels, are_logits)
-        self.thresholds = thresholds or [0.5] * len(labels.names)
+        super().__init__(labels, are_logits, thresholds or [0.5] * len(labels.names))
 
     def name(self, outputs, rows):
         """list of N lists of str."""
@@ -182,6 +211,7 @@ class NumberAnswers(ClassAnswers):
     """Numbers: float32 (N, T)."""
 
     exported = {"scores": ("labels",)}
+    decode_probabilities = None  # type: ignore[assignment]
 
     def name(self, outputs, rows):
         """float32 (N,), or (N, T) for several numbers in a row."""

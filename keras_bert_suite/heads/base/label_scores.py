@@ -53,6 +53,17 @@ def score_label_sets(labels, predicted, label_names):
     }
 
 
+def count_confusions(label_ids, predicted_ids, num_classes):
+    """int (C, C): the number of rows of class i that were predicted as class j.
+
+    >>> count_confusions([0, 0, 1], [0, 1, 1], 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    pairs = np.asarray(label_ids) * num_classes + np.asarray(predicted_ids)
+    return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
+
+
 def score_each(labels, predicted, label_names):
     """Scores each label by itself, from bool (N, C).
 

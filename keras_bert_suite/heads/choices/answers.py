@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from keras_bert_suite.data.text_lists import find_texts
 from keras_bert_suite.heads.base.answers import RowAnswers
-from keras_bert_suite.heads.base.probabilities import find_logits
+from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 
 
 class ChoiceAnswers(RowAnswers):
@@ -11,6 +12,19 @@ class ChoiceAnswers(RowAnswers):
 
     exported = {"probabilities": ("choices",)}
     read_exported = staticmethod(find_logits)
+
+    def decode(self, outputs, rows):
+        """float32 (N, K); or a list of N arrays (K,) if rows have different numbers of endings."""
+        if not rows.is_packed and len(rows.inputs) > 1:
+            counts = find_texts(rows.inputs[1:]).sum(axis=0)
+            if len({*counts}) > 1:
+                return [row[:count] for row, count in zip(outputs, counts, strict=True)]
+        return super().decode(outputs, rows)
+
+    def decode_probabilities(self, outputs, rows):
+        """The probabilities of the endings, in the form of `decode`."""
+        scores = self.decode(outputs, rows)
+        return [softmax(row) for row in scores] if isinstance(scores, list) else softmax(scores)
 
     def choose(self, outputs, xp=np):
         """int (N,), the ending that is the answer. `xp` is as for `ClassAnswers.choose`."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.data.text_lists import find_texts
 from keras_bert_suite.heads.base.labels import ClassIds
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.choices.rows import (
@@ -41,7 +42,15 @@ class ChoiceData(TextData):
         if rows.is_packed:
             return super().pack(rows)
         prompts, *endings = rows.inputs
-        inputs = self.pack_texts((prompts, np.stack(endings, axis=1)))
+        endings = np.stack(endings, axis=1)
+        is_ending = find_texts(endings)
+        most = max(is_ending.sum(axis=1), default=1)
+        endings, is_ending = endings[:, :most], is_ending[:, :most]
+        endings[~is_ending] = ""
+        inputs = self.pack_texts((prompts, endings))
+        if not is_ending.all():
+            mask = inputs["padding_mask"] * is_ending[:, :, None]
+            inputs = {**inputs, "padding_mask": mask}
         return inputs, rows.labels, rows.weights
 
     def pack_texts(self, texts):

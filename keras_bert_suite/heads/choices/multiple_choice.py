@@ -10,6 +10,8 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.heads import choices
 from keras_bert_suite.heads.base.pair_scorer import PairScorer
+from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
+from keras_bert_suite.layers.poolings.window_layers import MergeWindows, find_windows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -20,8 +22,9 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
     the ending, and the loss compares the K scores of a row. `fit`, `evaluate` and `predict` take a
     tuple of two columns `(prompts, endings)`, in which a row of endings is a list of K texts; a
     DataFrame or dict with the columns `prompt` and `endings`; packed arrays (N, K, L); or datasets
-    of batches of these. All rows of a batch have the same K. The label of a row is the index of its
-    right ending. `read_swag` reads such rows from files.
+    of batches of these. Rows may have different numbers of endings: in packed arrays an ending
+    whose `padding_mask` is 0 is none. The label of a row is the index of its right ending.
+    `read_swag` reads such rows from files.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
@@ -29,7 +32,9 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
         dropout: float, dropout rate of the pooled output.
         input_names: names of the columns, and of the inputs of an export.
 
-    Outputs, of the model and of `predict`: float32 (B, K), logits.
+    Outputs, of the model and of `predict`: float32 (B, K), logits. Where a row has no further
+    ending, the logit of the model is -1e9. `predict` returns a list of N arrays (K,) if rows of
+    texts have different numbers of endings.
 
     Example:
     ```python
@@ -51,8 +56,7 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
             name: keras.Input((None, None), dtype=tensor.dtype, name=name)
             for name, tensor in self.backbone.input.items()
         }
-        merge = _MergeChoices(name="merge_choices")
-        scores = self.score_pairs({name: merge(tensor) for name, tensor in inputs.items()})
+        scores = self.score_pairs(MergeWindows(name="merge_choices")(inputs))
         split = _SplitChoices(dtype="float32", name="split_choices")
         return inputs, split(scores, inputs["padding_mask"])
 
@@ -67,16 +71,12 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
     def make_metrics(self) -> dict[str, Any]:
         return {"metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]}
 
-
-class _MergeChoices(keras.layers.Layer):
-    """Reshapes (B, K, L) to (B * K, L), so that each ending is a row of the backbone."""
-
-    def call(self, inputs: Tensor) -> Tensor:
-        return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
+    predict_probabilities = predict_probabilities
 
 
 class _SplitChoices(keras.layers.Layer):
-    """Reshapes scores (B * K, 1) to (B, K), where the inputs (B, K, L) say K."""
+    """Reshapes scores (B * K, 1) to (B, K), with -1e9 where the mask (B, K, L) has no token."""
 
-    def call(self, scores: Tensor, inputs: Tensor) -> Tensor:
-        return ops.reshape(scores, (-1, ops.shape(inputs)[1]))
+    def call(self, scores: Tensor, padding_mask: Tensor) -> Tensor:
+        scores = ops.reshape(scores, (-1, ops.shape(padding_mask)[1]))
+        return ops.where(find_windows(padding_mask), scores, -1e9)

@@ -9,6 +9,7 @@ from keras_bert_suite.data.arrays import (
     name_columns,
 )
 from keras_bert_suite.data.rows import Rows, read_labels, read_texts
+from keras_bert_suite.data.text_lists import find_texts, spread_lists
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = (
@@ -24,7 +25,8 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
     Args:
         x: `(prompts, endings)`: N texts, and N lists of K texts or an array (N, K); a DataFrame or
             dict of these two columns, by `input_names`; or a dict of packed arrays (N, K, L).
-            Eager tensors of TensorFlow are taken too.
+            Eager tensors of TensorFlow are taken too. Where lists differ in length, K is the
+            longest, and `NoText` fills the others up.
         y: N integers, the index of the right ending of each row; or None.
         sample_weight: a number for each row, or None.
         input_names: names of the two columns.
@@ -35,14 +37,18 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         rows = Rows.read(x, y, sample_weight)
         if rows.labels is None:
             return rows
-        size = np.shape(next(iter(rows.inputs.values())))[:2]
-        return Rows(rows.inputs, _check_choices(rows.labels, *size), rows.weights)
+        num_rows, num_choices = np.shape(next(iter(rows.inputs.values())))[:2]
+        sizes = np.full(num_rows, num_choices)
+        if "padding_mask" in rows.inputs:
+            sizes = (np.asarray(rows.inputs["padding_mask"]) != 0).any(axis=-1).sum(axis=-1)
+        return Rows(rows.inputs, _check_choices(rows.labels, sizes), rows.weights)
     prompts = read_texts(columns[0], input_names[0])
     endings = _read_endings(columns[1], prompts, input_names[1])
     rows = Rows.read((prompts, *endings), None, sample_weight)
     if y is None:
         return rows
-    return Rows(rows.inputs, _check_choices(y, len(prompts), len(endings)), rows.weights)
+    sizes = find_texts(endings).sum(axis=0) if endings else np.zeros(len(prompts), int)
+    return Rows(rows.inputs, _check_choices(y, sizes), rows.weights)
 
 
 def find_columns(x, input_names, forms, ranks=(3,)):
@@ -102,17 +108,22 @@ def check_collated_lists(x, input_names):
             )
 
 
-def _check_choices(labels, num_rows, num_choices):
-    """The indices of right endings, int32 (N,)."""
+def _check_choices(labels, sizes):
+    """The indices of right endings, int32 (N,), of rows with so many endings, int (N,)."""
     labels = read_labels(labels)
-    if not labels.size and not num_rows:
+    if not labels.size and not len(sizes):
         return labels.astype("int32")  # NumPy makes float64 of an empty list.
-    valid = labels.shape == (num_rows,) and labels.dtype.kind in "iu"
-    if not valid or labels.min() < 0 or labels.max() >= num_choices:
+    if labels.shape != sizes.shape or labels.dtype.kind not in "iu":
         raise ValueError(
-            f"Wanted the index of the right ending for each of {num_rows} rows, an integer from 0 "
-            f"to {num_choices - 1}, got {labels.dtype} of shape {labels.shape}: "
-            f"{str(labels)[:200]}."
+            f"Wanted the index of the right ending for each of {len(sizes)} rows, an integer from "
+            f"0, got {labels.dtype} of shape {labels.shape}: {str(labels)[:200]}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= sizes))
+    if len(wrong):
+        row = wrong[0]
+        raise ValueError(
+            f"Wanted the index of the right ending, an integer from 0 to {sizes[row] - 1}, got "
+            f"{labels[row]} at row {row}."
         )
     return labels.astype("int32")
 
@@ -122,11 +133,9 @@ def _read_endings(column, prompts, name):
     rows = as_column(column)
     for number, row in enumerate(rows):
         is_list = hasattr(row, "__len__") and not isinstance(row, (str, bytes))
-        if not is_list or len(row) != len(rows[0]) or not len(row):
+        if not is_list or not len(row):
             raise ValueError(
-                f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings, in "
-                "all rows of the same number."
+                f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings."
             )
     check_same_rows(prompts, rows)
-    places = zip(*rows, strict=True) if len(rows) else []
-    return [read_texts(list(place), name) for place in places]
+    return spread_lists(rows, name)

@@ -14,7 +14,7 @@ from keras_bert_suite.heads.base.poolings import check_pooled, open_new_pooling
 from keras_bert_suite.heads.base.task import part_attribute
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
-from keras_bert_suite.layers.poolings.window_layers import WindowSampler, find_windows
+from keras_bert_suite.layers.poolings.window_layers import MergeWindows, WindowSampler, find_windows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -116,7 +116,7 @@ class DocumentClassifier(TextClassifier):
     def encode_rows(self, inputs: dict[str, Tensor]) -> Tensor:
         if self.window_sampler is not None:
             inputs = self.window_sampler(inputs)
-        windows = _MergeWindows(name="merge_windows")(inputs)
+        windows = MergeWindows(name="merge_windows")(inputs)
         vectors = super().encode_rows(windows)
         vectors, mask = _SplitWindows(name="split_windows")(vectors, inputs["padding_mask"])
         pooled = call_pooling(self.window_pooling, vectors, mask)
@@ -150,23 +150,6 @@ class DocumentClassifier(TextClassifier):
                 "a new layer."
             )
         return super().load_keras_preset(loader, load_weights, **arguments)
-
-
-class _MergeWindows(keras.layers.Layer):
-    """Reshapes (B, W, L) to (B * W, L), so that each window is a row of the encoder."""
-
-    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        windows = {
-            name: ops.reshape(tensor, (-1, ops.shape(tensor)[2])) for name, tensor in inputs.items()
-        }
-        # In a row without a token, the attention probabilities of some kernels are NaN, and so
-        # would be the gradient. So its first position is unmasked. The vector is not used.
-        mask = windows["padding_mask"]
-        is_first = ops.arange(ops.shape(mask)[1]) == 0
-        is_empty = ops.logical_not(ops.any(mask != 0, axis=1, keepdims=True))
-        unmasked = ops.logical_and(is_first, is_empty)
-        windows["padding_mask"] = ops.where(unmasked, ops.ones_like(mask), mask)
-        return windows
 
 
 class _SplitWindows(keras.layers.Layer):

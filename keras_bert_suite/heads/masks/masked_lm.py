@@ -1,6 +1,6 @@
 """Guesses masked tokens. The encoder is fine-tuned on plain texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -14,7 +14,7 @@ from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.part_checks import find_direction
 from keras_bert_suite.heads.base.task import Task, part_attribute
-from keras_bert_suite.heads.masks.answers import rank_tokens
+from keras_bert_suite.heads.masks.answers import find_targets, rank_tokens
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
 from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
@@ -154,12 +154,15 @@ class MaskedLM(Task, keras_hub.models.Task):
         *,
         top_k: int | None = None,
         whole_words: bool = False,
+        targets: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Guesses the tokens in the place of each mask.
+        """Guesses the tokens in the place of each mask, or scores words of your own there.
 
         >>> model.predict(["Paris is the [MASK] of France."], top_k=2)
         [[[("capital", 0.97), ("heart", 0.01)]]]
+        >>> model.predict("The film was [MASK].", targets=["good", "bad"])
+        [[("good", 0.21), ("bad", 0.04)]]
 
         Args:
             x: texts with mask tokens: a list, an array or a pandas Series, a dataset of batches of
@@ -167,36 +170,50 @@ class MaskedLM(Task, keras_hub.models.Task):
             batch_size, steps: as for `Task.predict`.
             top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
             whole_words: bool, whether to leave out the tokens that continue a word.
+            targets: list of str, the only words that are guessed, all of them unless `top_k` is
+                less. Each is one token; with byte pairs a space before it begins a word, " good".
+                Their probabilities are those among all tokens. None for all tokens.
             **kwargs: `verbose` and `callbacks`, as in Keras.
 
         Returns:
             a list for each text. It has, for each mask of the text, a list of `top_k` pairs
-            (token, probability), the most probable first. For a single str, the list of this text.
-            For packed arrays, the logits, float (N, P, V). Masks beyond the packer's
-            `sequence_length` are left out, with a warning, as an export leaves them out.
+            (token, probability), or (target, probability), the most probable first. For a single
+            str, the list of this text. For packed arrays, the logits, float (N, P, V). Masks beyond
+            the packer's `sequence_length` are left out, with a warning, as an export leaves them
+            out.
 
         Raises:
-            ValueError: if there is no preprocessor, or a text has no mask.
+            ValueError: if there is no preprocessor, or a text has no mask; or if a target is not
+                one token, or another target is the same token.
         """
         if isinstance(x, str):
-            return self.predict(
-                [x], batch_size, steps, top_k=top_k, whole_words=whole_words, **kwargs
-            )[0]
-        top_k = self.top_k if top_k is None else top_k
-        check_integer("top_k", top_k, at_least=1)
+            kwargs.update(whole_words=whole_words, targets=targets)
+            return self.predict([x], batch_size, steps, top_k=top_k, **kwargs)[0]
+        if top_k is not None:
+            check_integer("top_k", top_k, at_least=1)
+        names: dict[int, str] | None = None
+        if targets is not None:
+            if whole_words:
+                raise ValueError("targets are all words that are guessed. Leave out whole_words.")
+            names = find_targets(self.preprocessor.tokenizer, targets)
+            top_k = min(top_k or len(names), len(names))
+        num_guesses = top_k or self.top_k
 
         def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
             if rows.is_packed:
                 return logits
             tokenizer = self.preprocessor.tokenizer
-            continues = (
-                tokenizer.find_continuations()
-                if whole_words
-                else np.zeros(tokenizer.vocabulary_size(), bool)
-            )
-            return rank_tokens(logits, top_k, ~continues)
+            allowed = np.full(tokenizer.vocabulary_size(), names is None)
+            if names is not None:
+                allowed[[*names]] = True
+            elif whole_words:
+                allowed = ~tokenizer.find_continuations()
+            return rank_tokens(logits, num_guesses, allowed)
 
-        return self.predict_with(self.answers.decode, x, batch_size, steps, rank, **kwargs)
+        def decode(outputs: Any, rows: Rows) -> Any:
+            return self.answers.decode(outputs, rows, names)
+
+        return self.predict_with(decode, x, batch_size, steps, rank, **kwargs)
 
     def pseudo_perplexity(
         self, texts: Inputs, batch_size: int | None = None, *, whole_words: bool = False

@@ -6,6 +6,7 @@ from typing import Any
 
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.field_checks import NUMBERS
+from keras_bert_suite.data.readers.row_faults import RowFaults
 from keras_bert_suite.data.readers.rows import read_rows
 from keras_bert_suite.data.readers.tables import read_table
 
@@ -32,8 +33,8 @@ def read_rankings(
             memory, as for `read_rows`.
         query_column, text_column, label_column: str. A label is a number: 1 for a click and 0 for
             none, or grades.
-        **arguments: of `read_table` or `read_rows`: `left_out_labels`, and for a file `encoding`,
-            `delimiter`, `header` and `quoting`.
+        **arguments: of `read_table` or `read_rows`: `left_out_labels`, `errors`, and for a file
+            `encoding`, `delimiter`, `header` and `quoting`.
 
     Returns:
         `Examples`, for a `TextRanker`. `x`: (queries, candidates), the candidates of a query a list
@@ -41,18 +42,20 @@ def read_rankings(
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: as `read_table`, or if a label is below 0, naming the line.
+        ValueError: as `read_table`. A label is at least 0.
     """
     columns = ([query_column, text_column], label_column, NUMBERS)
     read_any: Any = read_table if isinstance(table, (str, os.PathLike)) else read_rows
     read: Examples = read_any(table, *columns, **arguments)
+    faults = RowFaults(read.path, arguments.get("errors", "raise"))
+    for row, label in enumerate(read.y or []):
+        if label < 0:
+            got = f"the label is {label:g}, wanted a relevance of at least 0"
+            faults.add(read, row, "a label below 0", got, "Correct it.")
+    read = faults.leave_out(read)
     (queries, texts), labels = read.columns, read.y or []
     rows: dict[str, list[int]] = {}
-    for row, (query, label) in enumerate(zip(queries, labels, strict=True)):
-        if label < 0:
-            raise ValueError(
-                f"{read.locate(row)}: the label is {label:g}, wanted a relevance of at least 0."
-            )
+    for row, query in enumerate(queries):
         rows.setdefault(query.strip(), []).append(row)
     return dataclasses.replace(
         read,

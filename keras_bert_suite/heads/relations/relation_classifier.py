@@ -13,6 +13,7 @@ from keras_bert_suite.heads import relations
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
+from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.encoder import Encoder
@@ -203,6 +204,8 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
     ) -> list[str]:
         """list of N str, the relation of each row. Arguments: as for `predict`."""
         return self.predict_with(self.answers.name, x, batch_size, steps, **kwargs)
+
+    predict_probabilities = predict_probabilities
 
     def score(
         self, x: Inputs, y: Labels, batch_size: int | None = None, *, other: str = "Other"

@@ -99,7 +99,7 @@ class WordAnswers(ClassAnswers):
         filled[missing] = np.array(find_middle_labels(self.labels.names))[tuple(beside)]
         return filled[:-2]
 
-    def score(self, outputs, rows, labels):
+    def score(self, outputs, rows, labels, mode="lenient"):
         """dict of scores against the encoded labels of rows; see `score_entities`.
 
         A word without a token does not count, as in run_ner of Hugging Face.
@@ -114,7 +114,7 @@ class WordAnswers(ClassAnswers):
             words = self.join(outputs, rows)
             tags = self.name_labels(self.choose_words(words.logits, words.counts), words.counts)
         true_tags = [[self.labels.names[label] for label in row] for row in labels]
-        return score_entities(true_tags, tags, self.labels.names)
+        return score_entities(true_tags, tags, self.labels.names, mode)
 
     def inspect(self, outputs, rows, labels):
         """list of `WrongAnswer` without texts, one for each wrong word that has a token."""

@@ -30,6 +30,11 @@ class Entity:
     end: int
     score: float
 
+    def __repr__(self) -> str:
+        """As of other data classes, with few digits of the score: lists of entities are printed."""
+        place = f"start={self.start!r}, end={self.end!r}"
+        return f"Entity(label={self.label!r}, text={self.text!r}, {place}, score={self.score:.4g})"
+
 
 def read_entities(texts, tokenized, tags, scores, label_names):
     """Reads the entities of B rows from their tags, as B lists of `Entity`.

@@ -111,6 +111,29 @@ def find_entities(tags, parsed=None):
     return entities
 
 
+def find_strict_entities(tags, parsed, scheme):
+    """As `find_entities`, without entities that break the rules of a scheme.
+
+    In "BIO" an entity begins with B, and goes on over each I of its type. In "BIOES" and "BMES" it
+    is one S, or begins with B, goes on over I (M), and ends with E. Other tags are outside.
+
+    >>> find_strict_entities(["I-PER", "B-LOC", "I-LOC"], parse_tags(["I-PER", "B-LOC", "I-LOC"]),
+    ...                      "BIO")
+    [('LOC', 1, 3)]
+    """
+    chain = [*(parsed[tag] for tag in tags), (OUTSIDE, None)]
+    entities, first = [], None
+    for word, (letter, kind) in enumerate(chain):
+        if first is not None:
+            before = chain[word - 1][0]
+            if letter in "IE" and before in "BI" and kind == chain[first][1]:
+                continue
+            if scheme == "BIO" or before in "ES":
+                entities.append((chain[first][1], first, word))
+        first = word if letter in "BS" else None
+    return entities
+
+
 def infer_scheme(label_names):
     """The scheme that the names of labels belong to: "BIO", "BIOES", "BMES", or None.
 

@@ -1,5 +1,6 @@
 """Labels words: named entities, parts of speech."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -158,7 +159,14 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
         """
         return self.predict_with(self.answers.decode_probabilities, x, batch_size, steps, **kwargs)
 
-    def score(self, rows: Inputs, labels: Labels, batch_size: int | None = None) -> dict[str, Any]:
+    def score(
+        self,
+        rows: Inputs,
+        labels: Labels,
+        batch_size: int | None = None,
+        *,
+        mode: str = "lenient",
+    ) -> dict[str, Any]:
         """Precision, recall and F1 of the entities, as seqeval counts them.
 
         A word without a token does not count, as in run_ner of Hugging Face.
@@ -166,11 +174,14 @@ class TokenClassifier(WordTask, LabelledTask, keras_hub.models.Task):
         Args:
             rows, labels: as for `fit`, in memory.
             batch_size: int, 32 by default.
+            mode: "lenient", as conlleval and seqeval's default, which read an I-PER after O as the
+                beginning of an entity; or "strict", as seqeval's mode="strict", which leaves out
+                entities that break the rules of BIO, BIOES or BMES.
 
         Returns:
             dict, see `score_entities`.
         """
-        score = self.answers.score
+        score = functools.partial(self.answers.score, mode=mode)
         return self.score_with(score, rows, labels, batch_size, may_be_empty=True)
 
     inspect = inspect_rows

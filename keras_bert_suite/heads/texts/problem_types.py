@@ -63,12 +63,34 @@ class ProblemType(ABC):
         self, labels: NamedLabels, are_logits: bool, thresholds: Sequence[float] | None
     ) -> ClassAnswers:
         """The answers of a classifier, whose argument `thresholds` is checked."""
-        if thresholds is not None:
+        if thresholds is None:
+            return self.answers_cls(labels, are_logits)
+        number = len(labels.names)
+        if not self.has_thresholds(number):
             raise ValueError(
-                f"thresholds are for problem_type='{MultiLabel.name}', got {thresholds} with "
-                f"problem_type={self.name!r}. Leave them out."
+                f"thresholds are for two classes and for problem_type='{MultiLabel.name}', got "
+                f"{thresholds} with problem_type={self.name!r} and {number} labels. Leave them out."
             )
-        return self.answers_cls(labels, are_logits)
+        numbers = np.asarray(thresholds)
+        if (
+            numbers.shape != (number,)
+            or numbers.dtype.kind not in "iuf"
+            or not ((numbers >= 0) & (numbers <= 1)).all()
+        ):
+            raise ValueError(
+                f"thresholds must be {number} numbers in [0, 1], one for each label, got "
+                f"{str(thresholds)[:80]}."
+            )
+        if self.name == SingleLabel.name and abs(numbers.sum() - 1) > 1e-6:
+            raise ValueError(
+                f"The thresholds of two classes are a share of 1 each, got {list(thresholds)}. If "
+                "the second class is the answer above 0.3: [0.7, 0.3]."
+            )
+        return self.answers_cls(labels, are_logits, [float(number) for number in numbers])
+
+    def has_thresholds(self, num_labels: int) -> bool:
+        """Whether answers depend on thresholds, which may be tuned."""
+        return False
 
 
 class SingleLabel(ProblemType):
@@ -79,6 +101,9 @@ class SingleLabel(ProblemType):
     answers_cls = ClassAnswers
     fewest_labels = 2
     activations = ("softmax",)
+
+    def has_thresholds(self, num_labels: int) -> bool:
+        return num_labels == 2
 
     def make_loss(self, from_logits: bool) -> keras.losses.Loss:
         return ClassCrossentropy(from_logits=from_logits)
@@ -96,28 +121,14 @@ class MultiLabel(ProblemType):
     fewest_labels = 1
     activations = ("sigmoid",)
 
+    def has_thresholds(self, num_labels: int) -> bool:
+        return True
+
     def make_loss(self, from_logits: bool) -> keras.losses.Loss:
         return LabelwiseLoss(keras.losses.BinaryCrossentropy(from_logits=from_logits))
 
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
         return [LabelSetF1("micro", from_logits), LabelSetF1("macro", from_logits)]
-
-    def make_answers(
-        self, labels: NamedLabels, are_logits: bool, thresholds: Sequence[float] | None
-    ) -> LabelSetAnswers:
-        if thresholds is None:
-            return LabelSetAnswers(labels, are_logits)
-        numbers = np.asarray(thresholds)
-        if (
-            numbers.shape != (len(labels.names),)
-            or numbers.dtype.kind not in "iuf"
-            or not ((numbers >= 0) & (numbers <= 1)).all()
-        ):
-            raise ValueError(
-                f"thresholds must be {len(labels.names)} numbers in [0, 1], one for each label, "
-                f"got {str(thresholds)[:80]}."
-            )
-        return LabelSetAnswers(labels, are_logits, [float(number) for number in numbers])
 
 
 class Regression(ProblemType):

@@ -1,5 +1,6 @@
 """Classifies texts or pairs of texts: a class, a set of labels, or a number for each."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from keras_bert_suite.heads.base.poolings import (
     open_new_pooling,
     pool_hidden_states,
 )
+from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
@@ -65,7 +67,9 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         activation: None for logits. For probabilities, "softmax" for classes, and "sigmoid" for
             sets of labels. A regression has no activation.
         thresholds: for sets of labels, C floats. A row has a label if its probability is above the
-            threshold, 0.5 by default. `tune_thresholds` chooses them.
+            threshold, 0.5 by default. For two classes, 2 floats whose sum is 1: the second class is
+            the answer if its probability is above its threshold, by default if it is the higher.
+            `tune_thresholds` chooses them.
         input_names: names of the texts of a row, such as ("premise", "hypothesis"). If it is
             None, the first `fit` sets it to the names of the columns of a DataFrame or dict, or
             to ("text",) or ("text_a", "text_b"). After that, rows with another number of texts
@@ -178,8 +182,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
     @property
     def thresholds(self) -> list[float] | None:
-        """list of C floats, for sets of labels; otherwise None."""
-        return getattr(self.answers, "thresholds", None)
+        """list of C floats, for sets of labels and tuned pairs of classes; otherwise None."""
+        return self.answers.thresholds
 
     @thresholds.setter
     def thresholds(self, thresholds: Sequence[float] | None) -> None:
@@ -248,6 +252,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         """
         return self.predict_with(self.answers.name, x, batch_size, steps, **kwargs)
 
+    predict_probabilities = predict_probabilities
+
     def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Scores the answers for rows.
 
@@ -270,31 +276,44 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     inspect = inspect_rows
 
     def tune_thresholds(
-        self, x: Inputs, y: Labels, batch_size: int | None = None
+        self, x: Inputs, y: Labels, batch_size: int | None = None, *, label: str | None = None
     ) -> dict[str, float]:
-        """Sets the threshold of each label to the threshold with the highest F1.
+        """Sets the threshold of each label of a set, or of one of two classes, by its F1.
 
-        Tune on rows that were not trained on. A label that no row has keeps the threshold 0.5. The
-        thresholds are saved with the classifier. `predict_labels`, `score` and exports made
-        afterwards use them. The metrics of `compile` do not: their threshold is 0.5.
+        The threshold of a label is the one with the highest F1. Tune on rows that were not trained
+        on. A label that no row has gets the threshold 0.5. The thresholds are saved with the
+        classifier. `predict_labels`, `score` and exports made afterwards use them. The metrics of
+        `compile` do not: their threshold is 0.5.
 
         Args:
             x, y: as for `fit`, in memory.
             batch_size: int, 32 by default.
+            label: str, of two classes the one whose F1 counts; None for the second.
 
         Returns:
-            dict of label name -> threshold.
+            dict of label name -> threshold. Those of two classes have the sum 1.
 
         Raises:
-            ValueError: as `score`, or if the answers are not sets of labels.
+            ValueError: as `score`; for three or more classes and for numbers; or for a `label` that
+                is no class, or beside sets of labels.
         """
-        if self.thresholds is None:
+        names = self.label_names
+        if not self.problem.has_thresholds(len(names)):
             raise ValueError(
-                f"A classifier with problem_type={self.problem_type!r} has no thresholds. They are "
-                f"for problem_type='{MultiLabel.name}'."
+                f"A classifier with problem_type={self.problem_type!r} and {len(names)} labels has "
+                f"no thresholds. They are for two classes, and for problem_type='{MultiLabel.name}'"
+                "."
             )
-        self.score_with(self.answers.tune_thresholds, x, y, batch_size)
-        return dict(zip(self.label_names, self.thresholds, strict=True))
+        tune = self.answers.tune_thresholds
+        if label is not None:
+            if self.problem_type != SingleLabel.name or label not in names:
+                raise ValueError(
+                    f"label must be one of two classes, got {label!r} with "
+                    f"problem_type={self.problem_type!r} and the labels {', '.join(names[:20])}."
+                )
+            tune = functools.partial(tune, place=names.index(label))
+        self.score_with(tune, x, y, batch_size)
+        return dict(zip(names, self.thresholds or (), strict=True))
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -1,9 +1,13 @@
 """Rows of texts whose vectors are compared, with a score for each row or none."""
 
+import dataclasses
 import warnings
+
+import numpy as np
 
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.row_orders import shuffled_without_duplicates
+from keras_bert_suite.data.text_lists import find_texts, spread_lists
 from keras_bert_suite.heads.base.input_checks import default_names, order_columns, read_names
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.vectors.labels import Scores
@@ -14,6 +18,9 @@ from keras_bert_suite.preprocessing.text_rows import (
     split_packed,
 )
 from keras_bert_suite.tokenizers.text_inputs import decode_text
+
+#: The name of each column of negatives that came as lists.
+NEGATIVES = "negatives[]"
 
 
 class EmbeddingData(TextData):
@@ -31,10 +38,22 @@ class EmbeddingData(TextData):
         super().__init__(packer, encoder, Scores(), input_names)
         self.column_names = read_names(column_names)
 
+    def read_columns(self, x, y, sample_weight):
+        columns = _spread_negatives(x)
+        rows = super().read_columns(columns, y, sample_weight)
+        if columns is not x:
+            names = [*default_names(len(x) - 1), *[NEGATIVES] * (len(columns) - len(x) + 1)]
+            rows = dataclasses.replace(rows, input_names=tuple(names))
+        return rows
+
     def order(self, inputs, names):
+        if names and NEGATIVES in names:
+            return inputs
         return tuple(inputs[i] for i in order_columns(len(inputs), names, self.column_names))
 
     def keep_names(self, inputs, names):
+        if names and NEGATIVES in names:
+            return  # Other rows may have other numbers of negatives.
         if len(inputs) > 1 and self.column_names is None:
             self.column_names = names or default_names(len(inputs))
 
@@ -69,7 +88,8 @@ class EmbeddingData(TextData):
         """Packs single texts for prediction, or the texts of rows one after the other.
 
         The result is (packed arrays (B S, L), labels, weights). In training without scores, numbers
-        of the texts, int32 (B, S), take the place of labels. Equal texts have equal numbers.
+        of the texts, int32 (B, S), take the place of labels. Equal texts have equal numbers. -1
+        stands where a row has fewer texts.
         """
         if not labelled:
             if not rows.is_packed and len(rows.inputs) > 1:
@@ -92,6 +112,11 @@ class EmbeddingData(TextData):
             packed = self.pack_texts((interleave_texts(columns),))
         if labels is None:
             labels = number_texts(packed["token_ids"], len(columns))
+            if rows.sources is not None and not rows.is_packed:
+                are_texts = find_texts(columns).T
+                if loss is not None and not are_texts.all():
+                    loss.check_gaps()
+                labels = np.where(are_texts, labels, np.int32(-1))
         return packed, labels, rows.weights
 
     def _check_views(self):
@@ -102,6 +127,23 @@ class EmbeddingData(TextData):
                 "dropout rates of this embedder are 0. Build it on a backbone with dropout, such "
                 "as BertBackbone.from_preset(folder, dropout=0.1); or pass pairs."
             )
+
+
+def _spread_negatives(x):
+    """Columns of texts, of a tuple whose last column has lists of texts, the negatives of a row."""
+    if not isinstance(x, tuple) or len(x) < 3:
+        return x
+    *columns, last = x
+    lists = last.tolist() if hasattr(last, "tolist") else list(last)
+    if not lists or not any(isinstance(row, (list, tuple)) for row in lists):
+        return x
+    for number, row in enumerate(lists):
+        if not isinstance(row, (list, tuple)):
+            raise ValueError(
+                f"The negatives of row {number} are {str(row)[:40]!r}, wanted a list of texts, as "
+                "in other rows. It may be empty."
+            )
+    return (*columns, *spread_lists(lists, "negatives"))
 
 
 def add_prompt(prompts, name, x):

@@ -16,6 +16,7 @@ from keras_bert_suite.heads.vectors.scores import score_rankings
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 from keras_bert_suite.heads.vectors.vector_search import (
     SearchHit,
+    TextHit,
     check_vectors,
     search_vectors,
     to_unit_length,
@@ -77,19 +78,44 @@ class SemanticSearch:
         faiss_factory: str | None = None,
         precision: str = "float32",
         prompt: str | None = None,
+        *,
+        ids: Sequence[Any] | None = None,
+        keep_texts: bool = False,
+        verbose: str | int = "auto",
     ) -> VectorIndex:
         """Makes a corpus ready for many searches: a service has one for as long as it runs.
 
+        `index.add(texts)` adds texts later, `index.save(folder)` writes it.
+
         Args:
             corpus: texts or vectors.
-            batch_size: int, as for `predict`.
-            faiss_factory, precision: see `VectorIndex`.
+            batch_size, verbose: as for `predict`, whose progress bar it shows.
+            faiss_factory, precision, ids: see `VectorIndex`.
             prompt: of texts, as for `predict`.
+            keep_texts: bool, whether the index keeps the texts, and a search returns them.
+
+        Raises:
+            ValueError: as `VectorIndex`, or if the texts of vectors shall be kept.
         """
-        vectors = self._read_vectors(corpus, batch_size, prompt)
-        index = VectorIndex(vectors, faiss_factory, precision)
+        if keep_texts and _are_vectors(corpus):
+            raise ValueError(
+                "keep_texts is for a corpus of texts, got vectors. Pass "
+                "VectorIndex(vectors, texts=texts)."
+            )
+        texts = list(corpus) if keep_texts else None
+        vectors = self._read_vectors(texts or corpus, batch_size, prompt, verbose)
+        index = VectorIndex(vectors, faiss_factory, precision, ids=ids, texts=texts)
         index.probes, index.tokenizer_digest = self._encode_probes(), self._find_digest()
+        index.embedder, index.prompt = self, prompt
         return index
+
+    def encode_for(
+        self, index: VectorIndex, texts: Sequence[str], batch_size: int | None, verbose: str | int
+    ) -> np.ndarray:
+        """The vectors of texts for an index that this embedder has made, float32 (N, H)."""
+        if index.probes is not None:
+            self._check_index(index)
+        return self._read_vectors(texts, batch_size, index.prompt, verbose)
 
     def search(
         self,
@@ -98,7 +124,7 @@ class SemanticSearch:
         top_k: int = 10,
         batch_size: int | None = None,
         prompt: str | None = None,
-    ) -> list[list[SearchHit]]:
+    ) -> list[list[SearchHit]] | list[list[TextHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
         The search is exact: each query is compared with each text. It goes block by block, so its
@@ -116,7 +142,8 @@ class SemanticSearch:
 
         Returns:
             list with a list of `SearchHit` for each query, the best first. A hit is a named tuple
-            of `id`, the position of the text in the corpus, and `score`, the cosine similarity.
+            of `id`, the position of the text in the corpus, and `score`, the cosine similarity. An
+            index may have ids of its own, and return its texts; see `VectorIndex.search`.
 
         Raises:
             ValueError: if the corpus is empty, `top_k` is less than 1, a vector is not finite, or
@@ -236,12 +263,12 @@ class SemanticSearch:
             )
         return columns
 
-    def _read_vectors(self, x, batch_size, prompt=None):
+    def _read_vectors(self, x, batch_size, prompt=None, verbose=0):
         """float32 (N, H), of texts, with a named prompt or None, or of vectors."""
         if _are_vectors(x):
             check_vectors(x)
             return x
-        vectors = self.predict(x, batch_size, prompt=prompt, verbose=0)
+        vectors = self.predict(x, batch_size, prompt=prompt, verbose=verbose)
         check_vectors(vectors)
         return vectors
 

@@ -41,8 +41,9 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     vectors. `similarity` compares texts, and `search` finds the nearest texts of a corpus.
 
     `fit` takes rows of one or several texts: a list; a tuple of columns, such as `(anchors,
-    positives)` or `(anchors, positives, negatives)`; a DataFrame or dict of text columns; or a
-    dataset of batches. The loss decides the form of a row:
+    positives)` or `(anchors, positives, negatives)`, where the negatives of a row are a text, or a
+    list of any number of texts; a DataFrame or dict of text columns; or a dataset of batches. The
+    loss decides the form of a row:
 
     - `InBatchNegatives` (the default): pairs that match, with further texts that do not match; or
         single texts, each matched with itself (SimCSE);
@@ -50,7 +51,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     - `Triplet`: an anchor, a text that matches and a text that does not;
     - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For
       rows without scores it is numbers of the texts, int32 (B, S), and equal texts have equal
-      numbers. Its `y_pred` is the vectors float32 (B, S, H) of the S texts of each row.
+      numbers; -1 is no text. Its `y_pred` is the vectors float32 (B, S, H) of the S texts of each
+      row.
 
     Rows without scores have no `y`. A batch of a dataset is then `(x,)`, or a dict of columns;
     `validation_data` is `(x, None)`. Packed arrays are int32 (B, S, L), or (B, L) for single texts.

@@ -1,6 +1,6 @@
 """Exact search for the nearest vectors."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,25 @@ class SearchHit(NamedTuple):
     """A text that a search has found.
 
     Attributes:
-        id: int, the position of the text in the corpus.
+        id: int, the position of the text in the corpus; or the id of an index with ids.
         score: float, the cosine similarity of the query and the text.
     """
 
-    id: int
+    id: Any
     score: float
+
+
+class TextHit(NamedTuple):
+    """A text that a search has found, of an index that keeps texts.
+
+    Attributes:
+        id, score: as for `SearchHit`.
+        text: str.
+    """
+
+    id: Any
+    score: float
+    text: str
 
 
 def search_vectors(queries, corpus, top_k):

@@ -133,3 +133,20 @@ class WindowSampler(ConfiguredLayer):
 def find_windows(padding_mask: Tensor) -> Tensor:
     """bool (B, W), whether windows have a token, of a mask (B, W, L) that is 0 on padding."""
     return ops.any(ops.cast(padding_mask, "bool"), axis=-1)
+
+
+class MergeWindows(keras.layers.Layer):
+    """Reshapes (B, W, L) to (B * W, L), so that each window is a row of the encoder."""
+
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        windows = {
+            name: ops.reshape(tensor, (-1, ops.shape(tensor)[2])) for name, tensor in inputs.items()
+        }
+        # In a row without a token, the attention probabilities of some kernels are NaN, and so
+        # would be the gradient. So its first position is unmasked. The vector is not used.
+        mask = windows["padding_mask"]
+        is_first = ops.arange(ops.shape(mask)[1]) == 0
+        is_empty = ops.logical_not(ops.any(mask != 0, axis=1, keepdims=True))
+        unmasked = ops.logical_and(is_first, is_empty)
+        windows["padding_mask"] = ops.where(unmasked, ops.ones_like(mask), mask)
+        return windows

@@ -178,7 +178,11 @@ def test_words_and_their_tags(tmp_path):
         assert (read.x, read.y, read.label_names) == (words, tags, ["B-ORG", "O"])
     for column, wrong, error in (
         ("tags", [["O"], ["O"]], "row 0: got 2 words and 1 tags"),
-        ("tags", ["O", "O"], "row 0: the tags in the column 'tags' are 'O'. Wanted a list"),
+        (
+            "tags",
+            ["O", "O"],
+            "row 0: the tags in the column 'tags' are 'O', also in row 1.* Wanted a list",
+        ),
         ("words", ["a b", "c"], "row 0: the words in the column 'words' are 'a b'"),
     ):
         with pytest.raises(ValueError, match=error):

@@ -63,14 +63,14 @@ def test_every_kind_of_labels(read):
     assert (targets.y, targets.label_names) == (TABLE["kind"].tolist(), None)
     with pytest.raises(ValueError, match="no column 'label'. Its columns are text, stars, share"):
         read("text", "label")
-    with pytest.raises(ValueError, match="label in the column 'sets' is a list. Wanted one text"):
+    with pytest.raises(ValueError, match="label in the column 'sets' is a list.* Wanted one text"):
         read("text", "sets")
 
 
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ('{"text": "a"}', "line 3: the label in the column 'label' is missing, as in 1 of 2"),
+        ('{"text": "a"}', "line 3: the label in the column 'label' is missing. Add"),
         ('{"text": null, "label": 1}', "line 3: the text in the column 'text' is missing"),
         ('{"text": NaN, "label": 1}', "line 3: the text in the column 'text' is missing"),
         ('{"text": {"a": 1}, "label": 1}', "line 3: the value of 'text': dict is no text, number"),
@@ -182,10 +182,10 @@ def test_ids_of_a_class_label():
 @pytest.mark.parametrize(
     ("labels", "error", "remedy"),
     [
-        ([0, -1, 1, -1], "row 1: the label in the column 'label' is missing, -1, as in 2", [-1]),
-        ([0, None], "row 1: the label in the column 'label' is missing, as in 1 of 2 rows", [""]),
-        ([0, 3], "row 1: the label in the column 'label' is 3, which has no name", ["3"]),
-        ([0, -2], "row 1: the label in the column 'label' is -2, which has no name", [-2]),
+        ([0, -1, 1, -1], "row 1: the label in the column 'label' is missing, -1, also in ", [-1]),
+        ([0, None], "row 1: the label in the column 'label' is missing. Leave", [""]),
+        ([0, 3], "row 1: the label in the column 'label' is 3, which is none of neg", ["3"]),
+        ([0, -2], "row 1: the label in the column 'label' is -2, which is none of neg", [-2]),
     ],
 )  # fmt: skip
 def test_ids_that_have_no_name(labels, error, remedy):
@@ -204,7 +204,7 @@ def test_ids_that_have_no_name(labels, error, remedy):
 
 def test_a_test_split_without_labels():
     rows = make_dataset(LABEL, [-1, -1])
-    with pytest.raises(ValueError, match="as in 2 of 2 rows.* the texts alone, without a label"):
+    with pytest.raises(ValueError, match="2 of 2 rows.* the texts alone, without a label"):
         read_rows(rows, "text", "label")
     with pytest.raises(ValueError, match="no row is left, because the labels of all 2 rows"):
         read_rows(rows, "text", "label", left_out_labels=["-1"])
@@ -259,7 +259,7 @@ def test_json_with_objects(tmp_path, content):
         ("a.json", '{"data": [\n]}', "line 1: .* in the form of SQuAD are for read_squad"),
         ("a.json", '{"version": "1", "data": []}', "no column 'text'. Its columns are version, d"),
         ("a.json", '["a"]', "row 0: wanted a JSON object such as .* got 'a'"),
-        ("a.json", '{"text": "a"}\n{"text": }\n', r"line 2: Expecting.*, wanted a JSON object\.$"),
+        ("a.json", '{"text": "a"}\n{"text": }\n', r"line 2: Expecting.* object\. Correct it\. err"),
     ],
 )  # fmt: skip
 def test_json_of_another_form(tmp_path, name, content, message):

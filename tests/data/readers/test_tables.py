@@ -73,6 +73,16 @@ def test_numbers_and_empty_sets(write):
     assert read_table(path, "2", "1", NUMBERS, header=False).label_names == ["score"]
 
 
+def test_the_print_is_short(write):
+    path = write("a\tb\tlabel\n" + f"{'x' * 5000}\ty\tno\n" * 3 + "\ty\tno\n")
+    read = read_table(path, ["a", "b"], "label", errors="skip")
+    assert repr(read) == (
+        f"Examples({str(path)!r}, 3 rows, 2 columns of x, 1 label names (no), 1 left_out, "
+        f"first row '{'x' * 56}..., 'y' -> 'no')"
+    )
+    assert "->" not in repr(read_table(path, "b"))
+
+
 def test_spaces_around_a_class_make_no_other_class(write):
     read = read_table(write("text\tlabel\n x\ta \ny\ta\nz\t b c\n"), "text", "label")
     assert (read.x, read.y, read.label_names) == ([" x", "y", "z"], ["a", "a", "b c"], ["a", "b c"])
@@ -99,8 +109,8 @@ def test_another_separator_of_labels(write, labels, separator, warned):
 @pytest.mark.parametrize(
     ("content", "arguments", "error"),
     [
-        ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, as in 2 of 3"),
-        ("x\ta\ny\t \n", {}, "line 3: the label in the column 'label' is missing, as in 1 of 2"),
+        ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, also in "),
+        ("x\ta\ny\t \n", {}, "line 3: the label in the column 'label' is missing. Add"),
         ("x\ta\ny\t\n", {"problem_type": None}, "line 3: the text in the column 'label'"),
         ("x\t1\ny\ta\n", {"problem_type": NUMBERS}, "line 3: the label in the column .* is 'a'"),
         ("x\tnan\n", {"problem_type": NUMBERS}, "line 2: .* is 'nan'. Wanted a finite number"),

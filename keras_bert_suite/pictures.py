@@ -1,0 +1,62 @@
+"""Pictures that a notebook shows, drawn by matplotlib."""
+
+import io
+
+import numpy as np
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator  # noqa: F401
+except ImportError as error:
+    raise ImportError("Plots need matplotlib: pip install matplotlib") from error
+
+#: A confusion matrix of more classes shows colours only.
+MOST_CLASSES_WITH_NUMBERS = 30
+
+
+class Picture(Figure):
+    """A figure that a notebook shows, also one that has not imported pyplot."""
+
+    def write(self, path=None):
+        """Writes a PNG if there is a path, and returns the figure."""
+        if path is not None:
+            self.savefig(path, dpi=150)
+        return self
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        self.savefig(buffer, dpi=70)
+        return buffer.getvalue()
+
+
+def draw_confusions(counts, label_names, path=None):
+    """Draws counts (C, C), the rows of class i that were predicted as class j.
+
+    Args:
+        counts: int (C, C), as from `count_confusions`.
+        label_names: list of C str.
+        path: str or path of the file, or None.
+    """
+    counts = np.asarray(counts)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    numbered = len(label_names) <= MOST_CLASSES_WITH_NUMBERS
+    size = 2.6 + 0.9 * min(len(label_names), MOST_CLASSES_WITH_NUMBERS)
+    figure = Picture(figsize=(size, size), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for row, column in np.ndindex(counts.shape) if numbered else ():
+        axes.text(
+            column,
+            row,
+            f"{counts[row, column]}\n{shares[row, column]:.1%}",
+            ha="center",
+            va="center",
+            color="white" if shares[row, column] > 0.5 else "black",
+        )
+    ticks = range(len(label_names))
+    if numbered:
+        axes.set_xticks(ticks, label_names)
+        axes.set_yticks(ticks, label_names, rotation=90, va="center")
+    accuracy = np.trace(counts) / max(counts.sum(), 1)
+    axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
+    return figure.write(path)
