@@ -145,7 +145,6 @@ def test_rows_of_the_tokenizer(model):
     np.testing.assert_array_equal(packed["token_ids"][packed["padding_mask"] == 0], 5)
 
 
-@pytest.mark.every_backend
 def test_the_classifier_learns_and_is_saved(model, tmp_path):
     texts, labels = make_reviews(16)
     classifier = model["classifier"]

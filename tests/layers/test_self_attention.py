@@ -43,7 +43,6 @@ def numpy_self_attention(layer, hidden, allowed):
     return output
 
 
-@pytest.mark.every_backend
 def test_basics():
     # The softmax does not feel a shift of all its scores: the key's bias has no gradient.
     check_layer(

@@ -44,7 +44,7 @@ def living(request):
 
 @of_every_kind()
 def test_basics(member):
-    """BERT does the same in tests/models/test_bert_backbone.py, on every backend."""
+    """BERT does the same in tests/models/test_bert_backbone.py."""
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     arguments = {"vocabulary_size": member.vocabulary_size, **sizes, **member.arguments}
     inputs = member.make_inputs()
@@ -52,7 +52,7 @@ def test_basics(member):
     check_backbone(member.backbone, arguments, inputs, outputs, may_stay=member.may_stay)
 
 
-@of_every_kind("roformer", "modernbert", "longformer", members=LIVING)
+@of_every_kind("modernbert", "longformer", members=LIVING)
 def test_encoder_equals_transformers(member, tmp_path):
     """Outputs, gradients of every weight, and the files that are written back."""
     outputs, gradients = compare_encoder(member, tmp_path)
@@ -72,7 +72,7 @@ def test_heads_equal_transformers(living, head, tmp_path):
     assert compare_head(living, head, tmp_path) <= 1e-5
 
 
-@of_every_kind("nezha", "longformer")
+@of_every_kind("longformer")
 def test_packed_rows_have_the_same_outputs(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = member.backbone(member.vocabulary_size, **sizes, **member.arguments)
@@ -109,18 +109,9 @@ def test_saved_and_opened_again(member, tmp_path):
         np.testing.assert_allclose(again.predict(texts, verbose=0), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize(
-    "member",
-    [
-        pytest.param(
-            member,
-            id=name,
-            marks=() if name == "modernbert" else pytest.mark.long("serving"),
-        )
-        for name, member in MEMBERS.items()
-    ],
-)
+@of_every_kind()
 def test_served_from_strings(member, tmp_path):
     tf = pytest.importorskip("tensorflow")
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")

@@ -137,7 +137,6 @@ def test_resumed_is_uninterrupted(tmp_path, uninterrupted, every, interruption):
         assert resumed[name] == values[-len(resumed[name]) :]
 
 
-@pytest.mark.every_backend
 def test_killed_again_and_again(tmp_path):
     """Each start gets five batches further."""
     wanted, counts, _ = start(tmp_path / "alone", 100, epochs=2)

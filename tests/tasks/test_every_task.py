@@ -55,8 +55,7 @@ MAKERS = {
     **{name: functools.partial(make_task, name, "SegmentPacker") for name in CASES},
     "sampled documents": make_sampled_documents,
 }
-#: The tasks that have states, outputs or columns of a kind of their own. `test_mixed_precision.py`
-#: goes on with a pretraining on every backend.
+#: The tasks that have states, outputs or columns of a kind of their own.
 SOME = ("spans", "sampled documents", "replaced tokens")
 
 

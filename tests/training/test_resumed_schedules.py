@@ -53,7 +53,7 @@ def save_each_epoch(task, folder):
     "arguments",
     [
         {},
-        pytest.param({"gradient_accumulation_steps": 2}, marks=pytest.mark.every_backend),
+        {"gradient_accumulation_steps": 2},
         {"gradient_accumulation_steps": 4},  # An update has batches of two epochs.
         {"rate_multipliers": {"embeddings": 0.5}},
         {"head_rate": 1e-2},
