@@ -118,10 +118,15 @@ def uninterrupted(tmp_path_factory):
     ("every", "interruption"),
     [
         pytest.param(3, At(STEPS_PER_EPOCH + 6, interrupt), id="within an epoch"),
-        pytest.param(1, At(2 * STEPS_PER_EPOCH, interrupt), id="before the end of an epoch"),
-        pytest.param(7, InValidation(3, interrupt), id="in a validation"),
-        pytest.param(14, At(2 * STEPS_PER_EPOCH + 1, interrupt), id="after a validation"),
         pytest.param(7, InValidation(4, interrupt), id="in the last validation"),
+        *(
+            pytest.param(every, interruption, id=moment, marks=pytest.mark.long("faults"))
+            for every, interruption, moment in (
+                (1, At(2 * STEPS_PER_EPOCH, interrupt), "before the end of an epoch"),
+                (7, InValidation(3, interrupt), "in a validation"),
+                (14, At(2 * STEPS_PER_EPOCH + 1, interrupt), "after a validation"),
+            )
+        ),
     ],
 )
 def test_resumed_is_uninterrupted(tmp_path, uninterrupted, every, interruption):

@@ -57,6 +57,20 @@ MAKERS = {
 }
 #: The tasks that have states, outputs or columns of a kind of their own.
 SOME = ("spans", "sampled documents", "replaced tokens")
+#: Their states are of the kinds of the other tasks, and test_combinations.py trains them.
+ALIKE = (
+    *("pairs", "label sets", "numbers", "attributes", "relations", "questions", "choices"),
+    *("rankings", "documents", "masks"),
+)
+
+
+def make_parameters(*everywhere):
+    """The tasks as parameters, of which `make test-long` alone runs those that are alike."""
+    others = [task for task in MAKERS if task not in ALIKE]
+    return [
+        *everywhere_for(others, *everywhere),
+        *(pytest.param(task, marks=pytest.mark.long("combinations")) for task in ALIKE),
+    ]
 
 
 def build(task):
@@ -101,7 +115,7 @@ def runs(tmp_path_factory):
     return train
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
+@pytest.mark.parametrize("task", make_parameters(*SOME))
 def test_a_fit_in_bfloat16(runs, task):
     run, before, history = runs(task)
     assert run.model.backbone.compute_dtype == "bfloat16"
@@ -111,7 +125,7 @@ def test_a_fit_in_bfloat16(runs, task):
     assert not all(map(np.array_equal, weights, before))
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
+@pytest.mark.parametrize("task", make_parameters(*SOME))
 def test_a_killed_fit_goes_on(runs, task, tmp_path):
     """It ends with the weights, random states and moments of a fit that was left alone."""
     run, _, history = runs(task)
@@ -133,7 +147,7 @@ def test_a_killed_fit_goes_on(runs, task, tmp_path):
     assert_same(run.model, wanted)
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, "spans"))
+@pytest.mark.parametrize("task", make_parameters("spans"))
 def test_a_keras_file(runs, task, tmp_path):
     run, *_ = runs(task)
     run.model.save(tmp_path / "task.keras")

@@ -52,13 +52,18 @@ def save_each_epoch(task, folder):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {},
-        {"gradient_accumulation_steps": 2},
         {"gradient_accumulation_steps": 4},  # An update has batches of two epochs.
-        {"rate_multipliers": {"embeddings": 0.5}},
         {"head_rate": 1e-2},
-        {"optimizer": Lamb},
         {"optimizer": keras.optimizers.AdamW},
+        *(
+            pytest.param(arguments, marks=pytest.mark.long("faults"))
+            for arguments in (
+                {},
+                {"gradient_accumulation_steps": 2},
+                {"rate_multipliers": {"embeddings": 0.5}},
+                {"optimizer": Lamb},
+            )
+        ),
     ],
 )
 def test_a_saved_task_goes_on(arguments, tmp_path, capsys):
