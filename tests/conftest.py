@@ -106,11 +106,12 @@ def fixed_seed():
 @pytest.fixture(autouse=True, scope="session")
 def quick_frameworks():
     """No time goes into what pays off in long trainings, or into what is known of a class."""
-    from quick_frameworks import find_classes_once, run_plain_graphs, share_compiler_context
+    import quick_frameworks
 
-    run_plain_graphs()
-    share_compiler_context()
-    find_classes_once()
+    quick_frameworks.run_plain_graphs()
+    quick_frameworks.share_compiler_context()
+    quick_frameworks.seed_no_absent_devices()
+    quick_frameworks.find_classes_once()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,6 +38,19 @@ def share_compiler_context():
         mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
+def seed_no_absent_devices():
+    """PyTorch seeds the devices that are there.
+
+    For each absent kind it would print the whole stack of Python, for the day when the device comes.
+    """
+    if keras.config.backend() == "torch":
+        import torch
+
+        for devices in (torch.cuda, torch.mtia, torch.xpu):
+            if not devices.is_available():
+                devices.manual_seed_all = lambda seed: None
+
+
 def find_classes_once():
     """Keras and KerasHub find out once what they find out for each object.
 
