@@ -41,7 +41,7 @@ def share_compiler_context():
 def seed_no_absent_devices():
     """PyTorch seeds the devices that are there.
 
-    For each absent kind it would print the whole stack of Python, for the day when the device comes.
+    For each kind that is absent, it would write down the whole stack of Python.
     """
     if keras.config.backend() == "torch":
         import torch
