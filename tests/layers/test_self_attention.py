@@ -72,8 +72,8 @@ MASKS = [
     ("path", "shape"),
     everywhere_for(
         itertools.product(["chosen", "plain"], MASKS),
-        *(("chosen", shape) for shape in MASKS),
-        *(("plain", shape) for shape in [(B, L), (B, 1, L), (B, HEADS, L, L)]),
+        *(("chosen", shape) for shape in [(B, L), (B, L, L), (B, 1, 1, L), (B, HEADS, L, L)]),
+        ("plain", (B, 1, L)),
     ),
     ids=str,
 )
