@@ -22,12 +22,17 @@ def short_for(rows, *chosen, part):
     Args:
         rows: as of `everywhere_for`.
         *chosen: rows that see each kind of fault between them: each name of a product once.
-        part: str, the part of `make test-long` that runs the other rows.
+        part: str, the part of `make test-long` that runs the other rows, on every backend.
 
     Returns:
         list of `pytest.param`, in the order of the rows.
     """
-    return _mark(rows, chosen, (), (pytest.mark.long(part),))
+    return _mark(rows, chosen, (), left_out(part))
+
+
+def left_out(part):
+    """The marks of a row that a part of `make test-long` alone runs, on every backend."""
+    return (pytest.mark.long(part), pytest.mark.every_backend)
 
 
 def _mark(rows, chosen, marks, other_marks):

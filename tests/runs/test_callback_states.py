@@ -15,6 +15,7 @@ from small_pretraining import (
     interrupt,
     list_names,
 )
+from tables import left_out
 
 from keras_bert_suite import AdamW, TrainingCheckpoint
 
@@ -120,7 +121,7 @@ def uninterrupted(tmp_path_factory):
         pytest.param(3, At(STEPS_PER_EPOCH + 6, interrupt), id="within an epoch"),
         pytest.param(7, InValidation(4, interrupt), id="in the last validation"),
         *(
-            pytest.param(every, interruption, id=moment, marks=pytest.mark.long("faults"))
+            pytest.param(every, interruption, id=moment, marks=left_out("faults"))
             for every, interruption, moment in (
                 (1, At(2 * STEPS_PER_EPOCH, interrupt), "before the end of an epoch"),
                 (7, InValidation(3, interrupt), "in a validation"),

@@ -19,7 +19,7 @@ from input_kinds import Batches
 from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
 from small_tasks import assert_close, compile_model, make_task, predict, predicted_columns
-from tables import everywhere_for
+from tables import everywhere_for, left_out
 
 from keras_bert_suite import (
     AnswerF1,
@@ -69,7 +69,7 @@ def make_parameters(*everywhere):
     others = [task for task in MAKERS if task not in ALIKE]
     return [
         *everywhere_for(others, *everywhere),
-        *(pytest.param(task, marks=pytest.mark.long("combinations")) for task in ALIKE),
+        *(pytest.param(task, marks=left_out("combinations")) for task in ALIKE),
     ]
 
 

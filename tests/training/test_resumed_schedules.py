@@ -4,6 +4,7 @@ import keras
 import pytest
 from small_tasks import make_task
 from small_texts import make_reviews
+from tables import left_out
 
 from keras_bert_suite import AdamW, Lamb, LinearWarmupDecay
 
@@ -56,7 +57,7 @@ def save_each_epoch(task, folder):
         {"head_rate": 1e-2},
         {"optimizer": keras.optimizers.AdamW},
         *(
-            pytest.param(arguments, marks=pytest.mark.long("faults"))
+            pytest.param(arguments, marks=left_out("faults"))
             for arguments in (
                 {},
                 {"gradient_accumulation_steps": 2},
