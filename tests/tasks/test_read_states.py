@@ -105,7 +105,6 @@ def test_a_classifier_computes_the_same(kind):
     check_same(task, classify, make_arrays(task.backbone))
 
 
-@pytest.mark.every_backend
 def test_a_pretrainer_computes_the_same():
     task = Pretrainer(RoFormerBackbone(**SIZES))
     randomize(task)
