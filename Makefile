@@ -46,8 +46,8 @@ export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-long test-wheel test-newest-keras lint format docs clean install-demo \
-	install-test install-docs $(BACKENDS:%=test-%) \
+.PHONY: help demo test test-long test-wheel test-newest-keras check-style lint format docs clean \
+	install-demo install-test install-docs $(BACKENDS:%=test-%) \
 	$(LONG_PARTS:%=test-long-%)
 
 help:
@@ -71,8 +71,10 @@ demo: install-demo
 
 # Every pass is run, also when one before it fails. 5 is "no tests", of a pass that has none.
 # $(1): the name of the passes, $(2): arguments of pytest, $(3): backends
+# $(4): a command that runs beside them, or nothing
 define run_passes
-	@rm -rf $(REPORTS)/$(1); failed=''; \
+	@rm -rf $(REPORTS)/$(1); mkdir -p $(REPORTS)/$(1); failed=''; \
+	$(if $(4),$(4) > $(REPORTS)/$(1)/beside.txt 2>&1 & beside=$$!;) \
 	for backend in $(3); do \
 		echo "=== $(1): $$backend ==="; \
 		status=0; \
@@ -81,11 +83,13 @@ define run_passes
 		case $$status in 0|5) ;; *) failed="$$failed $$backend";; esac; \
 	done; \
 	$(BIN)/python scripts/slowest_files.py $(REPORTS)/$(1); \
-	if [[ -n $$failed ]]; then echo "$(1): tests failed on:$$failed"; exit 1; fi
+	$(if $(4),wait $$beside || { cat $(REPORTS)/$(1)/beside.txt; failed="$$failed $(notdir $(4))"; };) \
+	if [[ -n $$failed ]]; then echo "$(1): failed:$$failed"; exit 1; fi
 endef
 
-test: lint
-	$(call run_passes,tests,,$(BACKENDS))
+# The types are checked beside the first tests: mypy is one process, and leaves the other core idle.
+test: check-style
+	$(call run_passes,tests,,$(BACKENDS),$(BIN)/mypy)
 
 # The short tests that need one backend only run under PyTorch in `make test`, and here on the others.
 test-long: install-test $(PART:%=test-long-%)
@@ -110,9 +114,11 @@ test-newest-keras: install-test
 $(BACKENDS:%=test-%): test-%: install-test
 	$(call run_passes,tests,,$*)
 
-lint: install-test
+check-style: install-test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+
+lint: check-style
 	@$(BIN)/mypy
 
 format: install-test

@@ -22,8 +22,12 @@ if os.environ["KERAS_BACKEND"] == "jax":
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     # A third of the time of most tests would go into optimizing what runs once.
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-    # Of what is left, half would go into generating code for fusions in several steps (MLIR).
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    # Each operation of a program would keep the lines of Python that made it.
+    os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+    # Of what is left, half would go into generating code for fusions in several steps (MLIR), and a
+    # sixth into cutting each program into parts that several threads compile.
+    flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    os.environ.setdefault("XLA_FLAGS", flags)
 else:
     # The package would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
@@ -106,11 +110,14 @@ def fixed_seed():
 @pytest.fixture(autouse=True, scope="session")
 def quick_frameworks():
     """No time goes into what pays off in long trainings, or into what is known of a class."""
-    from quick_frameworks import find_classes_once, run_plain_graphs, share_compiler_context
+    import quick_frameworks
 
-    run_plain_graphs()
-    share_compiler_context()
-    find_classes_once()
+    quick_frameworks.run_plain_graphs()
+    quick_frameworks.share_compiler_context()
+    quick_frameworks.seed_no_absent_devices()
+    quick_frameworks.find_classes_once()
+    quick_frameworks.set_plain_attributes()
+    quick_frameworks.order_no_leaves()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,6 +38,19 @@ def share_compiler_context():
         mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
+def seed_no_absent_devices():
+    """PyTorch seeds the devices that are there.
+
+    For each kind that is absent, it would write down the whole stack of Python.
+    """
+    if keras.config.backend() == "torch":
+        import torch
+
+        for devices in (torch.cuda, torch.mtia, torch.xpu):
+            if not devices.is_available():
+                devices.manual_seed_all = lambda seed: None
+
+
 def find_classes_once():
     """Keras and KerasHub find out once what they find out for each object.
 
@@ -66,6 +79,43 @@ def find_classes_once():
     preset_utils.list_subclasses = lambda cls: find(
         cls, frozenset(keras.saving.get_custom_objects().values())
     )
+
+
+#: Types of values that no framework tracks.
+PLAIN = frozenset([bool, int, float, str, types.FunctionType, types.NoneType])
+
+
+def set_plain_attributes():
+    """A layer gets a number, a text or None as any object of Python does.
+
+    A layer has fifty of them. Keras looks whether each one is to be tracked, and so does the
+    class of TensorFlow or PyTorch below it.
+    """
+    from keras.src.layers.layer import Layer
+
+    set_any = Layer.__setattr__
+
+    def set_attribute(layer, name, value):
+        attributes = layer.__dict__
+        if type(value) in PLAIN and "_tracker" in attributes:
+            tracked = (attributes.get(kind, ()) for kind in ("_modules", "_parameters", "_buffers"))
+            if type(attributes.get(name)) in PLAIN and not any(name in names for names in tracked):
+                object.__setattr__(layer, name, value)
+                return
+        set_any(layer, name, value)
+
+    Layer.__setattr__ = set_attribute
+
+
+def order_no_leaves():
+    """Under PyTorch, Keras puts the keys of dicts in order, and looks for none within a tensor."""
+    if keras.config.backend() == "torch":
+        from keras.src.tree import torchtree_impl as trees
+
+        order_dicts = trees._dict_to_ordered_dict
+        trees._dict_to_ordered_dict = lambda structure: (
+            order_dicts(structure) if trees.is_nested(structure) else structure
+        )
 
 
 def _has_path(store, path):

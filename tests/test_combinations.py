@@ -130,11 +130,10 @@ ALONE = {
     for task in TASKS
 }
 #: The tasks that `make test` trains here on each backend. Other tests train the others there:
-#: test_compile_metrics.py sets of labels and words, test_released_tasks.py texts,
-#: test_evaluated_losses.py rankings, and test_every_task.py spans and documents. The model of masks
-#: is a part of pretraining.
+#: test_compile_metrics.py sets of labels, test_sequence_packing.py words, test_released_tasks.py
+#: texts, and test_every_task.py spans and documents. The model of masks is a part of pretraining.
 EVERYWHERE = {
-    *("attributes", "chains", "relations", "questions", "choices", "vectors"),
+    *("attributes", "chains", "relations", "questions", "choices", "rankings", "vectors"),
     *("pretraining", "targets"),
 }
 #: What `make test` runs beside: a kind of dataset for each task, each preprocessor, each way of
@@ -180,7 +179,7 @@ SHORT = {
 #: What `make test` runs under TensorFlow only. With PyTorch it takes up to half a minute to trace
 #: the graph of a packer.
 GRAPHS = {
-    Combination("pairs", OURS, kind="tf.data of named columns"),
+    Combination("vectors", OURS, kind="tf.data of named columns"),
     Combination("rankings", OURS, kind="tf.data"),
 }
 

@@ -173,7 +173,6 @@ def test_read_and_written(save_peer, tmp_path, name, form):
         np.testing.assert_allclose(copy.predict(TEXTS, verbose=0), wanted, atol=1e-5)
 
 
-@pytest.mark.every_backend
 def test_tokens_of_a_prompt_are_not_pooled(save_peer, tmp_path):
     _, path = save_peer()
     prompts = {"query": "r s "}

@@ -6,6 +6,7 @@ from checkers import check_layer
 from gradients import input_gradients
 from keras import ops
 from peer_weights import to_numpy
+from tables import everywhere_for
 
 import keras_bert_suite.layers.attention.local_attention as local_attention
 from keras_bert_suite.layers import ModernBertAttention, ModernBertBlock
@@ -46,11 +47,19 @@ def mask_by_hand(sequences, positions, reach):
     )
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-@pytest.mark.parametrize(("length", "reach"), [(1, 2), (6, 2), (7, 3), (13, 4), (5, 8)])
-def test_blocks_equal_the_formula(length, reach, packed):
-    arrays, sequences, positions = make_rows(length, packed)
+@pytest.mark.parametrize(
+    ("length", "reach", "rows"),
+    everywhere_for(
+        [
+            (*sizes, rows)
+            for sizes in ((1, 2), (6, 2), (7, 3), (13, 4), (5, 8))
+            for rows in ("padded", "packed")
+        ],
+        *((13, 4, "padded"), (7, 3, "packed")),
+    ),
+)
+def test_blocks_equal_the_formula(length, reach, rows):
+    arrays, sequences, positions = make_rows(length, rows == "packed")
     mask = mask_by_hand(sequences, positions, reach)[:, None]
     got = attend_locally(
         *map(ops.convert_to_tensor, arrays), sequences, positions, reach, plain_attention

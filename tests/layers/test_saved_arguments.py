@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from keras import ops
 from peer_weights import randomize, to_numpy
+from tables import everywhere_for
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
@@ -408,8 +409,7 @@ def test_precision_and_trainability_are_saved(cls):
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("policy", ["bfloat16", "float16"])
+@pytest.mark.parametrize("policy", everywhere_for(["bfloat16", "float16"], "bfloat16"))
 @pytest.mark.parametrize("cls", CASES)
 def test_it_runs_in_16_bits(cls, policy):
     """Initial values too: some are drawn by operations that know no 16-bit numbers."""

@@ -100,7 +100,6 @@ def test_a_block_as_in_transformers():
     np.testing.assert_allclose(to_numpy(got), expected, atol=1e-5)
 
 
-@pytest.mark.every_backend
 def test_basics_of_a_decoder_block():
     check_layer(
         TransformerBlock,

@@ -8,6 +8,7 @@ import small_tasks
 from heads.cases import BATCH_SIZE, FIRST, LABELS, LENGTH, PAIRS, TASKS
 from small_tasks import compile_model, make_task
 from small_texts import TINY, VOCABULARY
+from tables import short_for
 
 from keras_bert_suite import (
     FGM,
@@ -102,7 +103,7 @@ def test_a_head_on_lstms(task, tmp_path, monkeypatch):
 
 
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize("task", ["texts", "words"])
+@pytest.mark.parametrize("task", short_for(["texts", "words"], "words", part="serving"))
 def test_an_export_of_lstms(task, tmp_path, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.setattr(small_tasks, "make_parts", lambda *_: make_lstms())

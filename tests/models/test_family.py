@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import transformers
 from checkers import check_backbone
-from family import LENGTH, MEMBERS, TASKS, open_task
+from family import LENGTH, MEMBERS, open_task
 from family_differences import LIVING, compare_encoder, compare_head
 from peer_weights import randomize, to_numpy
 from portable_runtimes import PORTABLE
 from serving.traced import trace
+from tables import short_for
 
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
@@ -36,15 +37,17 @@ def of_every_kind(*everywhere, members=MEMBERS):
     )
 
 
-@pytest.fixture(params=LIVING)
-def living(request):
-    """A member whose kind of model transformers has."""
-    return LIVING[request.param]
+#: The encoders of these kinds are BERT's, with other defaults.
+LIKE_BERT = ("bert", "roberta", "distilbert", "electra", "ernie")
 
 
-@of_every_kind()
-def test_basics(member):
-    """BERT does the same in tests/models/test_bert_backbone.py, on every backend."""
+@pytest.mark.parametrize(
+    "kind",
+    short_for(MEMBERS, *(kind for kind in MEMBERS if kind not in LIKE_BERT), part="combinations"),
+)
+def test_basics(kind):
+    """BERT does the same in tests/models/test_bert_backbone.py."""
+    member = MEMBERS[kind]
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     arguments = {"vocabulary_size": member.vocabulary_size, **sizes, **member.arguments}
     inputs = member.make_inputs()
@@ -52,7 +55,7 @@ def test_basics(member):
     check_backbone(member.backbone, arguments, inputs, outputs, may_stay=member.may_stay)
 
 
-@of_every_kind("roformer", "modernbert", "longformer", members=LIVING)
+@of_every_kind("modernbert", "longformer", members=LIVING)
 def test_encoder_equals_transformers(member, tmp_path):
     """Outputs, gradients of every weight, and the files that are written back."""
     outputs, gradients = compare_encoder(member, tmp_path)
@@ -65,14 +68,24 @@ def test_encoder_equals_transformers(member, tmp_path):
         assert getattr(saved, name) == getattr(original, name), name
 
 
-@pytest.mark.parametrize("head", TASKS)
-def test_heads_equal_transformers(living, head, tmp_path):
-    if head not in living.heads:
-        pytest.skip("transformers has no such head for this kind of model")
-    assert compare_head(living, head, tmp_path) <= 1e-5
+#: The heads whose weights have other names in most kinds of models.
+NAMED_BY_KIND = ("ForMaskedLM", "ForSequenceClassification")
+HEADS = [(kind, head) for kind, member in LIVING.items() for head in member.heads]
 
 
-@of_every_kind("nezha", "longformer")
+@pytest.mark.parametrize(
+    ("kind", "head"),
+    short_for(
+        HEADS,
+        *((kind, head) for kind, head in HEADS if kind == "bert" or head in NAMED_BY_KIND),
+        part="combinations",
+    ),
+)
+def test_heads_equal_transformers(kind, head, tmp_path):
+    assert compare_head(LIVING[kind], head, tmp_path) <= 1e-5
+
+
+@of_every_kind("longformer")
 def test_packed_rows_have_the_same_outputs(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = member.backbone(member.vocabulary_size, **sizes, **member.arguments)
@@ -92,9 +105,13 @@ def test_packed_rows_have_the_same_outputs(member):
     assert np.abs(to_numpy(other) - to_numpy(packed["sequence_output"])).max() > 1e-3
 
 
-@of_every_kind()
-def test_saved_and_opened_again(member, tmp_path):
+@pytest.mark.parametrize(
+    "kind",
+    short_for(MEMBERS, "ernie", "albert", "roberta", "modernbert", "nezha", part="combinations"),
+)
+def test_saved_and_opened_again(kind, tmp_path):
     """A task keeps its kind of backbone and its tokenizer in `.keras` files and in presets."""
+    member = MEMBERS[kind]
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")
     texts = ["a b c", "d e"]
@@ -109,18 +126,9 @@ def test_saved_and_opened_again(member, tmp_path):
         np.testing.assert_allclose(again.predict(texts, verbose=0), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize(
-    "member",
-    [
-        pytest.param(
-            member,
-            id=name,
-            marks=() if name == "modernbert" else pytest.mark.long("serving"),
-        )
-        for name, member in MEMBERS.items()
-    ],
-)
+@of_every_kind()
 def test_served_from_strings(member, tmp_path):
     tf = pytest.importorskip("tensorflow")
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")

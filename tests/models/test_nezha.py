@@ -33,7 +33,6 @@ def check_close(got, expected, message=""):
     np.testing.assert_allclose(to_numpy(got), expected, rtol=0, atol=1e-5, err_msg=message)
 
 
-@pytest.mark.every_backend
 def test_encoder_equals_transformers(tmp_path):
     """Outputs, gradients of every weight, and the files that are written back."""
     MEMBER.save_peer(tmp_path / "peer")

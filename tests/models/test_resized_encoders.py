@@ -6,6 +6,7 @@ import torch
 import transformers
 from family import LENGTH, MEMBERS
 from peer_weights import to_numpy
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.layers.poolings.pooling import PromptlessPooling
@@ -31,7 +32,9 @@ def extend(rows, number, alpha=ALPHA):
 NAMES = [name for name in MEMBERS if name not in ("nezha", "longformer")]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", short_for(NAMES, "bert", "albert", "roformer", "modernbert", part="combinations")
+)
 def test_first_layer_of_a_checkpoint(name, tmp_path):
     """As the encoder of transformers with `num_hidden_layers=1`."""
     member = MEMBERS[name]

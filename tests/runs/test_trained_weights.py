@@ -119,7 +119,6 @@ def test_gradual_unfreezing_resumes(moment, batches, tmp_path):
     assert [w.trainable for w in found.weights] == [w.trainable for w in wanted.weights]
 
 
-@pytest.mark.every_backend
 def test_freezing_with_a_technique():
     task, arguments = build(FGM(0.1))
     task.backbone.trainable = True

@@ -6,6 +6,7 @@ import pytest
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import VOCABULARY
+from tables import short_for
 
 from keras_bert_suite import (
     BytePairTokenizer,
@@ -52,29 +53,43 @@ def draw_texts(number):
     ]
 
 
-@pytest.mark.parametrize("name", CUTTINGS)
-def test_words_and_tokens(name):
+TOKENIZERS = {
+    "word pieces": lambda: WordPieceTokenizer(VOCABULARY),
+    "sentence pieces": lambda: XLMRobertaTokenizer(make_xlm_roberta()),
+    "byte pairs": lambda: BytePairTokenizer(make_vocabulary(), MERGES, added_tokens=["St"]),
+}
+CUT = [
+    *((name, "word pieces") for name in CUTTINGS),
+    *(("learned", kind) for kind in ("sentence pieces", "byte pairs")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    short_for(
+        CUT,
+        *((name, "word pieces") for name in ("learned", "all of it")),
+        ("learned", "sentence pieces"),
+        part="serving",
+    ),
+)
+def test_words_and_tokens(name, kind):
     """On random strings: the words, their places in bytes, and their tokens."""
-    texts, cutting = [*TEXTS, *draw_texts(800)], CUTTINGS[name]
-    tokenizers = [WordPieceTokenizer(VOCABULARY)]
-    if name == "learned":
-        tokenizers.append(XLMRobertaTokenizer(make_xlm_roberta()))
-        tokenizers.append(BytePairTokenizer(make_vocabulary(), MERGES, added_tokens=["St"]))
-    for tokenizer in tokenizers:
-        wanted = tokenize_rows(tokenizer, texts, cutting)
-        found = tf.function(lambda texts, t=tokenizer: to_dict(find_words(t, texts, cutting)))(
-            tf.constant(texts)
-        )
-        assert found["ids"].values.numpy().tolist() == wanted.ids.tolist()
-        assert found["ids"].row_lengths().numpy().tolist() == wanted.lengths.tolist()
-        assert found["first_tokens"].numpy().tolist() == wanted.first_tokens.tolist()
-        places = [
-            (row, len(text[:start].encode()), len(text[:end].encode()))
-            for row, (text, spans) in enumerate(zip(texts, wanted.characters, strict=True))
-            for start, end in spans
-        ]
-        columns = (found[name].numpy().tolist() for name in ("rows", "starts", "ends"))
-        assert list(zip(*columns, strict=True)) == places
+    texts, cutting, tokenizer = [*TEXTS, *draw_texts(800)], CUTTINGS[name], TOKENIZERS[kind]()
+    wanted = tokenize_rows(tokenizer, texts, cutting)
+    found = tf.function(lambda texts: to_dict(find_words(tokenizer, texts, cutting)))(
+        tf.constant(texts)
+    )
+    assert found["ids"].values.numpy().tolist() == wanted.ids.tolist()
+    assert found["ids"].row_lengths().numpy().tolist() == wanted.lengths.tolist()
+    assert found["first_tokens"].numpy().tolist() == wanted.first_tokens.tolist()
+    places = [
+        (row, len(text[:start].encode()), len(text[:end].encode()))
+        for row, (text, spans) in enumerate(zip(texts, wanted.characters, strict=True))
+        for start, end in spans
+    ]
+    columns = (found[name].numpy().tolist() for name in ("rows", "starts", "ends"))
+    assert list(zip(*columns, strict=True)) == places
 
 
 def to_dict(words):

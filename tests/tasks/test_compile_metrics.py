@@ -77,7 +77,6 @@ TOKEN_METRICS = {
 }
 
 
-@pytest.mark.every_backend
 def test_metrics_of_a_tagger_count_words(tmp_path):
     """A task that was trained with class weights counts each word once in `metrics`."""
     model, x, y = make("words", metrics=[*TOKEN_METRICS], weighted_metrics=[MacroF1()])

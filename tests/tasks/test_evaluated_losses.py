@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from heads.cases import FIRST, NUM_ROWS, PAIRS, TASKS
 from small_tasks import make_task
-from tables import everywhere_for
 
 from keras_bert_suite import CosineRegression
 
@@ -48,7 +47,7 @@ def report(task, batch_size):
 
 
 @pytest.mark.filterwarnings("ignore:The weights of the CRF learn at the same rate")
-@pytest.mark.parametrize("task", everywhere_for(TASKS, "rankings"))
+@pytest.mark.parametrize("task", TASKS)
 def test_reports_do_not_depend_on_the_size_of_batches(task):
     whole, loss = report(task, NUM_ROWS)
     scores, fitted = report(task, 5)  # The last batch has two rows.

@@ -19,7 +19,7 @@ from input_kinds import Batches
 from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
 from small_tasks import assert_close, compile_model, make_task, predict, predicted_columns
-from tables import everywhere_for
+from tables import everywhere_for, left_out
 
 from keras_bert_suite import (
     AnswerF1,
@@ -55,9 +55,22 @@ MAKERS = {
     **{name: functools.partial(make_task, name, "SegmentPacker") for name in CASES},
     "sampled documents": make_sampled_documents,
 }
-#: The tasks that have states, outputs or columns of a kind of their own. `test_mixed_precision.py`
-#: goes on with a pretraining on every backend.
+#: The tasks that have states, outputs or columns of a kind of their own.
 SOME = ("spans", "sampled documents", "replaced tokens")
+#: Their states are of the kinds of the other tasks, and test_combinations.py trains them.
+ALIKE = (
+    *("pairs", "label sets", "numbers", "attributes", "relations", "questions", "choices"),
+    *("rankings", "documents", "masks"),
+)
+
+
+def make_parameters(*everywhere):
+    """The tasks as parameters, of which `make test-long` alone runs those that are alike."""
+    others = [task for task in MAKERS if task not in ALIKE]
+    return [
+        *everywhere_for(others, *everywhere),
+        *(pytest.param(task, marks=left_out("combinations")) for task in ALIKE),
+    ]
 
 
 def build(task):
@@ -102,7 +115,7 @@ def runs(tmp_path_factory):
     return train
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
+@pytest.mark.parametrize("task", make_parameters(*SOME))
 def test_a_fit_in_bfloat16(runs, task):
     run, before, history = runs(task)
     assert run.model.backbone.compute_dtype == "bfloat16"
@@ -112,7 +125,7 @@ def test_a_fit_in_bfloat16(runs, task):
     assert not all(map(np.array_equal, weights, before))
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
+@pytest.mark.parametrize("task", make_parameters(*SOME))
 def test_a_killed_fit_goes_on(runs, task, tmp_path):
     """It ends with the weights, random states and moments of a fit that was left alone."""
     run, _, history = runs(task)
@@ -134,7 +147,7 @@ def test_a_killed_fit_goes_on(runs, task, tmp_path):
     assert_same(run.model, wanted)
 
 
-@pytest.mark.parametrize("task", everywhere_for(MAKERS, "spans"))
+@pytest.mark.parametrize("task", make_parameters("spans"))
 def test_a_keras_file(runs, task, tmp_path):
     run, *_ = runs(task)
     run.model.save(tmp_path / "task.keras")

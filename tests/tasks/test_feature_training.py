@@ -134,7 +134,6 @@ def test_batches_in_the_order_of_the_rows(make_pooling):
         np.testing.assert_allclose(got, expected, atol=1e-5)
 
 
-@pytest.mark.every_backend  # The batches have other numbers of windows.
 def test_vectors_of_windows():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))
     classifier = DocumentClassifier(

@@ -90,6 +90,7 @@ def test_a_checkpoint_with_the_tokens_of_texts_and_files_of_others(tmp_path):
         np.testing.assert_allclose(list_outputs(task)[0], wanted[0], atol=1e-6)
 
 
+@pytest.mark.long("serving")  # Its graph has another vocabulary, and nothing else of its own.
 @pytest.mark.backend("tensorflow")
 def test_a_server_with_fewer_tokens():
     tf = pytest.importorskip("tensorflow")

@@ -33,18 +33,17 @@ def compute_outputs(model, columns):
 
 
 #: Heads on rows, on tokens and with the embeddings, and a decoder. The others are long.
-SOME = ("spans", "targets", "pretraining")
+SOME = ("texts", "spans", "targets", "pretraining")
 
 
 @pytest.mark.parametrize(
     "task",
     [
-        pytest.param("texts", marks=pytest.mark.every_backend),
         *SOME,
         *(
             pytest.param(task, marks=pytest.mark.long("combinations"))
             for task in TASKS
-            if task not in ("texts", *SOME)
+            if task not in SOME
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from gradients import compute_gradients
 from kerashub_models import make_bert
 from peer_weights import randomize, to_numpy
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AlbertBackbone,
@@ -104,7 +105,6 @@ def test_a_classifier_computes_the_same(kind):
     check_same(task, classify, make_arrays(task.backbone))
 
 
-@pytest.mark.every_backend
 def test_a_pretrainer_computes_the_same():
     task = Pretrainer(RoFormerBackbone(**SIZES))
     randomize(task)
@@ -143,8 +143,7 @@ def check_same(task, compute, arrays):
         np.testing.assert_allclose(found[path], wanted[path], atol=2e-5, rtol=1e-4, err_msg=path)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("layout", ["array", "buckets"])
+@pytest.mark.parametrize("layout", everywhere_for(["array", "buckets"], "buckets"))
 def test_packed_rows(layout):
     task = Pretrainer(BertBackbone(**SIZES))
     randomize(task)

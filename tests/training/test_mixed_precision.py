@@ -29,11 +29,7 @@ def loss_scale(task):
     [
         pytest.param("mixed_float16", {}, marks=pytest.mark.long("faults")),
         pytest.param("mixed_bfloat16", {}, marks=pytest.mark.long("faults")),
-        pytest.param(
-            "mixed_float16",
-            {"momentum_dtype": "bfloat16", "use_ema": True},
-            marks=pytest.mark.every_backend,
-        ),
+        ("mixed_float16", {"momentum_dtype": "bfloat16", "use_ema": True}),
     ],
 )
 def test_resumed_is_uninterrupted(tmp_path, dtype, optimizer):

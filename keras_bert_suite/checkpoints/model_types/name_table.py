@@ -4,6 +4,7 @@ A row is (our path, their name, transform). `{i}` and `{j}` stand for the number
 transform is also the inverse transform, so a row serves both loading and saving.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -86,11 +87,16 @@ def matches_any(name, patterns):
 
 def _translate(name, rows):
     for source, target, transform in rows:
-        pattern = re.sub(r"\\{([ij])\\}", r"(?P<\1>\\d+)", re.escape(source))
-        match = re.fullmatch(pattern, name)
+        match = _compile(source).fullmatch(name)
         if match:
             return target.format(**match.groupdict()), transform
     return None
+
+
+@functools.cache
+def _compile(source):
+    """The pattern of the names that a row stands for."""
+    return re.compile(re.sub(r"\\{([ij])\\}", r"(?P<\1>\\d+)", re.escape(source)))
 
 
 @dataclass(frozen=True)
