@@ -116,7 +116,6 @@ def quick_frameworks():
     quick_frameworks.share_compiler_context()
     quick_frameworks.seed_no_absent_devices()
     quick_frameworks.find_classes_once()
-    quick_frameworks.set_plain_attributes()
     quick_frameworks.order_no_leaves()
 
 

@@ -81,32 +81,6 @@ def find_classes_once():
     )
 
 
-#: Types of values that no framework tracks.
-PLAIN = frozenset([bool, int, float, str, types.FunctionType, types.NoneType])
-
-
-def set_plain_attributes():
-    """A layer gets a number, a text or None as any object of Python does.
-
-    A layer has fifty of them. Keras looks whether each one is to be tracked, and so does the
-    class of TensorFlow or PyTorch below it.
-    """
-    from keras.src.layers.layer import Layer
-
-    set_any = Layer.__setattr__
-
-    def set_attribute(layer, name, value):
-        attributes = layer.__dict__
-        if type(value) in PLAIN and "_tracker" in attributes:
-            tracked = (attributes.get(kind, ()) for kind in ("_modules", "_parameters", "_buffers"))
-            if type(attributes.get(name)) in PLAIN and not any(name in names for names in tracked):
-                object.__setattr__(layer, name, value)
-                return
-        set_any(layer, name, value)
-
-    Layer.__setattr__ = set_attribute
-
-
 def order_no_leaves():
     """Under PyTorch, Keras puts the keys of dicts in order, and looks for none within a tensor."""
     if keras.config.backend() == "torch":
