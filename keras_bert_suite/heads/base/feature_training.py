@@ -78,7 +78,7 @@ def fit_on_features(
             f"fit_on_features takes no technique, got {type(task.technique).__name__}. Call `fit`, "
             "or compile without `technique`."
         )
-    features = task.features
+    features = task.encoder_features
     are_vectors = not isinstance(features, (list, tuple))
     batch_size = choose_size(batch_size)
     rows = read(task, x, y, sample_weight, labelled=True)
@@ -190,8 +190,9 @@ class EncodedBatches(keras.utils.PyDataset):
         for i in range(len(batches)):
             packed, *targets = pack(batches[i])
             features = keras.tree.flatten(encoder.predict_on_batch(packed))
-            # The padding mask (B, L) stays as it is.
-            features = (np.asarray(a, "float32" if np.ndim(a) == 3 else None) for a in features)
+            # The padding mask stays as it is.
+            arrays = map(np.asarray, features)
+            features = (a if a.dtype.kind in "iub" else a.astype("float32") for a in arrays)
             self._batches.append((tuple(features), *targets))
             progress.update(i + 1)
 
