@@ -26,6 +26,10 @@ class NumberColumn:
     """
 
     kind = "number"
+    #: The type of its tensor in an export.
+    dtype = "float32"
+    #: What an export takes for a missing value.
+    missing = float("nan")
     #: A missing number is 0 in the first place and 1 in the second, others 0 in the second.
     size = 2
 
@@ -50,8 +54,8 @@ class NumberColumn:
         if array.ndim != 1 or array.dtype.kind in "mM":
             raise ValueError(
                 f"The feature {self.name!r} is a {self.kind}, got an array of {array.dtype} and of "
-                f"the shape {array.shape}. Wanted a number for each row; of a date such as its year, "
-                "or the days since a first day."
+                f"the shape {array.shape}. Wanted a number for each row; of a date its year or "
+                "the days since a first day."
             )
         if array.dtype.kind in "biuf":
             numbers = array.astype("float64")
@@ -151,6 +155,8 @@ class CategoryColumn:
     """
 
     kind = "category"
+    dtype = "string"
+    missing = ""
 
     def __init__(self, name, categories=None, are_given=False):
         self.name = name

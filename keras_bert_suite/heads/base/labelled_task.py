@@ -10,7 +10,6 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import Dropout
 
-
 #: The layer of the columns beside the texts, and the size of its vectors.
 FEATURE_LAYER, FEATURE_DIM = "feature_layer", 64
 
