@@ -19,7 +19,8 @@ class Examples:
 
     Attributes:
         path: str, the file.
-        x: list of N inputs, or a tuple of such lists if a row has several texts.
+        x: list of N inputs; a tuple of such lists if a row has several texts; or a dict of the
+            texts and of columns beside them.
         y: list of N labels; None if the file was read without labels.
         label_names: list of str, the labels in the order of their ids, for `from_preset`. A model
             takes the names of its training file. None if the labels have no names.
@@ -28,6 +29,7 @@ class Examples:
         ids: list of N str, the ids that the file gives its examples; None if it gives none.
         left_out: dict of a reason -> list of the lines, ids or rows that were left out for it.
         corrected: dict of a reason -> list of the ids of the examples that were changed for it.
+        feature_names: tuple of str, the columns of a dict `x` that are no texts.
     """
 
     path: str
@@ -38,10 +40,13 @@ class Examples:
     ids: list[str] | None = None
     left_out: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     corrected: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+    feature_names: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[list[Any], ...]:
-        """The columns of `x`, one or more."""
+        """The columns of `x`, one or more; without its features."""
+        if isinstance(self.x, dict):
+            return tuple(c for name, c in self.x.items() if name not in self.feature_names)
         return self.x if isinstance(self.x, tuple) else (self.x,)
 
     def __len__(self) -> int:
@@ -49,10 +54,13 @@ class Examples:
 
     def take(self, number: int | None) -> "Examples":
         """The first `number` examples, with all `label_names`; all examples if it is None."""
-        columns = tuple(column[:number] for column in self.columns)
+        columns = self.x if isinstance(self.x, dict) else dict(enumerate(self.columns))
+        columns = {name: column[:number] for name, column in columns.items()}
+        if not isinstance(self.x, dict):
+            columns = tuple(columns.values())
         return dataclasses.replace(
             self,
-            x=columns if isinstance(self.x, tuple) else columns[0],
+            x=columns if isinstance(self.x, tuple | dict) else columns[0],
             y=self.y and self.y[:number],
             lines=self.lines and self.lines[:number],
             ids=self.ids and self.ids[:number],
