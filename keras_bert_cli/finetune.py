@@ -335,7 +335,13 @@ def augment_rows(values, task, train):
         masked_lm = open_task(values.checkpoint, "MaskedLM")
         masked_lm.preprocessor.sequence_length = task.preprocessor.sequence_length
         augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
-    rows = kbs.AugmentedRows(train.x, train.y, augment, values.batch_size, seed=values.seed)
+    if train.feature_names:
+        task.learn_features(train.x)
+    rows = kbs.AugmentedRows(
+        *(train.x, train.y, augment, values.batch_size),
+        seed=values.seed,
+        features=train.feature_names,
+    )
     return rows, None, None
 
 

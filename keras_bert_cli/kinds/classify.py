@@ -48,8 +48,6 @@ class ClassifyKind(Kind):
         self._features = None
         if model is not None:
             self._features = choose_features(values, model)
-        elif values.feature_columns and values.augment:
-            raise UsageError("--augment changes texts alone. Leave it or --feature_columns out")
 
     @property
     def feature_names(self):
