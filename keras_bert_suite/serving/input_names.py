@@ -10,7 +10,7 @@ def choose_input_names(task, inputs=None):
     They are the texts of a row, and then the columns beside them. `inputs` may name the texts
     alone. More or fewer names, and names that a SavedModel cannot have, are a ValueError.
     """
-    known, features = task.input_names, getattr(task.data, "features", None)
+    known, features = task.input_names, getattr(getattr(task, "data", None), "features", None)
     columns = () if features is None else features.names
     names = inputs if inputs is not None else known or ("text",)
     names = (names,) if isinstance(names, str) else tuple(names)

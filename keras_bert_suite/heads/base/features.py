@@ -1,11 +1,12 @@
 """Columns beside the texts of a row: numbers, booleans and categories."""
 
 import collections
+import copy
 from collections.abc import Mapping
 
 import numpy as np
 
-from keras_bert_suite.data.arrays import as_array, is_number, name_columns, to_array
+from keras_bert_suite.data.arrays import as_array, is_number, name_columns
 from keras_bert_suite.data.readers.records import is_missing, make_field
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -327,17 +328,18 @@ class Features:
                 "these columns only: x[[...]] of a DataFrame."
             )
         return texts, {
-            name: column.read(x[name]) if not is_tf_tensor(to_array(x[name])) else x[name]
+            name: x[name] if is_tf_tensor(x[name]) else column.read(x[name])
             for name, column in self.columns.items()
         }
 
     def learn(self, columns):
         """Learns what is not known yet of the training rows. Returns a hint for users, or None."""
+        # After an error, all columns are as they were.
+        learned = {name: copy.copy(column) for name, column in self.columns.items()}
         hints = [
-            column.learn(columns[name])
-            for name, column in self.columns.items()
-            if not column.is_learned
+            column.learn(columns[name]) for name, column in learned.items() if not column.is_learned
         ]
+        self.columns = learned
         return "\n".join(filter(None, hints)) or None
 
     def encode(self, columns):

@@ -288,7 +288,7 @@ class TextData:
     def _complete(self, rows, labelled):
         if rows.is_packed:
             check_packed(rows.inputs, self.encoder, self.packed_axes)
-            if self.features is not None:
+            if self.features is not None and len(rows):
                 self.features.check_packed(rows.inputs)
             inputs = rows.inputs
         else:
