@@ -70,16 +70,16 @@ def choose_features(values, model):
         raise UsageError(
             "--feature_columns says the kinds of columns, which the model knows. Name the columns"
         )
-    kinds = [
-        kind
-        if isinstance(kind, str)
-        else dict(kind)["kind"]
-        if isinstance(kind, dict)
-        else KINDS[2]
-        for kind in features.values()
-    ]
+    kinds = [_name_kind(kind) for kind in features.values()]
     pairs = zip(features, kinds, strict=True)
     return dict(zip(columns or features, pairs, strict=True))
+
+
+def _name_kind(said):
+    """The kind of a column in the `features` of a task: a list has the categories."""
+    if isinstance(said, list):
+        return "category"
+    return said["kind"] if isinstance(said, dict) else said
 
 
 def find_kinds(values, path):

@@ -236,7 +236,8 @@ def check_text_columns(columns):
         texts = ", ".join(str(name) for name in columns if name not in others)
         raise ValueError(
             f"The dict has the texts {texts}, and also {', '.join(map(str, others))}, which are no "
-            f"texts. {HOW_TO_COLLATE}"
+            "texts. Columns that the model shall read beside the texts are the `features` of a "
+            f"TextClassifier or a DocumentClassifier. {HOW_TO_COLLATE}"
         )
 
 

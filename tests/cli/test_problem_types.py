@@ -104,10 +104,11 @@ def test_numbers(run, workshop, tables, tmp_path):
 
 
 def test_columns_beside_the_texts(run, workshop, tables, tmp_path):
-    table, model = tmp_path / "rows.csv", tmp_path / "model"
+    table, model = tmp_path / "rows.tsv", tmp_path / "model"
     rows = zip(TEXTS, SETS, range(32), strict=True)
-    lines = [f"{text},{len(names) % 2},{'' if i == 3 else i},{i % 5}" for text, names, i in rows]
-    write_lines(table, ["text,label,price,shop", *lines])
+    rows = [(text, len(names) % 2, "" if i == 3 else i, i % 5) for text, names, i in rows]
+    rows = [("text", "label", "price", "shop"), *rows]
+    write_lines(table, ("\t".join(map(str, row)) for row in rows))
     flags = "--feature_columns=price,shop=category"
     status, out, err = finetune(run, workshop, table, "classify", model, flags)
     assert (status, err) == (0, "") and "features: price number, shop category" in out
@@ -122,9 +123,9 @@ def test_columns_beside_the_texts(run, workshop, tables, tmp_path):
     row = {"text": TEXTS[3:4], "price": [None], "shop": ["3"]}
     assert classifier.predict_labels(row, verbose=0) == [answer["label"]]
 
-    write_lines(table, ["text,label,price,shop", "good film,1,cheap,a"])
+    write_lines(table, ["text\tlabel\tprice\tshop", "good film\t1\tcheap\ta"])
     for flag, message in {
-        "": r"rows.csv, line 2: the feature 'price' is a number, got 'cheap'",
+        "": r"rows.tsv, line 2: the feature 'price' is a number, got 'cheap'",
         "--feature_columns=price": r"has 1 columns, and the model has 2 features: price, shop",
     }.items():
         status, _, err = run(*f"predict --model={model} --input={table} {flag}".split())
@@ -132,7 +133,7 @@ def test_columns_beside_the_texts(run, workshop, tables, tmp_path):
     write_lines(tmp_path / "texts.txt", TEXTS)
     status, _, err = run("predict", f"--model={model}", f"--input={tmp_path / 'texts.txt'}")
     assert status != 0 and "must be a table with these columns" in err
-    status, _, err = finetune(run, workshop, table, "ner", model, flags)
+    status, _, err = finetune(run, workshop, table, "ner", tmp_path / "other", flags)
     assert status != 0 and "--feature_columns is for --task classify" in err
 
 
