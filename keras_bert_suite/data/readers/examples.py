@@ -54,13 +54,15 @@ class Examples:
 
     def take(self, number: int | None) -> "Examples":
         """The first `number` examples, with all `label_names`; all examples if it is None."""
-        columns = self.x if isinstance(self.x, dict) else dict(enumerate(self.columns))
-        columns = {name: column[:number] for name, column in columns.items()}
-        if not isinstance(self.x, dict):
-            columns = tuple(columns.values())
+        x: Any
+        if isinstance(self.x, dict):
+            x = {name: column[:number] for name, column in self.x.items()}
+        else:
+            columns = tuple(column[:number] for column in self.columns)
+            x = columns if isinstance(self.x, tuple) else columns[0]
         return dataclasses.replace(
             self,
-            x=columns if isinstance(self.x, tuple | dict) else columns[0],
+            x=x,
             y=self.y and self.y[:number],
             lines=self.lines and self.lines[:number],
             ids=self.ids and self.ids[:number],
