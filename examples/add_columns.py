@@ -35,7 +35,7 @@ def train_classifier(columns):
         checkpoint,
         label_names=["no", "yes"],
         pooling="mean",
-        sequence_length=64,
+        sequence_length=48,
         features={name: features[name] for name in columns} or None,
     )
     x = train[["review", *columns]]
