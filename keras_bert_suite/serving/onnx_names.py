@@ -2,7 +2,7 @@
 
 import json
 
-from keras_bert_suite.heads.base.features import FEATURES
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.serving.onnx_order import order_graph
 
 

@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.heads.base.features import FEATURES
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
@@ -41,9 +41,9 @@ def export_onnx(
     float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
     tokens, and returns `probabilities` float32 (B, P, V). A `DocumentClassifier` takes windows
     (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). A task with columns
-    beside the texts also takes `features`, float32 (B, D), see `heads/base/features.py`. What they
-    are made of is in `task.json`. `open_runtime` packs texts and columns, runs the file, and makes
-    the answers of the task.
+    beside the texts also takes `features`, float32 (B, D), encoded as in `task.data.features`;
+    `task.json` has their means and categories. `open_runtime` packs texts and columns, runs the
+    file, and makes the answers of the task.
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face

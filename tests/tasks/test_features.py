@@ -10,7 +10,8 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
-from keras_bert_suite.heads.base.features import MOST_CATEGORIES, Features
+from keras_bert_suite.heads.base.feature_columns import MOST_CATEGORIES
+from keras_bert_suite.heads.base.features import Features
 
 TEXTS, LABELS = make_reviews(12)
 #: Each column has a missing value, and the shop a category that is not listed.

@@ -5,7 +5,7 @@ import functools
 
 from keras import ops
 
-from keras_bert_suite.heads.base.features import FEATURES
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 

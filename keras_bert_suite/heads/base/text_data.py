@@ -9,7 +9,8 @@ import numpy as np
 from keras_bert_suite.data.arrays import holds_texts, leave_tensorflow
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
-from keras_bert_suite.heads.base.features import FEATURES, Features
+from keras_bert_suite.heads.base.feature_columns import FEATURES
+from keras_bert_suite.heads.base.features import Features
 from keras_bert_suite.heads.base.input_checks import (
     check_num_texts,
     check_packed,

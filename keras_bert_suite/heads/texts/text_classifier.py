@@ -8,8 +8,9 @@ import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import texts
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
-from keras_bert_suite.heads.base.features import FEATURES, Features
+from keras_bert_suite.heads.base.features import Features
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.inspection import inspect_rows
