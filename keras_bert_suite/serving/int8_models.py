@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.heads.base.labelled_task import FEATURE_LAYER
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 
 #: The most rows from which scales are taken.
 MOST_CALIBRATION_ROWS = 300
@@ -42,7 +42,7 @@ def quantize_onnx(file):
         op_types_to_quantize=["MatMul"],
         per_channel=True,
         # One scale for columns of a batch would round small numbers beside a large one to 0.
-        nodes_to_exclude=[node.name for node in nodes if FEATURE_LAYER in node.name],
+        nodes_to_exclude=[node.name for node in nodes if FEATURES in node.input],
         weight_type=quantization.QuantType.QInt8,
         extra_options={"MatMulConstBOnly": True},
     )
