@@ -7,6 +7,7 @@ Run as a script it prints a table:
 
 import importlib.util
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -67,7 +68,6 @@ class SavedModel:
 
     def answer(self, columns, batch_size):
         """Yields the outputs for each batch, a dict of arrays. Other columns are an error."""
-        import tensorflow as tf
 
         has_no_names = self.input_names == UNNAMED and not columns.keys() & set(UNNAMED)
         if len(columns) == len(self.input_names) and (len(columns) == 1 or has_no_names):
@@ -79,10 +79,19 @@ class SavedModel:
             )
         for start in range(0, len(columns[self.input_names[0]]), batch_size):
             batch = {
-                name: tf.constant(_replace_surrogates(texts[start : start + batch_size]))
-                for name, texts in columns.items()
+                name: self._to_tensor(name, column[start : start + batch_size])
+                for name, column in columns.items()
             }
             yield {name: value.numpy() for name, value in self._signature(**batch).items()}
+
+    def _to_tensor(self, name, column):
+        """The values of a batch, in which None is a missing number or a missing category."""
+        import tensorflow as tf
+
+        spec = self._signature.structured_input_signature[1][name]
+        missing = "" if spec.dtype == tf.string else math.nan
+        values = [missing if value is None else value for value in column]
+        return tf.constant(_replace_surrogates(values) if missing == "" else values, spec.dtype)
 
 
 def read_description(path):

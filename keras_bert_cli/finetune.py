@@ -19,6 +19,9 @@ What each --task reads:
   embed       a table with two matching texts in each row, or with two texts and a score in
               --label_column, which must be given
 
+With --feature_columns, classify, multilabel and regress read columns of numbers, booleans and
+categories beside the texts.
+
 With --window_pooling, classify, multilabel and regress read the whole of a long text, in windows of
 --sequence_length tokens.
 
@@ -33,6 +36,10 @@ Example:
   # A file without a header: the texts are in its second column.
   keras-bert finetune --checkpoint bert-base --train train.csv --noheader \\
       --text_column 2 --label_column 1 --delimiter ';' --class_weight balanced --output model
+
+  # Columns beside the texts. The numbers of shop are names.
+  keras-bert finetune --checkpoint bert-base --train reviews.csv --text_column review \\
+      --feature_columns price,shop=category --output reviews.keras
 
   keras-bert finetune --task ner --checkpoint bert-base --train train.txt --dev dev.txt \\
       --output tagger.keras
@@ -160,7 +167,7 @@ def run(values):
     check_length_flag(values.sequence_length, data)
     inputs = data.input_names
     if values.export:
-        input_names.check_signature_names(inputs)
+        input_names.check_signature_names((*inputs, *data.feature_names))
         check_output(versions.version_path(values.export), values.overwrite, folder=True)
     check_model(values.checkpoint)
     files = (values.train, values.dev, values.test)
@@ -328,7 +335,13 @@ def augment_rows(values, task, train):
         masked_lm = open_task(values.checkpoint, "MaskedLM")
         masked_lm.preprocessor.sequence_length = task.preprocessor.sequence_length
         augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
-    rows = kbs.AugmentedRows(train.x, train.y, augment, values.batch_size, seed=values.seed)
+    if train.feature_names:
+        task.learn_features(train.x)
+    rows = kbs.AugmentedRows(
+        *(train.x, train.y, augment, values.batch_size),
+        seed=values.seed,
+        features=train.feature_names,
+    )
     return rows, None, None
 
 

@@ -27,6 +27,7 @@ Example:
 import sys
 
 from .command_flags import REQUIRED
+from .feature_columns import define_feature_flag
 from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
 from .model_paths import check_input, check_model
@@ -51,6 +52,7 @@ def define_flags(flags):
     )
     flags.text("question", None, explanation)
     define_table_flags(flags)
+    define_feature_flag(flags)
     flags.path("output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
     explanation = "Format of a line. Default: tsv; jsonl for entities and answers."

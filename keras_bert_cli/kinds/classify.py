@@ -3,11 +3,26 @@
 from keras_bert_suite.heads.base.label_scores import count_confusions
 
 from ..command_flags import UsageError
-from ..table_flags import choose_text_columns, read_examples, to_field
+from ..feature_columns import (
+    add_features,
+    choose_features,
+    define_feature_flag,
+    find_features,
+    find_kinds,
+    name_features,
+    read_features,
+)
+from ..table_flags import (
+    choose_text_columns,
+    is_table,
+    read_examples,
+    read_text_columns,
+    to_field,
+)
 from .kind import Kind, format_json, weigh_labels
 
 WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
-LABEL_FLAGS = ("label_columns", "left_out_labels")
+LABEL_FLAGS = ("label_columns", "left_out_labels", "feature_columns")
 
 #: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
 POOLINGS = {
@@ -28,6 +43,17 @@ class ClassifyKind(Kind):
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
 
+    def __init__(self, values, model=None):
+        super().__init__(values, model)
+        #: dict of a column -> (name of the feature, kind); None until the training file is read.
+        self._features = None
+        if model is not None:
+            self._features = choose_features(values, model)
+
+    @property
+    def feature_names(self):
+        return name_features(self.values)
+
     @property
     def task(self):
         """The class that `finetune` trains."""
@@ -45,6 +71,7 @@ class ClassifyKind(Kind):
             "by commas, in place of --label_column."
         )
         flags.list("label_columns", None, explanation)
+        define_feature_flag(flags)
 
     @staticmethod
     def define_training_flags(flags):
@@ -91,7 +118,11 @@ class ClassifyKind(Kind):
         columns = choose_text_columns(values, self.model and self.model.input_names)
         if values.label_columns and "label_column" in values.given:
             raise UsageError("--label_columns stands in place of --label_column. Leave one out")
-        return read_examples(
+        if self._features is None and values.feature_columns:  # It is the training file.
+            self._features = find_kinds(values, path)
+            kinds = ", ".join(f"{name} {kind}" for name, kind in self._features.values())
+            print(f"features: {kinds}")
+        examples = read_examples(
             values,
             path,
             columns,
@@ -101,11 +132,41 @@ class ClassifyKind(Kind):
             left_out_labels=values.left_out_labels,
             **arguments,
         )
+        if not self._features:
+            return examples
+        names = self.input_names if self.model is None else self.model.input_names
+        return add_features(values, examples, names or columns, self._features)
+
+    def read_texts(self):
+        if not self._features:
+            return super().read_texts()
+        if not is_table(self.values, "input"):
+            raise UsageError(
+                f"--model {self.values.model} reads {', '.join(find_features(self.model))} beside "
+                f"the texts, so --input must be a table with these columns, got {self.values.input}"
+            )
+        features = read_features(self.values, self.values.input, self._features)
+        # A SavedModel has them among its inputs.
+        names = [name for name in self.model.input_names or () if name not in features]
+        return {**read_text_columns(self.values, "input", names), **features}
+
+    def order_texts(self, columns):
+        features = find_features(self.model)
+        texts = {name: column for name, column in columns.items() if name not in features}
+        if not features:
+            return super().order_texts(texts)
+        ordered = super().order_texts(texts)
+        ordered = ordered if isinstance(ordered, tuple) else (ordered,)
+        names = self.model.input_names or self.input_names
+        beside = {name: columns[name] for name in features}
+        return {**dict(zip(names, ordered, strict=True)), **beside}
 
     def find_arguments(self, train):
         values = self.values
         # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
         arguments = {"label_names": train.label_names, "problem_type": self.problem_type}
+        if self._features:
+            arguments["features"] = dict(self._features.values())
         if values.window_pooling and values.truncation:
             raise UsageError("--window_pooling reads whole texts. Leave out --truncation")
         if values.window_pooling:

@@ -70,6 +70,11 @@ class Kind(ABC):
     def input_names(self):
         """tuple of str, the names of the texts of a row, for the model that `finetune` trains."""
 
+    @property
+    def feature_names(self):
+        """tuple of str, the names of the columns beside the texts."""
+        return ()
+
     @abstractmethod
     def read(self, path):
         """Reads a labelled file as `Examples`, which the other methods take."""

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import grain
@@ -140,6 +140,8 @@ class AugmentedRows(grain.MapDataset):
         batch_size: int.
         share: float, the probability that a row of a batch is changed.
         seed: int.
+        features: names of the columns of `x` that are no texts and stay as they are, such as
+            `classifier.features`. Call `classifier.learn_features(x)` before `fit`.
 
     Raises:
         ValueError: if `x` has no texts, or the columns of `x` and `y` differ in their rows.
@@ -154,15 +156,20 @@ class AugmentedRows(grain.MapDataset):
         *,
         share: float = 0.5,
         seed: int = 0,
+        features: Collection[str] | None = None,
     ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
+        self.features = frozenset(features or ())
         self.x, self.y, self.augment = name_columns(x), y, augment
         self.batch_size, self.share, self.seed = batch_size, share, seed
-        if not all(map(holds_texts, _columns_of(self.x))):
-            raise ValueError("AugmentedRows changes texts, so x must be columns of strings.")
+        if not all(map(holds_texts, self._texts_of(self.x))):
+            raise ValueError(
+                "AugmentedRows changes texts, so x must be columns of strings, and `features` the "
+                "names of its other columns."
+            )
         check_same_rows(self.x, y)
-        lengths = np.sum([[len(text) for text in c] for c in _columns_of(self.x)], axis=0)
+        lengths = np.sum([[len(text) for text in c] for c in self._texts_of(self.x)], axis=0)
         self._order = shuffled_by_length(lengths, batch_size, seed)
         self._num_batches = -(-len(lengths) // batch_size)
 
@@ -177,15 +184,16 @@ class AugmentedRows(grain.MapDataset):
         rng = np.random.default_rng([self.seed, epoch, batch])
         is_changed = rng.random(len(entries)) < self.share
         x = take_rows(self.x, entries)
-        for column in _columns_of(x):
+        for column in self._texts_of(x):
             texts = [column[i] for i in np.flatnonzero(is_changed)]
             for i, text in zip(np.flatnonzero(is_changed), self.augment(texts, rng), strict=True):
                 column[i] = text
         return x, take_rows(self.y, entries)
 
-
-def _columns_of(x):
-    return list(x.values()) if isinstance(x, dict) else x if isinstance(x, tuple) else [x]
+    def _texts_of(self, x):
+        if isinstance(x, dict):
+            return [column for name, column in x.items() if name not in self.features]
+        return x if isinstance(x, tuple) else [x]
 
 
 def _split(text, word_segmenter):

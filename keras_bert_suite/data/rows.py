@@ -38,6 +38,7 @@ class Rows:
             TensorFlow, where each row is one entry.
         epoch: int, the epoch of a training on rows in memory, 0 in an evaluation; None for a batch
             of a user's dataset.
+        features: dict of the name of a column beside the texts -> array or tensor (N,); or None.
     """
 
     inputs: tuple | dict
@@ -46,6 +47,7 @@ class Rows:
     input_names: tuple | None = None
     sources: np.ndarray | None = None
     epoch: int | None = None
+    features: dict | None = None
 
     def __post_init__(self):
         columns = self._columns()
@@ -53,33 +55,35 @@ class Rows:
             object.__setattr__(self, "sources", np.arange(len(columns[0])))
 
     @classmethod
-    def read(cls, x, y=None, sample_weight=None):
+    def read(cls, x, y=None, sample_weight=None, features=None):
         """Turns the arguments of `fit` into arrays with the same number of rows.
 
         Args:
             x: texts as a list, an array or a pandas Series; a tuple of such columns, one for
                 each segment; a DataFrame or a dict of text columns; or a dict of packed arrays.
             y, sample_weight: list, array or tensor, a dict of them, or None.
+            features: dict of arrays (N,), or None.
 
         Raises:
             ValueError: if a text is missing or not a string, naming its row; if the numbers of
                 rows differ; if a weight is negative or not finite, naming its row.
         """
         inputs, names = read_inputs(x)
-        rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
+        rows = cls(inputs, read_labels(y), read_labels(sample_weight), names, features=features)
         map_arrays(check_weights, rows.weights)
-        check_same_rows(rows.inputs, rows.labels, rows.weights)
+        check_same_rows(rows.inputs, rows.labels, rows.weights, rows.features)
         return rows
 
     @classmethod
-    def read_batch(cls, x, y=None, sample_weight=None):
+    def read_batch(cls, x, y=None, sample_weight=None, features=None):
         """Makes `Rows` of one batch of a dataset. The columns may be tensors in a graph.
 
         Raises:
             ValueError: if the batch is a single text.
         """
         inputs, names = read_batch(x)
-        return cls(inputs, map_arrays(to_array, y), map_arrays(to_array, sample_weight), names)
+        labels, weights = map_arrays(to_array, y), map_arrays(to_array, sample_weight)
+        return cls(inputs, labels, weights, names, features=features)
 
     def __len__(self):
         return len(self._columns()[0])
@@ -91,11 +95,12 @@ class Rows:
 
     def take(self, entries, epoch=None):
         """The entries of an index array or a slice, in an epoch of a training."""
-        inputs, labels, weights = (
+        inputs, labels, weights, features = (
             map_arrays(lambda column: column[entries], part)
-            for part in (self.inputs, self.labels, self.weights)
+            for part in (self.inputs, self.labels, self.weights, self.features)
         )
-        return Rows(inputs, labels, weights, self.input_names, self.sources[entries], epoch)
+        sources = self.sources[entries]
+        return Rows(inputs, labels, weights, self.input_names, sources, epoch, features)
 
     def split(self, share):
         """Sets the last `share` of the rows apart, as Keras' `validation_split`: two `Rows`."""
@@ -237,7 +242,8 @@ def check_text_columns(columns):
         texts = ", ".join(str(name) for name in columns if name not in others)
         raise ValueError(
             f"The dict has the texts {texts}, and also {', '.join(map(str, others))}, which are no "
-            f"texts. {HOW_TO_COLLATE}"
+            "texts. Columns that the model shall read beside the texts are the `features` of a "
+            f"TextClassifier or a DocumentClassifier. {HOW_TO_COLLATE}"
         )
 
 

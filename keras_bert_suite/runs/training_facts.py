@@ -34,7 +34,7 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
 
 def describe_rows(rows: Rows) -> str:
     """How many rows they are, and a digest that differs if one of their values does."""
-    digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights)))
+    digest = _digest(keras.tree.flatten((rows.inputs, rows.labels, rows.weights, rows.features)))
     return f"{len(rows)} rows with the digest {digest}"
 
 

@@ -1,20 +1,27 @@
-"""The names of the text inputs of a served model."""
+"""The names of the inputs of a served model."""
 
 import keyword
 import re
 
 
 def choose_input_names(task, inputs=None):
-    """Chooses the names of the texts of a row, a tuple: `inputs`, or else the names of the task.
+    """Chooses the names of the inputs, a tuple: `inputs`, or else the names of the task.
 
-    More or fewer names than texts, and names that a SavedModel cannot have, are a ValueError.
+    They are the texts of a row, and then the columns beside them. `inputs` may name the texts
+    alone. More or fewer names, and names that a SavedModel cannot have, are a ValueError.
     """
-    known = task.input_names
-    names = check_signature_names(inputs if inputs is not None else known or ("text",))
-    if known is not None and len(names) != len(known):
+    known, features = task.input_names, getattr(getattr(task, "data", None), "features", None)
+    columns = () if features is None else features.names
+    names = inputs if inputs is not None else known or ("text",)
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) <= len(known or names):
+        names = (*names, *columns)
+    names = check_signature_names(names)
+    if known is not None and len(names) != len(known) + len(columns):
+        beside = f", and the columns {', '.join(columns)}" if columns else ""
         raise ValueError(
-            f"{task.name} was trained with rows of {len(known)} texts, {', '.join(known)}, and "
-            f"inputs={names} names {len(names)}."
+            f"{task.name} was trained with rows of {len(known)} texts, {', '.join(known)}{beside}, "
+            f"and inputs={names} names {len(names)}."
         )
     return names
 

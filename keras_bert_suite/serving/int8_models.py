@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.heads.base.feature_columns import FEATURES
+
 #: The most rows from which scales are taken.
 MOST_CALIBRATION_ROWS = 300
 
@@ -29,14 +31,18 @@ def quantize_onnx(file):
     looked up. Scales that are fixed beforehand would be slower and less exact: the feed-forward
     blocks have values of 80 times their standard deviation, see `benchmarks/results/int8.md`.
     """
+    import onnx
     from onnxruntime import quantization
 
     written = file.with_name("int8.onnx")
+    nodes = onnx.load(file, load_external_data=False).graph.node
     quantization.quantize_dynamic(
         file,
         written,
         op_types_to_quantize=["MatMul"],
         per_channel=True,
+        # One scale for columns of a batch would round small numbers beside a large one to 0.
+        nodes_to_exclude=[node.name for node in nodes if FEATURES in node.input],
         weight_type=quantization.QuantType.QInt8,
         extra_options={"MatMulConstBOnly": True},
     )

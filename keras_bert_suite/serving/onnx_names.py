@@ -2,6 +2,7 @@
 
 import json
 
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.serving.onnx_order import order_graph
 
 
@@ -22,7 +23,8 @@ def describe_onnx(file, description):
     has_masks = any(value.name == "mask_positions" for value in graph.input)
     for value in graph.input:
         axes = ["batch", parts, "length"] if has_parts else ["batch", "length"]
-        _name_axes(value, ["batch", "masks"] if value.name == "mask_positions" else axes)
+        own = {"mask_positions": ["batch", "masks"], FEATURES: ["batch", "features"]}
+        _name_axes(value, own.get(value.name, axes))
     other = parts if has_parts else "masks" if has_masks else "length"
     for value in graph.output:
         _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))

@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
@@ -40,8 +41,10 @@ def export_onnx(
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
     float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
     tokens, and returns `probabilities` float32 (B, P, V). A `DocumentClassifier` takes windows
-    (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). `open_runtime`
-    packs texts, runs the file, and makes the answers of the task.
+    (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). A task with columns
+    beside the texts also takes `features`, float32 (B, D), encoded as in `task.data.features`;
+    `task.json` has their means and categories. `open_runtime` packs texts and columns, runs the
+    file, and makes the answers of the task.
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face
@@ -225,14 +228,13 @@ def _make_served_model(task):
 
 
 def _make_signature(task, length):
-    return [
-        {
-            name: keras.InputSpec(
-                shape=(*[None] * (len(tensor.shape) - 1), length), dtype="int32", name=name
-            )
-            for name, tensor in task.input.items()
-        }
-    ]
+    def specify(name, tensor):
+        if name == FEATURES:
+            return keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name=name)
+        shape = (*[None] * (len(tensor.shape) - 1), length)
+        return keras.InputSpec(shape=shape, dtype="int32", name=name)
+
+    return [{name: specify(name, tensor) for name, tensor in task.input.items()}]
 
 
 def write_companions(task, directory):

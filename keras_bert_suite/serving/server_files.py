@@ -41,9 +41,14 @@ def _make_inputs(served, texts, input_names):
             for name, rank in ranks.items()
         }
 
-    ranks = served.task.data.text_ranks or [1] * len(input_names)
-    strings = fill(dict(zip(input_names, ranks, strict=True)))
+    number = len(input_names) - len(served.columns)
+    ranks = served.task.data.text_ranks or [1] * number
+    strings = fill(dict(zip(input_names[:number], ranks, strict=True)))
     packed = served.pack(tuple(strings.values()))
+    beside = {
+        name: tf.constant([column.missing] * len(texts), column.dtype)
+        for name, column in zip(input_names[number:], served.columns.values(), strict=True)
+    }
     examples = []
     for row in range(len(texts)):
         features = {}
@@ -53,8 +58,8 @@ def _make_inputs(served, texts, input_names):
         features = tf.train.Features(feature=features)
         examples.append(tf.train.Example(features=features).SerializeToString())
     return {
-        "serving_default": strings,
-        "serve_ids": packed,
+        "serving_default": {**strings, **beside},
+        "serve_ids": {**packed, **beside},
         "serve_examples": {"examples": examples},
         "embed": strings,
         **{name: fill(ranks) for name, (_, ranks) in served.more_signatures().items()},

@@ -66,9 +66,13 @@ def make_signatures(served, input_names):
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
+    A task with `features` also takes these columns by their names, beside texts and token ids:
+    float32 (B,), NaN for a missing number or boolean, and string (B,), "" for a missing category.
+    In a `tf.train.Example` they may be left out.
+
     Args:
         served: `ServedTask`, under the TensorFlow backend.
-        input_names: names of the texts of a row.
+        input_names: names of the texts of a row, and then of the columns beside them.
 
     Returns:
         dict of `tf.function`, each with its input signature.
@@ -76,7 +80,11 @@ def make_signatures(served, input_names):
     import tensorflow as tf
 
     task = served.task
-    ranks = dict(zip(input_names, task.data.text_ranks or [1] * len(input_names), strict=True))
+    number = len(input_names) - len(served.columns)
+    input_names, column_names = input_names[:number], input_names[number:]
+    ranks = dict(zip(input_names, task.data.text_ranks or [1] * number, strict=True))
+    columns = dict(zip(column_names, served.columns.values(), strict=True))
+    all_ranks = {**ranks, **dict.fromkeys(columns, 1)}
     # A row of the model may be several rows of token ids.
     token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {
@@ -88,15 +96,21 @@ def make_signatures(served, input_names):
         tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
     )
     features = {name: one if rank == 1 else several for name, rank in ranks.items()}
+    for name, column in columns.items():
+        features[name] = tf.io.FixedLenFeature([], column.dtype, column.missing)
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
 
     def specify(ranks):
-        return [tf.TensorSpec([None] * rank, tf.string, name=name) for name, rank in ranks.items()]
+        dtypes = {name: column.dtype for name, column in columns.items()}
+        return [
+            tf.TensorSpec([None] * rank, dtypes.get(name, "string"), name=name)
+            for name, rank in ranks.items()
+        ]
 
     # `serve_examples` calls the same function, so that the graph holds its ops once.
-    serve = sign(_check_first(served.answer_texts, ranks), *specify(ranks))
+    serve = sign(_check_first(served.answer_texts, all_ranks), *specify(all_ranks))
     embed = _check_first(
         lambda texts: _embed(served.encoder, served.pack_once_traced(texts)), ranks
     )
@@ -104,16 +118,27 @@ def make_signatures(served, input_names):
     id_counts = count_rows(served.encoder)
 
     def serve_ids(inputs):
-        return served.answer_ids(check_ids(_check_inputs(inputs, token_rank), id_counts))
+        tokens = {name: inputs[name] for name in token_inputs}
+        tokens = check_ids(_check_inputs(tokens, token_rank), id_counts)
+        beside = {name: inputs[name] for name in columns}
+        ranks = [token_rank] * len(tokens) + [1] * len(beside)
+        checked = list(_check_inputs({**tokens, **beside}, ranks).values()) if beside else []
+        return served.answer_ids({**tokens, **served.encode_features(checked[len(tokens) :])})
 
     def serve_examples(examples):
         examples = _check_inputs({"examples": examples}, 1)["examples"]
         parsed = tf.io.parse_example(examples, features)
-        return serve(*(parsed[name] for name in input_names))
+        return serve(*(parsed[name] for name in all_ranks))
 
     signatures = {
         "serving_default": serve,
-        "serve_ids": sign(serve_ids, token_inputs),
+        "serve_ids": sign(
+            serve_ids,
+            {
+                **token_inputs,
+                **dict(zip(columns, specify(dict.fromkeys(columns, 1)), strict=True)),
+            },
+        ),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
     }
     for name, (answer, own_ranks) in served.more_signatures().items():

@@ -204,6 +204,10 @@ FINETUNE = {
     **read_labelled("--task", "--train"),
     "--checkpoint=other_bert": "from_preset.preset",
     REGRESS: {"fit.self.problem_type": "regression"},
+    "--feature_columns=half,number=category": {
+        "from_preset.features.half": "number",
+        "from_preset.features.number": "category",
+    },
     "--dev=dev.tsv": {"fit.validation_data": [["dev0", "dev1"], ["no", "yes"]]},
     "--test=test.tsv": {"score_with.x": ["test0", "test1"]},
     "--text_pair_column=second": {"fit.self.input_names": ["text", "second"]},
@@ -308,6 +312,7 @@ EVALUATE = {
         "read_table.text_columns": ["text", "second"]
     },
     f"--other_label=no {LABELLED['relation']}": {"score.other": "no"},
+    "--feature_columns=number --model=columns": {"score_with.x.half": [1.0, 2.0, 3.0]},
     f"--characters=korquad {IN_QA}": "score.characters",
     "--json=scores.json": "put_in_place.path",
     "--png=scores.png": "put_in_place.path",
@@ -328,6 +333,9 @@ PREDICT = {
     **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
     **read_columns("--input=train.tsv"),
     "--model=regress": "from_preset.preset",
+    "--feature_columns=number --model=columns --input=train.tsv --format=jsonl": {
+        "format_json.columns.half": [1.0, 2.0, 3.0]
+    },
     "--input=more.txt": "read_lines.path",
     "--question=who? --model=qa": {"printed": '{"question": "who?"'},
     "--text_pair_column=sentence --text_column=text --model=pairs --input=train.tsv": {

@@ -25,6 +25,10 @@ TAGS = {"label_names": ["O", "B-X", "I-X", "B-Y"]}
 MODELS = {
     "classify": ("TextClassifier", LABELS),
     "pairs": ("TextClassifier", {**LABELS, "input_names": ("text", "sentence")}),
+    "columns": (
+        "TextClassifier",
+        {**LABELS, "features": {"half": {"kind": "number", "mean": 1.0, "std": 0.5}}},
+    ),
     "multilabel": (
         "TextClassifier",
         {"label_names": ["no", "yes", "no;yes"], "problem_type": "multi_label_classification"},

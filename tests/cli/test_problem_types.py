@@ -103,6 +103,40 @@ def test_numbers(run, workshop, tables, tmp_path):
     assert json.loads(out.splitlines()[0])["scores"].keys() == {"label"}
 
 
+def test_columns_beside_the_texts(run, workshop, tables, tmp_path):
+    table, model = tmp_path / "rows.tsv", tmp_path / "model"
+    rows = zip(TEXTS, SETS, range(32), strict=True)
+    rows = [(text, len(names) % 2, "" if i == 3 else i, i % 5) for text, names, i in rows]
+    rows = [("text", "label", "price", "shop"), *rows]
+    write_lines(table, ("\t".join(map(str, row)) for row in rows))
+    flags = "--feature_columns=price,shop=category"
+    status, out, err = finetune(run, workshop, table, "classify", model, flags)
+    assert (status, err) == (0, "") and "features: price number, shop category" in out
+    classifier = kbs.TextClassifier.from_preset(model)
+    assert classifier.features["price"]["mean"] == np.mean([i for i in range(32) if i != 3])
+    assert classifier.features["shop"]["categories"] == [*"01234"]
+    status, out, err = run("evaluate", f"--model={model}", f"--input={table}")
+    assert (status, err) == (0, "") and "accuracy" in out
+    status, out, _ = run("predict", f"--model={model}", f"--input={table}", "--format=jsonl")
+    answer = json.loads(out.splitlines()[3])
+    assert (answer["text"], answer["price"], answer["shop"]) == (TEXTS[3], None, "3")
+    row = {"text": TEXTS[3:4], "price": [None], "shop": ["3"]}
+    assert classifier.predict_labels(row, verbose=0) == [answer["label"]]
+
+    write_lines(table, ["text\tlabel\tprice\tshop", "good film\t1\tcheap\ta"])
+    for flag, message in {
+        "": r"rows.tsv, line 2: the feature 'price' is a number, got 'cheap'",
+        "--feature_columns=price": r"has 1 columns, and the model has 2 features: price, shop",
+    }.items():
+        status, _, err = run(*f"predict --model={model} --input={table} {flag}".split())
+        assert status != 0 and message in err
+    write_lines(tmp_path / "texts.txt", TEXTS)
+    status, _, err = run("predict", f"--model={model}", f"--input={tmp_path / 'texts.txt'}")
+    assert status != 0 and "must be a table with these columns" in err
+    status, _, err = finetune(run, workshop, table, "ner", tmp_path / "other", flags)
+    assert status != 0 and "--feature_columns is for --task classify" in err
+
+
 def test_long_texts(run, workshop, tables, tmp_path):
     """A text that is longer than a window is read whole by each command."""
     table, model = tables / "multilabel.tsv", tmp_path / "model"

@@ -76,6 +76,12 @@ def test_date_speeches(run, examples):
     assert (examples / "years.png").stat().st_size > 5000
 
 
+def test_add_columns(run):
+    _, lines = run("add_columns.py")
+    scores = [line.partition(": macro F1 ") for line in lines]
+    assert [name for name, _, score in scores if score] == ["texts alone", "columns alone", "both"]
+
+
 def test_guess_words(run):
     _, lines = run("guess_words.py")
     assert "God [MASK] America." in lines

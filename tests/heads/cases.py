@@ -167,6 +167,8 @@ CHANGED_SETS = {
     "pooling": "max",
     **OFF,
 }
+PRICE = {"kind": "number", "mean": 2.0, "std": 0.5}
+CHANGED_FEATURES = {"label_names": BIO, "features": {"price": PRICE, "shop": ["a", "b"]}}
 CHANGED_MARKERS = ("good", "the", "plot", "and")
 
 CASES = {
@@ -191,6 +193,7 @@ CASES = {
         {"num_classes": 3, "problem_type": "multi_label_classification", **OFF},
         changed=(
             Changed({**CHANGED_SETS, "input_names": ("premise", "hypothesis")}, observed.labels),
+            Changed(CHANGED_FEATURES, observed.features),
         ),
         wrong_labels=lambda wrong: [[0], []] * 5 + [[0], [1, wrong]],
         scoring=("score", "tune_thresholds"),
@@ -400,6 +403,7 @@ CASES = {
             Changed(
                 {"label_names": ["no", "yes"], "training_windows": 1}, observed.sampled_windows
             ),
+            Changed(CHANGED_FEATURES, observed.features),
         ),
         num_axes=(3,),
         wrong_labels=one_wrong_class,

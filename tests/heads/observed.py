@@ -59,6 +59,15 @@ def labels(task):
     return [*outputs(task), task.predict_labels(name(task, TEXTS, OTHERS), verbose=0)]
 
 
+def features(task):
+    """The columns beside the texts, as the model reads them."""
+    beside = {"price": [1.0, None, 4.0], "shop": ["b", "c", None]}
+    texts = LONG_TEXTS if isinstance(task, DocumentClassifier) else TEXTS
+    rows = {"text": texts, **beside} if task.features else texts
+    packed = task.data.pack(task.data.read(rows))[0]
+    return [task(packed, training=False), packed.get("features", np.zeros(0))]
+
+
 def documents(task):
     answers = task.predict_labels(name(task, OTHERS, LONG_TEXTS), verbose=0)
     return [make_inputs(task), *outputs(task), answers]

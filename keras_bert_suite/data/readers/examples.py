@@ -20,7 +20,8 @@ class Examples:
 
     Attributes:
         path: str, the file.
-        x: list of N inputs, or a tuple of such lists if a row has several texts.
+        x: list of N inputs; a tuple of such lists if a row has several texts; or a dict of the
+            texts and of columns beside them.
         y: list of N labels; None if the file was read without labels.
         label_names: list of str, the labels in the order of their ids, for `from_preset`. A model
             takes the names of its training file. None if the labels have no names.
@@ -29,6 +30,7 @@ class Examples:
         ids: list of N str, the ids that the file gives its examples; None if it gives none.
         left_out: dict of a reason -> list of the lines, ids or rows that were left out for it.
         corrected: dict of a reason -> list of the ids of the examples that were changed for it.
+        feature_names: tuple of str, the columns of a dict `x` that are no texts.
     """
 
     path: str
@@ -39,10 +41,13 @@ class Examples:
     ids: list[str] | None = None
     left_out: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     corrected: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+    feature_names: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[list[Any], ...]:
-        """The columns of `x`, one or more."""
+        """The columns of `x`, one or more; without its features."""
+        if isinstance(self.x, dict):
+            return tuple(c for name, c in self.x.items() if name not in self.feature_names)
         return self.x if isinstance(self.x, tuple) else (self.x,)
 
     def __len__(self) -> int:
@@ -75,10 +80,15 @@ class Examples:
         def choose(column):
             return column and [column[place] for place in chosen]
 
-        columns = tuple(map(choose, self.columns))
+        x: Any
+        if isinstance(self.x, dict):
+            x = {name: choose(column) for name, column in self.x.items()}
+        else:
+            columns = tuple(map(choose, self.columns))
+            x = columns if isinstance(self.x, tuple) else columns[0]
         return dataclasses.replace(
             self,
-            x=columns if isinstance(self.x, tuple) else columns[0],
+            x=x,
             y=choose(self.y),
             lines=choose(self.lines),
             ids=choose(self.ids),

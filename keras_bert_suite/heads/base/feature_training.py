@@ -49,7 +49,8 @@ def fit_on_features(
     another vector in each epoch. The dropout before the classification layer is active.
     `compile` sets the loss and the metrics.
 
-    For a classifier without a pooling that has weights, the features are vectors, float32 (N, P).
+    For a classifier without a pooling that has weights, the features are vectors, float32 (N, P),
+    and the columns beside the texts.
     Otherwise they are the hidden states that the pooling or the head takes, float32 (B, L, H) for
     each batch of rows, or windows, of similar length. These stay together in all epochs. 10,000
     rows of 64 tokens with H = 768 take 2 GB; `ScalarMix` and `LastLayers` on twelve layers take 13
@@ -78,8 +79,9 @@ def fit_on_features(
             f"fit_on_features takes no technique, got {type(task.technique).__name__}. Call `fit`, "
             "or compile without `technique`."
         )
-    features = task.features
-    are_vectors = not isinstance(features, (list, tuple))
+    features = task.encoder_features
+    # States (B, L, P) come with their mask (B, L).
+    are_vectors = all(len(tensor.shape) == 2 for tensor in keras.tree.flatten(features))
     batch_size = choose_size(batch_size)
     rows = read(task, x, y, sample_weight, labelled=True)
     _check_rows(rows)
@@ -87,7 +89,7 @@ def fit_on_features(
     weigh = task._weigh_classes(class_weight)
     if weigh is not None:
         check_one_weight(rows.weights)
-    features = features if are_vectors else [*features]
+    features = [*features] if isinstance(features, (list, tuple)) else features
     encoder = keras.Model(task.input, features, name="encoder_of_features")
     # It shares the weights of the layers between the features and the outputs.
     head = keras.Model(features, task.output, name="head")
@@ -167,12 +169,14 @@ def _compile_head(head, task, optimizer):
 
 
 def _encode_rows(task, encoder, rows, batch_size, verbose, weigh=None):
-    """(float32 (N, P), labels, weights or None) of `Rows`, for the `fit` of Keras."""
+    """(float32 (N, P) or a list, labels, weights or None) of `Rows`, for the `fit` of Keras."""
     batches, visited = _batch_rows(task, rows, batch_size)
     source = Batches(batches, pack_rows(task.data))
     features = encoder.predict(source.packed(), steps=source.num_batches, verbose=verbose)
     weights = rows.weights if weigh is None else weigh(rows.labels)
-    return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, weights
+    order = np.argsort(visited)
+    vectors = keras.tree.map_structure(lambda a: np.asarray(a, "float32")[order], features)
+    return vectors, rows.labels, weights
 
 
 class EncodedBatches(keras.utils.PyDataset):
@@ -190,8 +194,9 @@ class EncodedBatches(keras.utils.PyDataset):
         for i in range(len(batches)):
             packed, *targets = pack(batches[i])
             features = keras.tree.flatten(encoder.predict_on_batch(packed))
-            # The padding mask (B, L) stays as it is.
-            features = (np.asarray(a, "float32" if np.ndim(a) == 3 else None) for a in features)
+            # The padding mask stays as it is.
+            arrays = map(np.asarray, features)
+            features = (a if a.dtype.kind in "iub" else a.astype("float32") for a in arrays)
             self._batches.append((tuple(features), *targets))
             progress.update(i + 1)
 

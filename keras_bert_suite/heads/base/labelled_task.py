@@ -10,6 +10,9 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import Dropout
 
+#: The layer of the columns beside the texts, and the size of its vectors.
+FEATURE_LAYER, FEATURE_DIM = "feature_layer", 64
+
 
 class LabelledTask(Task):
     """The base of tasks with `label_names`, which name the layer of their head, `head_name`."""
@@ -62,6 +65,21 @@ def make_head(
         name=name,
     )
     return Dropout(dropout, dtype=policy, name="classifier_dropout"), classifier
+
+
+def make_feature_layer(backbone: keras_hub.models.Backbone) -> keras.layers.Dense:
+    """The layer from the features (B, D) of rows to a vector that is put beside the text's.
+
+    It begins as 0. So a new layer changes nothing, and neither does a place that no training row
+    has, such as the place of unknown categories.
+    """
+    return keras.layers.Dense(
+        FEATURE_DIM,
+        activation="gelu",
+        kernel_initializer="zeros",
+        dtype=backbone.dtype_policy,
+        name=FEATURE_LAYER,
+    )
 
 
 def resolve_label_names(

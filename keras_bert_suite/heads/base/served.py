@@ -5,6 +5,7 @@ import functools
 
 from keras import ops
 
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 
@@ -86,12 +87,29 @@ class ServedTask:
 
         return tf.function(self.pack, autograph=False)
 
+    @property
+    def columns(self):
+        """dict of the name of a column beside the texts -> its kind, see `Features`."""
+        features = getattr(self.task.data, "features", None)
+        return {} if features is None else features.columns
+
+    def encode_features(self, columns):
+        """The input of the model for a tuple of columns beside the texts, tensors (B,): a dict."""
+        if not columns:
+            return {}
+        return {FEATURES: self.data.features.encode(dict(zip(self.columns, columns, strict=True)))}
+
     def answer_texts(self, texts):
-        """The answers for texts, as `pack` takes them: dict of tensors."""
-        return self.answer_ids(self.pack_once_traced(texts))
+        """The answers for texts, as `pack` takes them: dict of tensors.
+
+        The columns beside the texts come after them.
+        """
+        number = len(texts) - len(self.columns)
+        features = self.encode_features(texts[number:])
+        return self.answer_ids({**self.pack_once_traced(texts[:number]), **features})
 
     def answer_ids(self, packed):
-        """The answers for inputs of the backbone, as `pack` returns them: dict of tensors."""
+        """The answers for inputs of the model, as `pack` returns them: dict of tensors."""
         answers, outputs = self.task.answers, self.task(packed, training=False)
         return answers.name_served(tensorflow_namespace(), answers.serve(ops, outputs, packed))
 

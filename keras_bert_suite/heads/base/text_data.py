@@ -2,12 +2,15 @@
 
 import dataclasses
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 
 from keras_bert_suite.data.arrays import holds_texts, leave_tensorflow
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
+from keras_bert_suite.heads.base.feature_columns import FEATURES
+from keras_bert_suite.heads.base.features import Features
 from keras_bert_suite.heads.base.input_checks import (
     check_num_texts,
     check_packed,
@@ -37,6 +40,7 @@ class TextData:
         labels: `Labels`.
         input_names: the names of the texts of a row, or the name of a single text. None until the
             first rows for training name them.
+        features: the argument `features` of a task, the columns beside the texts; or None.
     """
 
     #: Whether `window` and `pack` take tensors in graphs of TensorFlow.
@@ -51,11 +55,12 @@ class TextData:
     #: Whether texts are packed by the tokens that a `SegmentPacker` finds.
     needs_segment_packer = False
 
-    def __init__(self, packer, encoder, labels, input_names=None):
+    def __init__(self, packer, encoder, labels, input_names=None, *, features=None):
         self.packer = packer
         self.encoder = encoder
         self.labels = labels
         self.input_names = read_names(input_names)
+        self.features = Features.of(features)
 
     @property
     def packer(self):
@@ -116,15 +121,25 @@ class TextData:
 
     def read_columns(self, x, y, sample_weight):
         """`Rows` of arrays with the same number of rows, whose labels are not encoded."""
-        return Rows.read(x, self.labels.read(y), sample_weight)
+        x, features = self.split_features(x)
+        return Rows.read(x, self.labels.read(y), sample_weight, features)
 
     def read_batch_columns(self, x, y, sample_weight):
         """`Rows` of a batch, whose labels are not encoded."""
-        rows = Rows.read_batch(x, self.labels.read_batch(y), sample_weight)
+        x, features = self.split_features(x)
+        rows = Rows.read_batch(x, self.labels.read_batch(y), sample_weight, features)
         if self.takes_graphs:
             return rows
         inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
-        return Rows(inputs, labels, weights, rows.input_names)
+        return dataclasses.replace(rows, inputs=inputs, labels=labels, weights=weights)
+
+    def split_features(self, x):
+        """(`x` without the columns of the features, dict of these columns or None)."""
+        is_packed = isinstance(x, Mapping) and any(name in x for name in self.encoder.names)
+        is_empty = isinstance(x, list) and not x  # As `predict` of no batches reads it.
+        if self.features is None or is_packed or is_empty:
+            return x, None
+        return self.features.split(x, self.input_names)
 
     def order(self, inputs, names):
         """Checks the text columns of rows, and puts them into the order of `input_names`.
@@ -165,12 +180,14 @@ class TextData:
         """Raises a ValueError if all rows of a `fit` together, in memory, cannot be trained on."""
 
     def learn_rows(self, rows):
-        """Notes of the rows of a `fit`, in memory, how texts are read after it.
+        """Notes of the rows of a `fit`, in memory, how rows are read after it.
 
         Returns:
             str, a hint for the user, or None.
         """
-        return None
+        if self.features is None or rows.is_packed:
+            return None
+        return self.features.learn(rows.features)
 
     def order_rows(self, rows, batch_size, seed):
         """The order of shuffled rows that the labels ask for, see `row_orders`; None for any."""
@@ -202,6 +219,8 @@ class TextData:
             (dict of arrays (B, L) or of tensors, labels or None, weights or None).
         """
         inputs = rows.inputs if rows.is_packed else self.pack_texts(rows.inputs)
+        if rows.features is not None:
+            inputs = {**inputs, FEATURES: self.features.encode(rows.features)}
         if rows.labels is None:
             return inputs, None, rows.weights
         return inputs, *self.labels.weigh(rows.labels, rows.weights)
@@ -270,6 +289,8 @@ class TextData:
     def _complete(self, rows, labelled):
         if rows.is_packed:
             check_packed(rows.inputs, self.encoder, self.packed_axes)
+            if self.features is not None and len(rows):
+                self.features.check_packed(rows.inputs)
             inputs = rows.inputs
         else:
             inputs = self.order(rows.inputs, rows.input_names)

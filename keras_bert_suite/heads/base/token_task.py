@@ -60,7 +60,7 @@ class TokenTask(Task):
             if transformed:
                 states = encoder.transform_tokens(states)
             self.unused_paths = encoder.find_unused(transformed)
-        self.features = (*keras.tree.flatten(states), *([] if mask is None else [mask]))
+        self.encoder_features = (*keras.tree.flatten(states), *([] if mask is None else [mask]))
         if not self.head_layers:
             return states
         given = keras.tree.flatten(head_layers)

@@ -9,7 +9,7 @@ class DocumentData(TextData):
     """Rows of a document, or of other texts and then a document. A row has several windows.
 
     Args:
-        packer, encoder, labels, input_names: as for `TextData`.
+        packer, encoder, labels, input_names, features: as for `TextData`.
         max_windows, stride, query_length: as for `DocumentClassifier`.
     """
 
@@ -23,11 +23,12 @@ class DocumentData(TextData):
         labels,
         input_names=None,
         *,
+        features=None,
         max_windows=32,
         stride=None,
         query_length=None,
     ):
-        super().__init__(packer, encoder, labels, input_names)
+        super().__init__(packer, encoder, labels, input_names, features=features)
         self.max_windows = max_windows
         self.stride = stride
         self.query_length = query_length

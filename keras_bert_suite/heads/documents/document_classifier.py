@@ -37,7 +37,7 @@ class DocumentClassifier(TextClassifier):
 
     Args:
         backbone, num_classes, label_names, problem_type, pooling, dropout, activation, thresholds,
-            input_names: as for `TextClassifier`. `pooling` makes the vector of a window.
+            features, input_names: as for `TextClassifier`. `pooling` makes the vector of a window.
         window_pooling: "mean" or "max"; or a layer that makes one vector of the vectors of the
             windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
             vectors (B, W, P) and a mask (B, W), 0 after the last window of a document.
@@ -107,7 +107,7 @@ class DocumentClassifier(TextClassifier):
         return self._window_settings
 
     def make_inputs(self) -> dict[str, Tensor]:
-        """The inputs of the model, by name: symbolic (B, W, L)."""
+        """The inputs of the windows, by name: symbolic (B, W, L)."""
         return {
             name: keras.Input((None, None), dtype=tensor.dtype, name=name)
             for name, tensor in self.backbone.input.items()

@@ -16,10 +16,11 @@ def make_classifier_parts(said, packer, encoder, data_cls, **settings):
 
     problem = find_problem_type(said["problem_type"])
     labels = problem.labels_cls(said["labels"])
-    data = data_cls(packer, encoder, labels, said["input_names"], **settings)
+    features = said.get("features")
+    data = data_cls(packer, encoder, labels, said["input_names"], features=features, **settings)
     are_logits = said.get("returns_logits", False)
     return data, problem.make_answers(labels, are_logits, said.get("thresholds"))
 
 
-SETTINGS = ("problem_type", "thresholds")
+SETTINGS = ("problem_type", "thresholds", "features")
 HEAD = Head(task="TextClassifier", make_parts=make_parts, settings=SETTINGS)

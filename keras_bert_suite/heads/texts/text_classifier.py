@@ -9,10 +9,19 @@ import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import texts
+from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
-from keras_bert_suite.heads.base.input_checks import EncoderInputs
+from keras_bert_suite.heads.base.features import Features
+from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
+from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.inspection import inspect_rows
-from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
+from keras_bert_suite.heads.base.labelled_task import (
+    FEATURE_LAYER,
+    LabelledTask,
+    make_feature_layer,
+    make_head,
+    resolve_label_names,
+)
 from keras_bert_suite.heads.base.part_checks import check_summary_place
 from keras_bert_suite.heads.base.poolings import (
     find_pooled_summary,
@@ -24,6 +33,7 @@ from keras_bert_suite.heads.base.predicted_probabilities import predict_probabil
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.runs.trainer import learn_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -70,6 +80,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             threshold, 0.5 by default. For two classes, 2 floats whose sum is 1: the second class is
             the answer if its probability is above its threshold, by default if it is the higher.
             `tune_thresholds` chooses them.
+        features: dict of the name of a column beside the texts -> its kind, or None: "number",
+            "boolean", "category", or the list of its categories. `fit` takes the mean and the
+            standard deviation of numbers, and the categories, from its training rows, if the
+            classifier does not have them; `features` then has them. Rows are a DataFrame or a dict
+            of columns. None, NaN and the NA of pandas are missing values. See `docs/features.md`.
         input_names: names of the texts of a row, such as ("premise", "hypothesis"). If it is
             None, the first `fit` sets it to the names of the columns of a DataFrame or dict, or
             to ("text",) or ("text_a", "text_b"). After that, rows with another number of texts
@@ -91,6 +106,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     head_name = "classifier"
     head_defaults = {
         "input_names": None,
+        "features": None,
         "problem_type": SingleLabel.name,
         "activation": None,
         "thresholds": None,
@@ -109,6 +125,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         dropout: float = 0.1,
         activation: Activation | None = None,
         thresholds: Sequence[float] | None = None,
+        features: Mapping[str, str | Sequence[Any] | Mapping[str, Any]] | None = None,
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -129,6 +146,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         self.classifier_dropout, self.classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
         )
+        columns = Features.of(features)
+        self.feature_layer = None if columns is None else make_feature_layer(backbone)
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(
             activation, dtype="float32", name="predictions"
@@ -136,8 +155,12 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
         # === Functional Model ===
         inputs = self.make_inputs()
-        pooled = self.encode_rows(inputs)
-        outputs = self.output_activation(self.classifier(self.classifier_dropout(pooled)))
+        vectors = self.classifier_dropout(self.encode_rows(inputs))
+        if columns is not None:
+            row = keras.Input((columns.size,), dtype="float32", name=FEATURES)
+            inputs = {**inputs, FEATURES: row}
+            vectors = keras.ops.concatenate([vectors, self.feature_layer(row)], axis=-1)
+        outputs = self.output_activation(self.classifier(vectors))
 
         # === Data and Answers ===
         self.problem = problem
@@ -147,6 +170,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             labels=label_names,
             problem_type=problem_type,
             thresholds=thresholds,
+            features=features,
             input_names=input_names,
         )
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
@@ -155,7 +179,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         self.dropout = dropout
 
     def make_inputs(self) -> dict[str, Tensor]:
-        """The inputs of the model, by name: symbolic int32 (B, L)."""
+        """The inputs of the encoder, by name: symbolic int32 (B, L)."""
         return self.backbone.input
 
     def encode_rows(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -176,9 +200,42 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return () if self.pooling is None else (self.pooling,)
 
     @property
-    def features(self) -> Any:
-        """The features of `fit_on_features`, symbolic; see `find_pooled_features`."""
-        return find_pooled_features(self.pooling_layers, self.classifier_dropout)
+    def features(self) -> dict[str, Any] | None:
+        """dict of the columns beside the texts, with what was learned of their rows; or None."""
+        return self.data.features and self.data.features.describe()
+
+    def learn_features(self, x: Inputs) -> None:
+        """Learns the means, standard deviations and categories of columns beside the texts.
+
+        `fit` does so itself with rows in memory. Call it before a `fit` on a dataset. What is
+        known already stays.
+
+        Args:
+            x: rows in memory, as for `fit`.
+
+        Raises:
+            ValueError: as `fit`; or if the classifier has no `features`.
+        """
+        check_in_memory(x)
+        if self.data.features is None:
+            raise ValueError(
+                f"This {type(self).__name__} has no columns beside the texts. Make one with "
+                "`features`."
+            )
+        learn_rows(self, self.data.read(x), verbose=1)
+
+    @property
+    def head_learning_rate(self) -> float | None:
+        # At the rate of an encoder, a few columns would hardly change the logits.
+        return HEAD_LAYERS_RATE if self.feature_layer else super().head_learning_rate
+
+    @property
+    def encoder_features(self) -> Any:
+        """What `fit_on_features` trains on, symbolic; see `find_pooled_features`."""
+        found = find_pooled_features(self.pooling_layers, self.classifier_dropout)
+        if self.feature_layer is None:
+            return found
+        return [*keras.tree.flatten(found), self.feature_layer.input]
 
     @property
     def thresholds(self) -> list[float] | None:
@@ -217,6 +274,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         if arguments.get("pooling") is not None:
             new_parts += list_missing_poolers(checkpoint)
+        if arguments.get("features") is not None:
+            new_parts.append(f"{FEATURE_LAYER}/.*")
         return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
 
     @classmethod
@@ -324,8 +383,9 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
 
 def _check_new_head(arguments, is_new):
-    if arguments.get("pooling") is not None and not is_new:
-        raise ValueError(
-            "The classification layer of a checkpoint is for the pooling that it was trained with. "
-            "With `pooling`, pass `num_classes` or `label_names` to get a new layer."
-        )
+    for name in ("pooling", "features"):
+        if arguments.get(name) is not None and not is_new:
+            raise ValueError(
+                f"The classification layer of a checkpoint is for the {name} that it was trained "
+                f"with. With `{name}`, pass `num_classes` or `label_names` to get a new layer."
+            )
