@@ -3,7 +3,7 @@
 from ..command_flags import UsageError
 from ..scores import count_confusions
 from ..table_flags import choose_text_columns, read_examples, to_field
-from .kind import Kind, format_json, weigh_labels
+from .kind import Kind, format_json
 
 WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
 LABEL_FLAGS = ("label_columns", "left_out_labels")
@@ -25,6 +25,7 @@ class ClassifyKind(Kind):
     own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment")
 
     #: `problem_type` of the task.
+    has_classes = True
     problem_type = "single_label_classification"
 
     @property
@@ -118,9 +119,6 @@ class ClassifyKind(Kind):
             if name in values.given:
                 raise UsageError(f"--{name} needs --window_pooling")
         return arguments
-
-    def balance(self, train):
-        return weigh_labels(train.y)
 
     def score_outputs(self, task, outputs, rows, labels, **arguments):
         names = task.label_names
