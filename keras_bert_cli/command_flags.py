@@ -118,7 +118,8 @@ class Flags(argparse_flags.ArgumentParser):
         flags = itertools.takewhile(lambda argument: argument != "--", arguments)
         for flag in flags:
             name = flag[2:].partition("=")[0]
-            if flag.startswith("--") and name not in known:
+            # What holds a space is a value, as for argparse.
+            if flag.startswith("--") and " " not in name and name not in known:
                 meant = self._find_meant(name, list(self.defaults))
                 hint = f". Did you mean --{meant}?" if meant else ""
                 self.error(f"unrecognized arguments: {flag}{hint}")

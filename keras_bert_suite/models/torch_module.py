@@ -24,8 +24,9 @@ class _Module:
             name = weight.path
             while name in weights:  # Layers without a name, in two layers of one name.
                 name += "_"
-            weights[name] = weight.value
+            weights[name] = weight._value
         own = vars(self)  # `setattr` of Keras would wrap the dictionaries.
+        own.setdefault("_torch_params", {})  # Keras would call this method where it finds none.
         before = own.get("torch_weights", {})
         others = {name: p for name, p in own["_parameters"].items() if name not in before}
         own["torch_weights"] = weights

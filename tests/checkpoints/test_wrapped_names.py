@@ -70,6 +70,7 @@ def test_wrappers(wrapper, form, tmp_path):
     check(peer, kbs.TextClassifier, WRAPPERS[wrapper], tmp_path, form)
 
 
+@pytest.mark.filterwarnings("ignore:.* has heads")
 @pytest.mark.parametrize("names", OWN_NAMES)
 def test_own_names(names, tmp_path):
     changes, rename = OWN_NAMES[names]

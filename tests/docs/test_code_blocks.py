@@ -103,7 +103,13 @@ def list_blocks(page):
         yield titles[-1], text[: match.start()].count("\n") + 1, match[1]
 
 
-CASES = [page for page in PAGES if any(True for _ in list_blocks(page))]
+def mark(page):
+    """A page with blocks for each backend runs on each."""
+    marks = [pytest.mark.every_backend] if "```python jax" in page.read_text("utf-8") else []
+    return pytest.param(page, marks=marks)
+
+
+CASES = [mark(page) for page in PAGES if any(True for _ in list_blocks(page))]
 
 
 def test_blocks_are_python_and_marks_are_spelled_right():

@@ -56,8 +56,7 @@ EXPORTS = {
     "litert": "export_litert",
 }
 
-_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
-_COMPILE_ARGUMENTS = tuple(inspect.signature(keras.Model.compile).parameters)
+_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)[1:]
 
 
 def part_attribute(part: str, name: str) -> property:
@@ -67,6 +66,20 @@ def part_attribute(part: str, name: str) -> property:
     return property(
         read, lambda task, value: setattr(find_part(task), name, value), doc=f"`{part}.{name}`."
     )
+
+
+@functools.cache
+def _list_compile_arguments(cls):
+    """The names of the arguments of `compile` of a class and of its bases."""
+    methods = [vars(base)["compile"] for base in cls.__mro__ if "compile" in vars(base)]
+    signatures = [inspect.signature(method).parameters.values() for method in methods]
+    named = [
+        p.name
+        for _, *own in signatures
+        for p in own
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return tuple(dict.fromkeys(named))
 
 
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
@@ -290,8 +303,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
                 `set_head_rate`.
         """
-        own = ("head_learning_rate", "technique")
-        check_arguments(f"{type(self).__name__}.compile", kwargs, _COMPILE_ARGUMENTS, similar=own)
+        known = _list_compile_arguments(type(self))
+        check_arguments(f"{type(self).__name__}.compile", kwargs, known)
         set_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
