@@ -68,7 +68,6 @@ def part_attribute(part: str, name: str) -> property:
     )
 
 
-@functools.cache
 def _list_compile_arguments(cls):
     """The names of the arguments of `compile` of a class and of its bases."""
     methods = [vars(base)["compile"] for base in cls.__mro__ if "compile" in vars(base)]
