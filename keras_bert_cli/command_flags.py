@@ -1,10 +1,15 @@
 """The flags of a command: how they are defined, parsed and explained."""
 
 import argparse
+import difflib
 import inspect
+import itertools
 import os
 
+from absl import flags as absl_flags
 from absl.flags import argparse_flags
+
+from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
 
 from .backend import BACKENDS
 
@@ -36,6 +41,7 @@ class Flags(argparse_flags.ArgumentParser):
             allow_abbrev=False,
         )
         self.defaults = {}
+        self.opposites = set()
         command.define_flags(self)
         explanation = "The backend of Keras. Default: the environment variable KERAS_BACKEND, or "
         self.choice("backend", None, BACKENDS, explanation + "Keras' own configuration.")
@@ -91,6 +97,7 @@ class Flags(argparse_flags.ArgumentParser):
         """Adds the flag --NAME. Unless `default` is False, it also adds --noNAME."""
         self.text(name, default, explanation, action="store_true")
         if default is not False:
+            self.opposites.add(f"no{name}")
             self.add_argument(f"--no{name}", dest=name, action="store_false", help="The opposite.")
 
     def parse(self, arguments):
@@ -99,10 +106,29 @@ class Flags(argparse_flags.ArgumentParser):
         The result has the value of each flag, and `given`, the names of the flags that the command
         line has. Errors are `UsageError`s.
         """
+        self._check_names(arguments)
         absent = argparse.Namespace(**dict.fromkeys(self.defaults))
         parsed = vars(self.parse_args(arguments, absent))
         given = {name: value for name, value in parsed.items() if value is not None}
         return argparse.Namespace(**{**self.defaults, **given}, given=frozenset(given))
+
+    def _check_names(self, arguments):
+        """Names flags that do not exist, before argparse names flags that are missing."""
+        known = {*self.defaults, *self.opposites, *_find_absl_names()}
+        flags = itertools.takewhile(lambda argument: argument != "--", arguments)
+        for flag in flags:
+            name = flag[2:].partition("=")[0]
+            # What holds a space is a value, as for argparse.
+            if flag.startswith("--") and " " not in name and name not in known:
+                meant = self._find_meant(name, list(self.defaults))
+                hint = f". Did you mean --{meant}?" if meant else ""
+                self.error(f"unrecognized arguments: {flag}{hint}")
+
+    @staticmethod
+    def _find_meant(name, own):
+        if name in FOREIGN_ARGUMENTS:
+            return next((each for each in FOREIGN_ARGUMENTS[name][0] if each in own), None)
+        return next(iter(difflib.get_close_matches(name, own, n=1)), None)
 
     def error(self, message):
         raise UsageError(f"{message} ({self.prog} --help lists the flags)")
@@ -124,6 +150,12 @@ class _Number:
             wanted = f"from {self.at_least} to {self.at_most}"
             raise argparse.ArgumentTypeError(f"wanted a number {wanted}, got {text}")
         return value
+
+
+def _find_absl_names():
+    """The names of the flags that each parser takes from absl, and the flags of help."""
+    names = {"help", "helpshort", "helpfull", "helpxml", "flagfile", "undefok"}
+    return names | {f"{no}{name}" for name in absl_flags.FLAGS for no in ("", "no")}
 
 
 def _expand_user(path):

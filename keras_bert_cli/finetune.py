@@ -295,10 +295,13 @@ def train_task(values, data, task, train, dev, state):
         folder = state / "checkpoints"
         callbacks.append(kbs.TrainingCheckpoint(folder, every=values.checkpoint_every, keep=1))
     x, y, batch_size = augment_rows(values, task, train)
+    weight = data.class_weight
+    if weight is not None and y is None:  # `AugmentedRows`, which are batches.
+        weight = task.balance_classes(train.y)
     task.fit(
         x,
         y,
-        class_weight=data.balance(train) if values.class_weight == "balanced" else None,
+        class_weight=weight,
         validation_data=(dev.x, dev.y) if dev is not None else None,
         batch_size=batch_size,
         validation_batch_size=values.batch_size,

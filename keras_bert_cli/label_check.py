@@ -55,7 +55,7 @@ def check_labels(values, data, make_task, train, writes):
         seed=values.seed,
         batch_size=values.batch_size,
         epochs=values.epochs,
-        class_weight=data.balance(train) if values.class_weight == "balanced" else None,
+        class_weight=data.class_weight,
         sequence_packing=values.sequence_packing,
         verbose=2,
     )

@@ -4,8 +4,10 @@ import difflib
 import inspect
 import numbers
 import operator
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
 
 
 def is_auto(value: object) -> bool:
@@ -85,17 +87,30 @@ def list_arguments(cls: type) -> list[str]:
 def check_arguments(
     caller: str, arguments: Iterable[str], known: Iterable[str], similar: Iterable[str] = ()
 ) -> None:
-    """Raises TypeError if an argument is not known, naming the argument most like it.
+    """Raises TypeError if an argument is not known, naming the argument that was meant.
 
     `similar` has more names, which these arguments may have been meant for.
     """
     known = list(known)
     for name in arguments:
         if name not in known:
-            names = [*known, *similar]
-            nearest = difflib.get_close_matches(name, names, n=1)
-            hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Wanted one of {names}."
-            raise TypeError(f"{caller} has no argument {name!r}. {hint}")
+            advice = advise_argument(name, [*known, *similar])
+            raise TypeError(f"{caller} has no argument {name!r}. {advice}")
+
+
+def advise_argument(name: str, known: Sequence[str]) -> str:
+    """What a caller that knows some arguments says of another: a sentence.
+
+    The names of other libraries come first, then the spelling. So `num_labels` is never taken for
+    `num_layers`.
+    """
+    spelled = difflib.get_close_matches(name, [*known, *FOREIGN_ARGUMENTS], n=1)
+    foreign = name if name in FOREIGN_ARGUMENTS else "".join(spelled)
+    if foreign in FOREIGN_ARGUMENTS and foreign not in known:
+        names, place = FOREIGN_ARGUMENTS[foreign]
+        own = [each for each in names if each in known]
+        return f"Did you mean {own[0]!r}?" if own else place
+    return f"Did you mean {spelled[0]!r}?" if spelled else f"Wanted one of {list(known)}."
 
 
 def check_further_arguments(cls: type, arguments: Iterable[str], known: Iterable[str]) -> None:

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 #: room -> the rooms it may import from. A file beside the rooms is a room of its own.
 ALLOWED = {
     "annotations": set(),
-    "argument_checks": set(),
+    "foreign_arguments": set(),
+    "argument_checks": {"foreign_arguments"},
     "fixed_arguments": {"argument_checks"},
     "jax_cache": set(),
     "pictures": set(),

@@ -1,13 +1,18 @@
 """The example clients say what is wrong with a server."""
 
 import http.server
+import importlib
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+
+import keras_bert_suite as kbs
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "serving"
 
@@ -50,3 +55,24 @@ def test_a_server_that_refuses():
         server.shutdown()
     assert run.returncode == 1 and "refuses the request" in run.stderr
     assert "no model sentiment" in run.stderr
+
+
+def test_the_service_of_fastapi(monkeypatch):
+    testing = pytest.importorskip("fastapi.testclient")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    rows = {"good": [0.25, 0.75], "bad": [1.0, 0.0]}
+    model = SimpleNamespace(
+        description={"task": "TextClassifier"},
+        label_names=["no", "yes"],
+        predict=lambda texts: np.array([rows[text] for text in texts]).reshape(-1, 2),
+    )
+    monkeypatch.setattr(kbs, "open_runtime", lambda path: model)
+    client = testing.TestClient(importlib.import_module("api").app)
+    assert client.get("/health").json() == {"status": "ok", "task": "TextClassifier"}
+    answers = client.post("/classify", json={"texts": ["good", "bad"]}).json()
+    assert answers == [
+        {"label": "yes", "probabilities": {"no": 0.25, "yes": 0.75}},
+        {"label": "no", "probabilities": {"no": 1.0, "yes": 0.0}},
+    ]
+    assert client.post("/classify", json={"texts": []}).json() == []
+    assert client.post("/classify", json={"texts": ["good"] * 65}).status_code == 422

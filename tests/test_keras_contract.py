@@ -89,6 +89,7 @@ ATTRIBUTES = {
     "_last_batch_seen": "The same.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "The same, if the first step fails.",
+    "_parameters": "A task has no parameters for an optimizer of PyTorch.",
     "_remat_mode": "A layer made in a `keras.RematScope` keeps its activations under PyTorch.",
     "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
     "_forward_pre_hooks": "The same.",
@@ -107,6 +108,19 @@ TENSORFLOW = {
         keras.Model,
         ["self", "iterator", "data_batch"],
         "A `fit` under a strategy fails if the first batch has shares of different sizes.",
+    ),
+}
+
+#: Private names of Keras' layers under PyTorch: name -> (parameters of a method that is overridden,
+#: or None of an attribute; what breaks).
+TORCH_LAYERS = {
+    "_track_variables": (["self"], "A task has no parameters before a method asks for them."),
+    "_torch_params": (None, "A training step looks up the weights twice."),
+    "_apply": (["self", "fn", "recurse"], "`to` moves the weights that a task had before."),
+    "_save_to_state_dict": (["self", "destination", "prefix", "keep_vars"], "The same of files."),
+    "_load_from_state_dict": (
+        ["self", "state_dict", "prefix", "local_metadata"],
+        "Weights that are loaded do not reach the variables of Keras.",
     ),
 }
 
@@ -229,8 +243,9 @@ def is_ours(cls):
 
 
 def test_the_lists_are_complete():
-    listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED, *TENSORFLOW}
-    assert {*list_names(), *list_overrides(), *TENSORFLOW} - {*LATER} == listed
+    listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED, *TENSORFLOW, *TORCH_LAYERS}
+    found = {*list_names(), *list_overrides(), *TENSORFLOW, *TORCH_LAYERS}
+    assert found - {*LATER} == listed
 
 
 def test_the_list_of_internal_modules_is_complete():
@@ -294,6 +309,17 @@ def test_methods_under_tensorflow(name):
     assert list(inspect.signature(getattr(cls, name)).parameters) == parameters, breaks
 
 
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("name", TORCH_LAYERS)
+def test_methods_under_pytorch(name):
+    parameters, breaks = TORCH_LAYERS[name]
+    if parameters is None:
+        assert name in inspect.getsource(keras.Layer.named_parameters), breaks
+        return
+    found = list(inspect.signature(getattr(keras.Model, name)).parameters)
+    assert found[: len(parameters)] == parameters, breaks
+
+
 @pytest.mark.backend("jax")
 def test_the_store_of_the_processes_of_jax():
     from jax._src import distributed
@@ -333,6 +359,7 @@ def test_hooks_of_a_layer():
         getattr(layer, f"register_{name}")(lambda *arguments: None)
         place = f"_{name.removeprefix('full_')}s"
         assert getattr(layer, place), ATTRIBUTES[place]
+    assert isinstance(layer._parameters, dict), ATTRIBUTES["_parameters"]
     layer.register_full_backward_pre_hook(lambda *arguments: None)
     assert layer._backward_pre_hooks, ATTRIBUTES["_backward_pre_hooks"]
 

@@ -19,7 +19,7 @@ from ..table_flags import (
     read_text_columns,
     to_field,
 )
-from .kind import Kind, format_json, weigh_labels
+from .kind import Kind, format_json
 
 WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
 LABEL_FLAGS = ("label_columns", "left_out_labels", "feature_columns")
@@ -41,6 +41,7 @@ class ClassifyKind(Kind):
     own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment")
 
     #: `problem_type` of the task.
+    has_classes = True
     problem_type = "single_label_classification"
 
     def __init__(self, values, model=None):
@@ -180,9 +181,6 @@ class ClassifyKind(Kind):
             if name in values.given:
                 raise UsageError(f"--{name} needs --window_pooling")
         return arguments
-
-    def balance(self, train):
-        return weigh_labels(train.y)
 
     def score_outputs(self, task, outputs, rows, labels, **arguments):
         names = task.label_names

@@ -1,6 +1,5 @@
 """The base of the kinds of tasks, the values of --task."""
 
-import collections
 import functools
 import json
 import math
@@ -29,6 +28,8 @@ class Kind(ABC):
     rows = "texts"
     #: Whether only a part is read of a text that is longer.
     cuts_texts = False
+    #: Whether its labels are classes, which have weights in the loss.
+    has_classes = False
     #: The flags that go with this kind, and not with all others.
     own_flags: tuple = ()
     #: Flags of tables that do not go with the labelled files of this kind.
@@ -100,9 +101,14 @@ class Kind(ABC):
         """dict of arguments of the task's `compile`, beside the optimizer."""
         return {}
 
-    def balance(self, train):
-        """dict of label -> weight in the loss, so that all labels have the same weight."""
-        raise UsageError(f"--class_weight is for labels. Leave it out with --task {self.name}")
+    @property
+    def class_weight(self):
+        """The argument `class_weight` of `fit`: "balanced" or None."""
+        if self.values.class_weight == "none":
+            return None
+        if not self.has_classes:
+            raise UsageError(f"--class_weight is for labels. Leave it out with --task {self.name}")
+        return self.values.class_weight
 
     def callbacks(self, dev):
         """list of the callbacks that score the held-out examples, or None, after each epoch."""
@@ -184,16 +190,6 @@ class Kind(ABC):
     @abstractmethod
     def predict(self, columns):
         """Yields the lines of the output for columns, dict of a name -> texts."""
-
-
-def weigh_labels(labels):
-    """dict of label -> weight that gives every label the same weight in the loss.
-
-    >>> weigh_labels(["no", "no", "no", "yes"])
-    {'no': 0.6666666666666666, 'yes': 2.0}
-    """
-    counts = collections.Counter(labels)
-    return {label: len(labels) / (len(counts) * count) for label, count in counts.items()}
 
 
 def format_json(columns, answers):

@@ -26,14 +26,6 @@ class MultiLabelKind(ClassifyKind):
             raise UsageError("--label_separator must not be empty; the default is a comma")
         return super().read(path, label_separator=separator)
 
-    def balance(self, train):
-        """A text with a label weighs as much as all other texts for each text with the label."""
-        counts = {}
-        for name in (name for row in train.y for name in set(row)):
-            counts[name] = counts.get(name, 0) + 1
-        # A label that all texts have needs a weight, too.
-        return {name: max(len(train) - count, 1) / count for name, count in counts.items()}
-
     def complete(self, task, dev):
         task.tune_thresholds(dev.x, dev.y, self.values.batch_size)
         return True

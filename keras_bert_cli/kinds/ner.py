@@ -12,7 +12,7 @@ from .. import head_layers
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import TABLE_FLAGS
-from .kind import Kind, format_json, weigh_labels
+from .kind import Kind, format_json
 
 #: The ends of the names of files of annotation tools, and the flags that are for other files.
 ANNOTATIONS, CONLL_FLAGS = (".json", ".jsonl"), ("word_column", "tag_column", "max_tags", "outside")
@@ -28,6 +28,7 @@ class EntityKind(Kind):
     about = "a tag for each word"
     rows = "sentences"
     input_names = ("text",)
+    has_classes = True
     own_flags = (
         "word_column",
         "tag_column",
@@ -131,9 +132,6 @@ class EntityKind(Kind):
             )
         layers = head_layers.read_head_layers(self.values.head_layers)
         return {"label_names": train.label_names, "head_layers": layers}
-
-    def balance(self, train):
-        return weigh_labels([tag for row in train.y for tag in row])
 
     def callbacks(self, dev):
         import keras_bert_suite as kbs

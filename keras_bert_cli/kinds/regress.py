@@ -11,7 +11,7 @@ class RegressKind(ClassifyKind):
     about = "a number for each text"
     own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "augment")
     problem_type = "regression"
-    balance = Kind.balance
+    has_classes = False
     score_outputs = Kind.score_outputs
 
     def predict(self, columns):

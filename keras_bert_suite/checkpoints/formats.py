@@ -32,7 +32,7 @@ _WEIGHT_PATTERNS = (
 )
 
 
-def open_checkpoint(preset):
+def open_checkpoint(preset, rename=None):
     """Opens a checkpoint of Hugging Face, Google or KerasHub. No tensor is read yet.
 
     >>> open_checkpoint("hf://sentence-transformers/all-MiniLM-L6-v2").backbone_config
@@ -44,6 +44,9 @@ def open_checkpoint(preset):
             Hugging Face Hub, from where the files of one format are downloaded; or
             `kaggle://owner/model/keras/variation` of a BERT, RoBERTa, XLM-RoBERTa, DistilBERT or
             ALBERT of KerasHub.
+        rename: dict of the beginning of the names of tensors -> another beginning, for a Hugging
+            Face checkpoint of a module with names of its own: {"encoder.": "bert."}, or
+            {"model.": ""}. The longest beginning counts. None for the names of transformers.
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
@@ -52,8 +55,20 @@ def open_checkpoint(preset):
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
-        ValueError: if there is no checkpoint of a known model at `preset`, or if it is damaged.
+        ValueError: if there is no checkpoint of a known model at `preset`, or if it is damaged; if
+            `rename` is for another format, or no tensor has a name that it changes.
     """
+    checkpoint = _open_checkpoint(preset)
+    if not rename:
+        return checkpoint
+    if not isinstance(checkpoint, HuggingFaceCheckpoint):
+        raise ValueError(
+            f"rename={rename!r} is for checkpoints of Hugging Face, not {preset}. Leave it out."
+        )
+    return HuggingFaceCheckpoint(checkpoint.path, rename)
+
+
+def _open_checkpoint(preset):
     name = preset_name(preset)
     scheme, separator, handle = name.partition("://")
     if separator and scheme not in ("hf", "kaggle"):

@@ -81,8 +81,8 @@ def report_load(checkpoint, model, left_alone, heads, new):
     reports = []
     if left_alone:
         reports.append(
-            f"{checkpoint.path} has no weights for {list_names(left_alone)}. These weights keep "
-            "their values. Train them before you use their output."
+            f"{checkpoint.path} has no weights for {list_names(left_alone)}. In a new model they "
+            "are random: train them before you use their output."
         )
     if surprising:
         reports.append(
@@ -90,7 +90,7 @@ def report_load(checkpoint, model, left_alone, heads, new):
             f"{list_names(surprising)}. They are left out."
         )
         if new:
-            reports.append(f"New, with values to be trained: {list_names(new)}.")
+            reports.append(f"New and random, so train them: {list_names(new)}.")
     if reports:
         warnings.warn(" ".join(reports), stacklevel=4)
     log_left_out(checkpoint.path, dict.fromkeys(map(part_of, expected)))

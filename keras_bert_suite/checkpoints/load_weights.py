@@ -1,5 +1,8 @@
 """Assigns all tensors of a checkpoint to a model, or none of them."""
 
+import re
+from collections import Counter
+
 import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.records import (
@@ -63,7 +66,9 @@ def load_weights(model, checkpoint, skip=(), new=()):
             f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
             + list_names(problems, separator="\n  ", max_characters=600)
             + f"\nThe checkpoint was read as {checkpoint.model_type.title}. If this is wrong, "
-            "correct its model_type. Build the model from the checkpoint's own `backbone_config`. "
+            "correct its model_type. "
+            + _advise_prefix(checkpoint, wanted, shapes)
+            + "Build the model from the checkpoint's own `backbone_config`. "
             "Name in `skip` the "
             'weights that are to keep their values, e.g. skip=["classifier/.*"] for a new head, '
             "and the tensors that are to be left out."
@@ -201,6 +206,29 @@ def _find_misfits(wanted, weights, shapes):
         elif shapes[name][1] != wanted_shape:
             name, shape = shapes[name]
             yield f"{name}: has shape {shorten(shape)}, wanted {wanted_shape} for {path}"
+
+
+def _advise_prefix(checkpoint, wanted, shapes):
+    """The sentence about the beginning of names without which most missing tensors are found."""
+    missing = {row[0] for row in wanted.values() if row is not None and row[0] not in shapes}
+    names = checkpoint.tensor_shapes()
+    counts = Counter(name[: dot.end()] for name in names for dot in re.finditer(r"\.", name))
+    found = {
+        prefix: sum(
+            checkpoint.name_table.spell(name.removeprefix(prefix)) in missing
+            for name in names
+            if name.startswith(prefix)
+        )
+        for prefix, count in counts.items()
+        if 2 * count > len(missing)
+    }
+    best = max(found, key=found.get, default=None)
+    if best is None or 2 * found[best] <= len(missing):
+        return ""
+    return (
+        f"{found[best]} of the {len(missing)} missing tensors are found without {best!r} before "
+        f"their names: pass rename={{{best!r}: ''}}. "
+    )
 
 
 def _find_untied(wanted, checkpoint, shapes):

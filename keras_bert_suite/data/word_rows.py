@@ -36,7 +36,7 @@ def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
             raise ValueError(f"x has {len(columns)} columns, wanted one column of rows of words.")
         (columns,) = columns
     words = read_words(columns)
-    tags = None if y is None else _read_tags(y)
+    tags = None if y is None else read_tags(y)
     for what, column in (("lists of tags", tags), ("sample weights", sample_weight)):
         if column is not None and (np.ndim(column) != 1 or len(column) != len(words)):
             raise ValueError(
@@ -92,7 +92,7 @@ def check_span_shapes(rows):
         )
 
 
-def _read_tags(y):
+def read_tags(y):
     if hasattr(y, "iloc") and np.ndim(y) == 2 and y.shape[1] == 1:  # a DataFrame
         y = y.iloc[:, 0]
     rows = as_column(y)

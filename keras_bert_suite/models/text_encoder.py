@@ -1,7 +1,7 @@
 """The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
@@ -19,6 +19,7 @@ from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
 from keras_bert_suite.models.saved_adapters import WithoutAdapters
+from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
@@ -28,6 +29,7 @@ RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 class TextEncoder(
     FixedArguments,
     WithoutAdapters,
+    TorchModule,
     PackedSequences,
     checkpoints.SealedPreset,
     Encoder,
@@ -130,7 +132,12 @@ class TextEncoder(
 
     @classmethod
     def from_preset(
-        cls, preset: PathLike, load_weights: bool = True, skip: Patterns = (), **kwargs: Any
+        cls,
+        preset: PathLike,
+        load_weights: bool = True,
+        skip: Patterns = (),
+        rename: Mapping[str, str] | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Builds the encoder of a checkpoint.
 
@@ -143,6 +150,8 @@ class TextEncoder(
             skip: regular expression, or several, of whole paths of weights that keep their
                 initial values, and of whole names of tensors that are left out; see
                 `checkpoints.load_weights`.
+            rename: dict of the beginning of names of tensors -> another beginning, for a module
+                with names of its own, such as {"encoder.": ""}; see `open_checkpoint`.
             **kwargs: arguments of the constructor that override the checkpoint's, and of `resize`:
                 `num_layers`, `max_sequence_length` and `hierarchical_positions`.
 
@@ -157,9 +166,9 @@ class TextEncoder(
         sizes = {name: kwargs.pop(name) for name in RESIZED if name in kwargs}
         sizes = {name: value for name, value in sizes.items() if value is not None}
         if sizes and (load_weights or "hierarchical_positions" in sizes):
-            return cls.from_preset(preset, load_weights, skip, **kwargs).resize(**sizes)
+            return cls.from_preset(preset, load_weights, skip, rename, **kwargs).resize(**sizes)
         kwargs.update(sizes)
-        checkpoint = checkpoints.open_checkpoint(preset)
+        checkpoint = checkpoints.open_checkpoint(preset, rename)
         if checkpoint is None:
             if skip:
                 raise ValueError(

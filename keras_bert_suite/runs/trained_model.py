@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import (
     count_replicas,
     find_local_replicas,
@@ -201,10 +202,20 @@ class TrainedModel:
         batch = pack_batch(self, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
 
-    def _weigh_classes(self, class_weight):
-        """The function from encoded labels to the weights of their classes, or None."""
+    def _weigh_classes(self, class_weight, given=None):
+        """The function from encoded labels to the weights of their classes, or None.
+
+        "balanced" counts the labels of `given`, the `Rows` of a training.
+        """
         if class_weight is None:
             return None
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            if not isinstance(given, Rows):
+                raise ValueError(
+                    "class_weight='balanced' counts the labels of all rows, so they must be in "
+                    "memory. For batches, pass class_weight=task.balance_classes(labels)."
+                )
+            class_weight = self.data.labels.balance(given.labels)
         return self.data.labels.class_weighting(class_weight, self.loss)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:

@@ -57,7 +57,7 @@ CASES = [
     ("MultipleChoice", kbs.TextClassifier, NEW, None, CLASSIFIER, ()),
     (
         *("QuestionAnswering", kbs.TextClassifier, NEW, "BertForSequenceClassification"),
-        ("qa_outputs.weight", "qa_outputs.bias", "New, with values to be trained: classifier/"),
+        ("qa_outputs.weight", "qa_outputs.bias", "New and random, so train them: classifier/"),
         (),
     ),
     ("PreTraining", kbs.BertBackbone, {}, "BertModel", (), PRETRAINING),
@@ -137,7 +137,7 @@ def test_google(toy, tmp_path, caplog, make_classifier):
     regression = {"num_classes": 1, "problem_type": "regression"}
     model = make_classifier(open_checkpoint(toy).backbone_config, 1)
     save_google_tf1(randomize(model), tmp_path / "regression")
-    heads = ("output_weights", "output_bias", "New, with values to be trained: classifier/kernel")
+    heads = ("output_weights", "output_bias", "New and random, so train them: classifier/kernel")
     path = tmp_path / "regression"
     got = open_and_listen(kbs.TextClassifier, path, caplog, **regression)
     check(*got, heads, ())

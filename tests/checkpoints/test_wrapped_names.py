@@ -32,6 +32,17 @@ WRAPPERS = {
     "DataParallel of the encoder": lambda name: re.sub(r"^bert\.", "bert.module.", name),
 }
 
+#: How users name the parts of a module of their own: name -> (pattern and replacement of names in
+#: transformers, ...; the `rename` that undoes it).
+OWN_NAMES = {
+    "encoder": ([("bert", "model")], {"model.": ""}),
+    "nested encoder": ([("bert", "net.bert")], {"net.": ""}),
+    "encoder and head": (
+        [("bert", "encoder"), ("classifier", "head")],
+        {"encoder.": "bert.", "head.": "classifier."},
+    ),
+}
+
 HEADS = {
     "BertForSequenceClassification": kbs.TextClassifier,
     "BertForTokenClassification": kbs.TokenClassifier,
@@ -55,25 +66,48 @@ def make_peer(class_name):
 @pytest.mark.parametrize("form", ["safetensors", "bin"])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrappers(wrapper, form, tmp_path):
-    check(make_peer("BertForSequenceClassification"), kbs.TextClassifier, wrapper, tmp_path, form)
+    peer = make_peer("BertForSequenceClassification")
+    check(peer, kbs.TextClassifier, WRAPPERS[wrapper], tmp_path, form)
+
+
+@pytest.mark.filterwarnings("ignore:.* has heads")
+@pytest.mark.parametrize("names", OWN_NAMES)
+def test_own_names(names, tmp_path):
+    changes, rename = OWN_NAMES[names]
+
+    def spell(name):
+        for old, new in changes:
+            name = re.sub(rf"^{old}\.", f"{new}.", name)
+        return name
+
+    peer = make_peer("BertForSequenceClassification")
+    check(peer, kbs.TextClassifier, spell, tmp_path, rename=rename)
+    prefix = next(iter(rename))
+    with pytest.raises(ValueError, match=rf"pass rename={{'{prefix}': ''}}"):
+        kbs.BertBackbone.from_preset(tmp_path)
+    assert kbs.BertBackbone.from_preset(tmp_path, rename={prefix: ""}).count_params()
+    every = dict.fromkeys(open_checkpoint(tmp_path).tensor_shapes(), "one")
+    for wrong, error in (({"modle.": ""}, "'modle.', with which"), (every, "the same name, one")):
+        with pytest.raises(ValueError, match=error):
+            open_checkpoint(tmp_path, wrong)
 
 
 @pytest.mark.parametrize("wrapper", ["DataParallel", "LightningModule"])
 @pytest.mark.parametrize("class_name", HEADS)
 def test_heads(class_name, wrapper, tmp_path):
-    check(make_peer(class_name), HEADS[class_name], wrapper, tmp_path)
+    check(make_peer(class_name), HEADS[class_name], WRAPPERS[wrapper], tmp_path)
 
 
-def check(peer, task_cls, wrapper, path, form="safetensors"):
+def check(peer, task_cls, spell, path, form="safetensors", **arguments):
     peer.save_pretrained(path)
     (path / "model.safetensors").unlink()
-    state = {WRAPPERS[wrapper](name): tensor for name, tensor in peer.state_dict().items()}
+    state = {spell(name): tensor for name, tensor in peer.state_dict().items()}
     assert all(old not in state for old in peer.state_dict() if "embed" in old)
     if form == "bin":
         torch.save(state, path / "pytorch_model.bin")
     else:
         save_file({name: t.contiguous() for name, t in state.items()}, path / "model.safetensors")
-    task = task_cls.from_preset(path, preprocessor=None)
+    task = task_cls.from_preset(path, preprocessor=None, **arguments)
     ids = np.random.default_rng(0).integers(5, 20, (3, 10)).astype("int32")
     inputs = {name: np.zeros_like(ids) for name in task.backbone.input}
     inputs |= {"token_ids": ids, "padding_mask": np.ones_like(ids)}

@@ -263,10 +263,10 @@ FINETUNE = {
     "--warmup_ratio=0.75": RATE + "warmup_ratio",
     "--weight_decay=0.5": "fit.self.optimizer.decay",
     "--bias_correction": "fit.self.optimizer.bias_correction",
-    "--class_weight=balanced": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
-    f"--class_weight=balanced {NER}": {"fit.class_weight": {"O": 1.0, "B-X": 1.0}},
+    "--class_weight=balanced": {"fit.class_weight": "balanced"},
+    "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".
-    f"--class_weight=balanced {MULTI} --label_separator=;": {
+    f"--class_weight=balanced {MULTI} --label_separator=; --augment=words": {
         "fit.class_weight": {"no": 1.0, "yes": 0.5}
     },
     "--sequence_packing": "fit.sequence_packing",

@@ -143,7 +143,16 @@ def test_examples_are_command_lines():
     [
         (["fly"], "unknown command 'fly'; choose one of vocab, prepare,"),
         (["--backend=jax", "predict"], "unknown command '--backend=jax'"),
-        (["predict", "--model=a", "--batch=3"], "unrecognized arguments: --batch=3"),
+        (["predict", "--model=a", "--batch=3"], "--batch=3. Did you mean --batch_size?"),
+        (
+            ["finetune", "--trian=a.tsv"],
+            "unrecognized arguments: --trian=a.tsv. Did you mean --train?",
+        ),
+        (
+            ["finetune", "--max_seq_length", "9"],
+            "--max_seq_length. Did you mean --sequence_length?",
+        ),
+        (["finetune", "--num_labels=2", "--train=a"], "--num_labels=2 ("),
         (["finetune", "--epochs=some"], "argument --epochs: invalid int value: 'some'"),
         (
             ["pretrain", "--ngram_shares=1,x"],

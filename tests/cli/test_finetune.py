@@ -10,11 +10,9 @@ import keras
 import numpy as np
 import pytest
 from cli.small_files import list_files, write_reviews
-from sklearn.utils.class_weight import compute_sample_weight
 
 import keras_bert_suite as kbs
 from keras_bert_cli import finetune as commands
-from keras_bert_cli.kinds.kind import weigh_labels
 
 
 @pytest.fixture
@@ -239,13 +237,6 @@ def test_a_folder_of_checkpoints_that_is_none(finetune, tmp_path):
     status, _, err = finetune(checkpoint_dir="mine")
     assert status == 1 and "mine holds files, but no run" in err
     assert list_files(tmp_path) == ["mine", "mine/notes.txt"]
-
-
-def test_balanced_weights_are_those_of_scikit_learn():
-    labels = ["a"] * 5 + ["b"] * 2 + ["c"]
-    weights = weigh_labels(labels)
-    weights = [weights[label] for label in labels]
-    np.testing.assert_allclose(weights, compute_sample_weight("balanced", labels))
 
 
 def test_numbered_columns_and_another_delimiter(finetune, workshop, tmp_path):

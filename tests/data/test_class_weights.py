@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
+from sklearn.utils.class_weight import compute_sample_weight
 
-from keras_bert_suite.heads.base.class_weights import read_class_weights, weight_rows
+from keras_bert_suite.heads.base.class_weights import (
+    balance_classes,
+    read_class_weights,
+    weight_rows,
+)
 
 NAMES = ["no", "yes", "maybe"]
 
@@ -30,7 +35,7 @@ def test_weights_by_name_or_id(class_weight, wanted):
         ({"yes": float("nan")}, "'yes': nan, wanted"),
         (np.array([0.5, 1.0, 2.0]), r"got \[0.5 1.  2. \]. .* dict\(enumerate\(class_weight\)\)"),
         ([0.5, 1.0, 2.0], r"got \[0.5, 1.0, 2.0\]"),
-        ("balanced", "got balanced"),
+        ("even", "got even"),
     ],
 )
 def test_wrong_weights(class_weight, error):
@@ -55,3 +60,10 @@ def test_in_a_tensorflow_graph():
     for labels in LABELS:
         in_graph = tf.function(lambda labels: weight_rows(labels, WEIGHTS))
         assert in_graph(tf.constant(labels)).numpy().tolist() == [2, 3, 3]
+
+
+def test_balanced_weights_are_those_of_scikit_learn():
+    class_ids = [2] * 5 + [0] * 2  # One class has no row.
+    weights = balance_classes(class_ids, NAMES)
+    weights = [weights[NAMES[i]] for i in class_ids]
+    np.testing.assert_allclose(weights, compute_sample_weight("balanced", class_ids))

@@ -1,6 +1,7 @@
 """The Python of the README and the guides runs, on models of one layer and few rows.
 
-A block that cannot run here begins with "```python no-run". The blocks of a page run one after
+A block that cannot run here begins with "```python no-run", and one for a backend with its name, as
+"```python jax". The blocks of a page run one after
 the other, with the names that earlier blocks made. The test writes the files that a page reads, and
 gives the page the rows that it speaks of.
 
@@ -23,6 +24,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+BACKENDS = ("tensorflow", "jax", "torch")
 PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
@@ -96,12 +98,19 @@ SECTIONS = {
 def list_blocks(page):
     """(title of the section, line, code) of each block of Python that is to run."""
     text = page.read_text("utf-8")
-    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+    info = f"python(?: {keras.config.backend()})?"
+    for match in re.finditer(rf"^```{info}\n(.*?)^```$", text, re.M | re.S):
         titles = re.findall(r"^#+ (.*)$", text[: match.start()], re.M)
         yield titles[-1], text[: match.start()].count("\n") + 1, match[1]
 
 
-CASES = [page for page in PAGES if any(True for _ in list_blocks(page))]
+def mark(page):
+    """A page with blocks for each backend runs on each."""
+    marks = [pytest.mark.every_backend] if "```python jax" in page.read_text("utf-8") else []
+    return pytest.param(page, marks=marks)
+
+
+CASES = [mark(page) for page in PAGES if any(True for _ in list_blocks(page))]
 
 
 def test_blocks_are_python_and_marks_are_spelled_right():
@@ -109,7 +118,8 @@ def test_blocks_are_python_and_marks_are_spelled_right():
         for title, line, code in list_blocks(page):
             compile(code, f"{page.name}:{line}, {title}", "exec")
         infos = re.findall(r"^```(\S.*)$", page.read_text("utf-8"), re.M)
-        assert set(infos) <= {"python", "python no-run", "shell", "sh", "yaml", "text"}, page.name
+        python = {"python", *(f"python {mark}" for mark in ("no-run", *BACKENDS))}
+        assert set(infos) <= {*python, "shell", "sh", "yaml", "text"}, page.name
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,8 @@
 """What `compile` was given is what a file says and what a training does, on every backend."""
 
+import inspect
 import json
+import re
 import zipfile
 
 import keras
@@ -13,9 +15,13 @@ from keras_bert_suite import (
     BertBackbone,
     ElectraBackbone,
     ElectraPretrainer,
+    LinearWarmupDecay,
     Pretrainer,
+    SegmentPacker,
     TextClassifier,
 )
+from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 
 @pytest.fixture
@@ -114,8 +120,36 @@ def test_a_task_that_is_not_compiled_says_so(classifier, tmp_path):
 
 @pytest.mark.parametrize(
     ("argument", "meant"),
-    [("epoch", "epochs"), ("batchsize", "batch_size"), ("validationdata", "validation_data")],
+    [
+        ("epoch", "Did you mean 'epochs'"),
+        ("batchsize", "Did you mean 'batch_size'"),
+        ("validationdata", "Did you mean 'validation_data'"),
+        ("per_device_train_batch_size", "Did you mean 'batch_size'"),
+        ("learning_rate", "The rate belongs to `compile`"),
+    ],
 )
 def test_a_misspelled_argument_of_fit(classifier, argument, meant):
-    with pytest.raises(TypeError, match=f"fit has no argument '{argument}'. Did you mean '{meant}"):
+    with pytest.raises(TypeError, match=f"fit has no argument '{argument}'. {meant}"):
         classifier.fit(*make_rows(), **{argument: 1})
+
+
+def test_arguments_of_compile_and_of_other_libraries(classifier):
+    with pytest.raises(TypeError, match="compile has no argument 'lr'. The rate belongs"):
+        classifier.compile(lr=2e-5)
+    with pytest.raises(TypeError, match="Did you mean 'technique'"):
+        classifier.compile(tecnique=None)
+
+
+def test_the_table_names_arguments():
+    """What it advises exists."""
+    functions = (
+        *(TextClassifier.from_preset, TextClassifier, TextClassifier.fit, TextClassifier.compile),
+        *(AdamW, LinearWarmupDecay, BertBackbone, SegmentPacker, keras.Model.compile),
+        BertOptimizer,
+    )
+    known = {name for function in functions for name in inspect.signature(function).parameters}
+    flags = {"checkpoint", "train", "dev", "output", "seed"}
+    for name, (names, place) in FOREIGN_ARGUMENTS.items():
+        words = re.findall(r"`(\w+)`", place) + re.findall(r"(\w+)=", place)
+        calls = {"from_preset", "fit", "predict", "compile", "SegmentPacker", "save_to_preset"}
+        assert {*names, *words} - calls <= known | flags, name

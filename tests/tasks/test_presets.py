@@ -152,6 +152,14 @@ def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
         ({"num_class": 2}, "no argument 'num_class'. Did you mean 'num_classes'"),
         ({"sequence_lenght": 12}, "Did you mean 'sequence_length'"),
         ({"quux": 12}, "no argument 'quux'. Wanted one of"),
+        ({"num_labels": 2}, "Did you mean 'num_classes'"),
+        ({"num_lables": 2}, "Did you mean 'num_classes'"),
+        ({"id2label": {}}, "Did you mean 'label_names'"),
+        ({"max_seq_length": 2}, "Did you mean 'sequence_length'"),
+        ({"do_lower_case": True}, "Did you mean 'lowercase'"),
+        ({"model_name": "bert"}, "Did you mean 'preset'"),
+        ({"lr": 2e-5}, "The rate belongs to `compile`"),
+        ({"num_train_epochs": 2}, "is `epochs` of `fit`"),
     ],
 )
 def test_misspelt_arguments(preset, arguments, error):

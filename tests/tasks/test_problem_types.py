@@ -180,6 +180,12 @@ def test_weights_of_labels_are_those_of_pytorch(trained):
     ):
         history = trained.fit(**arguments, class_weight=weights, verbose=0).history
         assert history["loss"][0] == pytest.approx(float(wanted), rel=1e-5)
+    counts = MATRIX.sum(axis=0)
+    wanted = torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, torch.tensor(MATRIX), pos_weight=torch.tensor((len(MATRIX) - counts) / counts)
+    )
+    history = trained.fit(TEXTS, SETS, 16, class_weight="balanced", verbose=0).history
+    assert history["loss"][0] == pytest.approx(float(wanted), rel=1e-5)
     # A weight of 0 leaves a label out, such as a label that nobody has looked at.
     mask = np.array([1.0, 0.0, 1.0]) * np.ones_like(MATRIX)
     got = trained.evaluate(TEXTS, SETS, batch_size=16, sample_weight=mask, verbose=0)

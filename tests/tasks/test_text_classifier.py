@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from sklearn.utils.class_weight import compute_sample_weight
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -153,6 +154,15 @@ def test_class_weights_are_weights_of_rows():
         loss(dataset, class_weight={"yes": 3.0}),
     ):
         assert got == pytest.approx(wanted, rel=1e-4)
+    balanced = compute_sample_weight("balanced", LABELS)
+    wanted = loss(TEXTS, LABELS, 16, sample_weight=balanced)
+    for got in (
+        loss(TEXTS, LABELS, 16, class_weight="balanced"),
+        loss(dataset, class_weight=classifier.balance_classes(LABELS)),
+    ):
+        assert got == pytest.approx(wanted, rel=1e-4)
+    with pytest.raises(ValueError, match="class_weight=task.balance_classes"):
+        loss(dataset, class_weight="balanced")
     with pytest.raises(ValueError, match="class_weight has 'yess'"):
         loss(TEXTS, LABELS, 16, class_weight={"yess": 3.0})
     with pytest.raises(ValueError, match="not both"):

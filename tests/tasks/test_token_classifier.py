@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pandas
 import pytest
+from sklearn.utils.class_weight import compute_class_weight
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -249,6 +250,11 @@ def test_weights(tagger):
         losses.append(float(logs["loss"]))
         tagger.reset_metrics()
     assert losses[1] == pytest.approx(losses[0], rel=1e-6) and losses[2] != losses[0]
+    words = [tag for row in TAGS for tag in row]
+    classes = np.unique(words)
+    weights = compute_class_weight("balanced", classes=classes, y=words)
+    wanted = dict(zip(classes, weights, strict=True))
+    assert tagger.balance_classes(TAGS) == pytest.approx(wanted)
     tagger.set_weights(before)
 
 

@@ -20,7 +20,7 @@ from keras_bert_suite.checkpoints.tensor_files import (
     TorchFile,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE
-from keras_bert_suite.files.messages import list_directory
+from keras_bert_suite.files.messages import list_directory, list_names
 
 #: The files that may hold the weights, as (name, function that opens it). The first file found is
 #: read.
@@ -47,13 +47,17 @@ _OWNER = "model."
 class HuggingFaceCheckpoint(Checkpoint):
     """A directory with a config.json, weights and, in most cases, a tokenizer.
 
+    Args:
+        path: `pathlib.Path`.
+        rename: as for `open_checkpoint`.
+
     Raises:
         FileNotFoundError: if there are no weights.
         ValueError: if config.json describes a model that this package cannot build, or the
             weights are damaged.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, rename=None):
         self.path = path
         self.has_modules = (path / "modules.json").is_file()
         dense = find_dense(path) if self.has_modules else []
@@ -63,6 +67,8 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)
         self._tensors = _unwrap_names(_open_weights(path), kind.names)
+        if rename:
+            self._tensors = _rename(self._tensors, rename, path)
         shapes = self._tensors.shapes
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
@@ -195,6 +201,28 @@ def _unwrap_names(tensors, table):
     # Of names that are known alike the shorter ones are plain: readers of heads compare them.
     best = max(reversed(candidates), key=lambda candidate: _count_known(candidate, table))
     return RenamedTensors(tensors, dict(zip(best, names, strict=True)))
+
+
+def _rename(tensors, rename, path):
+    """The tensors of a file with other beginnings of their names; see `open_checkpoint`."""
+    prefixes = sorted(rename, key=len, reverse=True)
+    new_names, used = {}, set()
+    for name in tensors.shapes:
+        prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
+        new = name if prefix is None else rename[prefix] + name.removeprefix(prefix)
+        used.add(prefix)
+        if new in new_names:
+            raise ValueError(
+                f"rename={rename!r} gives {new_names[new]} and {name} of {path} the same name, "
+                f"{new}. Rename one of them otherwise."
+            )
+        new_names[new] = name
+    if idle := [prefix for prefix in prefixes if prefix not in used]:
+        raise ValueError(
+            f"rename has {idle[0]!r}, with which the name of no tensor in {path} begins. They "
+            f"begin with {list_names(dict.fromkeys(part_of(name) for name in tensors.shapes))}."
+        )
+    return RenamedTensors(tensors, new_names)
 
 
 def _shorten(names):

@@ -18,7 +18,7 @@ def read_class_weights(class_weight, label_names):
     """
     if not isinstance(class_weight, Mapping):
         raise ValueError(
-            "class_weight must be a dict of label or class id -> weight, got "
+            "class_weight must be a dict of label or class id -> weight, or 'balanced', got "
             f"{str(class_weight)[:80]}. For weights in the order of the labels, pass "
             "dict(enumerate(class_weight))."
         )
@@ -35,6 +35,34 @@ def read_class_weights(class_weight, label_names):
             )
         weights[key if is_id else list(label_names).index(key)] = weight
     return weights
+
+
+def balance_classes(class_ids, label_names):
+    """dict of label name -> weight that gives each class the same weight in the loss.
+
+    A class without a row has no weight.
+
+    >>> balance_classes([0, 0, 0, 1], ["no", "yes", "maybe"])
+    {'no': 0.6666666666666666, 'yes': 2.0}
+    """
+    counts = np.bincount(class_ids, minlength=len(label_names)).tolist()
+    share = len(class_ids) / max(np.count_nonzero(counts), 1)
+    return {name: share / count for name, count in zip(label_names, counts, strict=True) if count}
+
+
+def balance_label_sets(is_label, label_names):
+    """dict of label name -> weight by which its rows weigh as much as all others, of 0/1 (N, C).
+
+    >>> balance_label_sets([[1, 1], [0, 1], [0, 1]], ["rare", "always"])
+    {'rare': 2.0, 'always': 0.3333333333333333}
+    """
+    rows, counts = len(is_label), np.sum(is_label, axis=0).tolist()
+    # A label that all rows have needs a weight, too.
+    return {
+        name: max(rows - count, 1) / count
+        for name, count in zip(label_names, counts, strict=True)
+        if count
+    }
 
 
 def weight_rows(labels, weights):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -33,7 +33,7 @@ def fit_on_features(
     epochs: int = 10,
     *,
     sample_weight: Labels = None,
-    class_weight: Mapping[Any, float] | None = None,
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
     validation_data: Any = None,
     validation_split: float | None = None,
     optimizer: str | keras.optimizers.Optimizer = "auto",
@@ -86,7 +86,7 @@ def fit_on_features(
     rows = read(task, x, y, sample_weight, labelled=True)
     _check_rows(rows)
     rows, held_out = hold_out(task, rows, validation_data, validation_split)
-    weigh = task._weigh_classes(class_weight)
+    weigh = task._weigh_classes(class_weight, rows)
     if weigh is not None:
         check_one_weight(rows.weights)
     features = [*features] if isinstance(features, (list, tuple)) else features

@@ -73,7 +73,9 @@ def _report_heads(preset, task, is_new, is_asked):
     if name and not is_pretrained:
         reports.append(f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out.")
     if has_head and not (is_asked and len(reports) == 1):
-        reports.append("The layers on top of the backbone are new. Train them before use.")
+        reports.append(
+            "The layers on top of the backbone are new and random. Train them before use."
+        )
     if len(reports) > 1:
         warnings.warn(" ".join(reports), stacklevel=4)
     elif is_pretrained:

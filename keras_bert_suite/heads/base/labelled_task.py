@@ -6,7 +6,8 @@ from typing import Self
 import keras
 import keras_hub
 
-from keras_bert_suite.annotations import Config
+from keras_bert_suite.annotations import Config, Labels
+from keras_bert_suite.data.rows import read_labels
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import Dropout
 
@@ -36,6 +37,21 @@ class LabelledTask(Task):
     def num_classes(self) -> int:
         """int, C."""
         return len(self.label_names)
+
+    def balance_classes(self, y: Labels) -> dict[str, float]:
+        """The weights by which the classes of labels have the same weight in the loss.
+
+        For `class_weight` of a `fit` on a dataset. On rows in memory, `class_weight="balanced"`
+        does it.
+
+        Args:
+            y: labels as for `fit`.
+
+        Returns:
+            dict of label name -> weight. A class without a row has none.
+        """
+        labels = read_labels(self.data.labels.read(y))
+        return self.data.labels.balance(self.data.labels.encode(labels))
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

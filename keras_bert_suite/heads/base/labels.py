@@ -1,7 +1,12 @@
 """Labels of rows: how users write them, and how a loss takes them."""
 
 from keras_bert_suite.data.arrays import name_columns
-from keras_bert_suite.heads.base.class_weights import read_class_weights, weight_rows
+from keras_bert_suite.heads.base.class_weights import (
+    balance_classes,
+    balance_label_sets,
+    read_class_weights,
+    weight_rows,
+)
 from keras_bert_suite.heads.base.label_encoding import (
     encode_labels,
     encode_targets,
@@ -65,6 +70,10 @@ class Labels:
                 keep the losses of single labels.
         """
         raise ValueError("This task has no classes, so class_weight must be None.")
+
+    def balance(self, labels):
+        """dict of label name -> weight that balances the classes of encoded labels; {} if none."""
+        return {}
 
 
 class DictLabels(Labels):
@@ -167,6 +176,9 @@ class Classes(NamedLabels):
         weights = read_class_weights(class_weight, self.names)
         return lambda labels: weight_rows(labels, weights)
 
+    def balance(self, labels):
+        return balance_classes(labels if labels.ndim == 1 else labels.argmax(axis=1), self.names)
+
 
 class LabelSets(NamedLabels):
     """A set of labels for each row, which may be empty: names or ids, or a 0/1 matrix (N, C)."""
@@ -194,6 +206,9 @@ class LabelSets(NamedLabels):
             )
         weights = read_class_weights(class_weight, self.names)
         return lambda labels: 1.0 + labels * (weights - 1.0)
+
+    def balance(self, labels):
+        return balance_label_sets(labels, self.names)
 
 
 class Numbers(NamedLabels):

@@ -24,6 +24,18 @@ from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.text_encoder import RESIZED
 from keras_bert_suite.preprocessing import SegmentPacker
 
+#: The arguments of `from_preset` that no constructor has.
+_TAKEN = (
+    "preset",
+    "sequence_length",
+    "lowercase",
+    "dtype",
+    "skip",
+    "rename",
+    "backbone_activation",
+    *RESIZED,
+)
+
 #: The arguments of a task that the constructors of Keras and KerasHub read.
 FURTHER_ARGUMENTS = ("name", "trainable", "compile")
 
@@ -72,6 +84,7 @@ class PresetTask(SavedTask):
         lowercase: bool | None = None,
         dtype: Dtype | None = None,
         skip: Patterns = (),
+        rename: Mapping[str, str] | None = None,
         backbone_activation: str | None = None,
         num_layers: int | None = None,
         max_sequence_length: int | None = None,
@@ -95,6 +108,8 @@ class PresetTask(SavedTask):
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             skip: regular expression, or several, for the paths of weights that are not loaded and
                 keep their values; see `checkpoints.load_weights`.
+            rename: dict of the beginning of names of tensors -> another beginning, for a module
+                with names of its own, such as {"encoder.": ""}; see `open_checkpoint`.
             backbone_activation: str, replaces the activation function of a checkpoint of another
                 library, as `activation` of a backbone. bert4keras writes Google's format with
                 "gelu" and means "gelu_erf", where Google means "gelu_tanh".
@@ -128,13 +143,13 @@ class PresetTask(SavedTask):
             f"{cls.__name__}.from_preset",
             kwargs,
             [*known, *FURTHER_ARGUMENTS],
-            similar=["sequence_length", "lowercase", "skip", "backbone_activation", *RESIZED],
+            similar=_TAKEN,
         )
         sizes = (num_layers, max_sequence_length, hierarchical_positions)
         if max_sequence_length and "preprocessor" not in kwargs:
             sequence_length = sequence_length or max_sequence_length
         preset = checkpoints.preset_name(preset)
-        checkpoint = checkpoints.open_checkpoint(preset)
+        checkpoint = checkpoints.open_checkpoint(preset, rename)
         if backbone_activation is not None:
             if checkpoint is None or "encoder_arguments" in checkpoint.backbone_config:
                 raise ValueError(

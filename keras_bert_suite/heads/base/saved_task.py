@@ -18,6 +18,7 @@ from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.resized_encoder import check_unconverted
 from keras_bert_suite.models.saved_adapters import WithoutAdapters
+from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
@@ -36,7 +37,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
+class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
     """A task whose files also name its frozen layers and hold its model card.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
@@ -147,6 +148,7 @@ class SavedTask(FixedArguments, WithoutAdapters, SealedPreset):
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
             sum_before_clipping(self.optimizer)
             self.optimizer.build(self.trainable_variables)
+        self._track_variables()
         # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
 

@@ -4,7 +4,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import keras_hub
@@ -56,7 +56,7 @@ EXPORTS = {
     "litert": "export_litert",
 }
 
-_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)
+_FIT_ARGUMENTS = tuple(inspect.signature(keras.Model.fit).parameters)[1:]
 
 
 def part_attribute(part: str, name: str) -> property:
@@ -66,6 +66,19 @@ def part_attribute(part: str, name: str) -> property:
     return property(
         read, lambda task, value: setattr(find_part(task), name, value), doc=f"`{part}.{name}`."
     )
+
+
+def _list_compile_arguments(cls):
+    """The names of the arguments of `compile` of a class and of its bases."""
+    methods = [vars(base)["compile"] for base in cls.__mro__ if "compile" in vars(base)]
+    signatures = [inspect.signature(method).parameters.values() for method in methods]
+    named = [
+        p.name
+        for _, *own in signatures
+        for p in own
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return tuple(dict.fromkeys(named))
 
 
 class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
@@ -289,6 +302,8 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
                 `set_head_rate`.
         """
+        known = _list_compile_arguments(type(self))
+        check_arguments(f"{type(self).__name__}.compile", kwargs, known)
         set_technique(self, technique)
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
@@ -348,7 +363,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         epochs: int = 1,
         *,
         sample_weight: Labels = None,
-        class_weight: Mapping[Any, float] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         validation_data: Any = None,
         validation_split: float | None = None,
         validation_batch_size: int | None = None,
@@ -370,7 +385,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
                 `DataLoader` or a generator.
             y: the labels of all rows, as the task takes them; None for a dataset.
             batch_size: int, from the `HEAD` by default; None for a dataset.
-            class_weight: dict of label or class id -> weight of its rows.
+            class_weight: dict of label or class id -> weight of its rows. "balanced" weighs the
+                labels of rows in memory so that each class has the same weight in the loss, or of
+                sets of labels each label as much as its absence.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
             validation_split: float, the share of the rows to validate on. They are the last rows.
             validation_batch_size: int, `batch_size` by default.
@@ -403,13 +420,13 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             check_can_pack_sequences(self)
         self.drop_scores()
         with ProcessWatch("fit").watch(callbacks) as callbacks:
-            weigh = self._weigh_classes(class_weight)
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
             if batch_size is None:
                 batch_size = self.HEAD.batch_size
             given, held_out = trainer.hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
+            weigh = self._weigh_classes(class_weight, given)
             trainer.learn_rows(self, given, verbose)
             if held_out is not None:
                 size = validation_batch_size or batch_size

@@ -131,7 +131,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         warnings.warn(
             f"{checkpoint.path} holds one encoder, which is the discriminator here. The generator "
-            "is new. Train it before you use its guesses.",
+            "is new and random. Train it before you use its guesses.",
             stacklevel=4,
         )
         return arguments, ["generator/.*", "masked_lm/.*", *new_parts]

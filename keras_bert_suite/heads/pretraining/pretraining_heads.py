@@ -79,6 +79,6 @@ def warn_of_new_heads(path: PathLike, names: Sequence[str]) -> None:
         purposes = " and ".join(HEAD_PURPOSES[name] for name in names)
         warnings.warn(
             f"{path} has no head for {purposes} as it is wanted here; this head of the pretrainer "
-            "is new.",
+            "is new and random. Train it before you use its output.",
             stacklevel=4,
         )

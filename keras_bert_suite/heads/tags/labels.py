@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.heads.base.class_weights import read_class_weights
+from keras_bert_suite.data.word_rows import read_tags
+from keras_bert_suite.heads.base.class_weights import balance_classes, read_class_weights
 from keras_bert_suite.heads.base.label_encoding import (
     check_token_labels,
     encode_tags,
@@ -26,6 +27,9 @@ class Tags(NamedLabels):
         super().__init__(names)
         warn_of_strangers(self.names, "label_names")
 
+    def read(self, labels):
+        return read_tags(labels)
+
     def encode(self, labels):
         """Object array (N,) of int32 arrays, or int32 (N, L) for packed arrays."""
         if labels.dtype == object:
@@ -39,6 +43,11 @@ class Tags(NamedLabels):
     def class_weighting(self, class_weight, loss):
         weights = read_class_weights(class_weight, self.names)
         return lambda labels: weights[np.asarray(labels)]
+
+    def balance(self, labels):
+        """Each word counts, and for packed arrays each token with a label."""
+        tags = np.concatenate([np.ravel(row) for row in labels])
+        return balance_classes(tags[tags >= 0], self.names)
 
 
 class ChainTags(Tags):

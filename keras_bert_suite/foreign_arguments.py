@@ -1,0 +1,116 @@
+"""What stands here for the arguments of other libraries. It imports nothing.
+
+The names are those of transformers, sentence-transformers, simpletransformers, bert4keras, KerasHub
+and Google's scripts.
+"""
+
+_CLASSES = (
+    ("num_classes", "label_names"),
+    (
+        "Heads with classes take `num_classes` or `label_names`, in `from_preset` and in the "
+        "constructor."
+    ),
+)
+_LABELS = (
+    ("label_names", "y"),
+    (
+        "The names of classes are `label_names`, of a constructor or of `from_preset`. The labels "
+        "of rows are `y` of `fit`."
+    ),
+)
+_LENGTH = (
+    ("sequence_length",),
+    ("The most tokens in a row are `sequence_length` of `from_preset` or of a `SegmentPacker`."),
+)
+_LOWERCASE = ("lowercase",), "The case is `lowercase` of `from_preset` or of a tokenizer."
+_CHECKPOINT = ("preset", "checkpoint"), "A checkpoint is the first argument of `from_preset`."
+_RATE = (
+    ("learning_rate", "peak_learning_rate"),
+    ("The rate belongs to `compile`: `compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(2e-5)))`."),
+)
+_WARMUP = (
+    ("warmup_ratio", "warmup_steps"),
+    (
+        "The warm-up belongs to the schedule: "
+        "`compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(2e-5, warmup_ratio=0.1)))`."
+    ),
+)
+_OPTIMIZER = (
+    ("optimizer",),
+    (
+        "The optimizer belongs to `compile`: `compile(optimizer=kbs.AdamW(2e-5, weight_decay=0.01, "
+        "gradient_accumulation_steps=2, global_clipnorm=1.0))`."
+    ),
+)
+_EPOCHS = ("epochs", "steps_per_epoch"), "The length of a training is `epochs` of `fit`."
+_BATCH = ("batch_size",), "The rows of a batch are `batch_size` of `fit` and of `predict`."
+_ROWS = ("x", "train"), "Rows are the first arguments of `fit`: `fit(texts, labels)`."
+_DEV = (
+    ("validation_data", "dev"),
+    ("Rows to validate on are `validation_data=(dev_texts, dev_labels)` of `fit`."),
+)
+_CLASS_WEIGHT = (
+    ("class_weight",),
+    ("Weights of classes are `class_weight` of `fit`, and weights of rows `sample_weight`."),
+)
+_METRICS = ("metrics",), "Scores of a training are `metrics` of `compile`."
+_PRECISION = (
+    ("dtype",),
+    ("The precision is `dtype` of `from_preset` or of a backbone, such as dtype='mixed_bfloat16'."),
+)
+_OUTPUT = (
+    ("output",),
+    (
+        "A training writes to `callbacks=[kbs.TrainingCheckpoint(folder)]` of `fit`. "
+        "`save_to_preset(folder)` writes a model."
+    ),
+)
+_SEED = ("seed",), "Call `keras.utils.set_random_seed(0)` before the model is made."
+_DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
+_SIZES = {
+    ("vocab_size",): "vocabulary_size",
+    ("hidden_size", "embed_dim", "d_model"): "hidden_dim",
+    ("num_hidden_layers", "n_layers"): "num_layers",
+    ("num_attention_heads", "n_heads"): "num_heads",
+    ("intermediate_size",): "intermediate_dim",
+    ("max_position_embeddings", "max_position"): "max_sequence_length",
+    ("type_vocab_size", "segment_vocab_size"): "num_segments",
+    ("hidden_act", "hidden_activation"): "activation",
+    ("hidden_dropout_prob", "dropout_rate", "classifier_dropout"): "dropout",
+    ("attention_probs_dropout_prob", "attention_dropout_rate"): "attention_dropout",
+    ("layer_norm_eps",): "layer_norm_epsilon",
+    ("embedding_size",): "embedding_dim",
+}
+
+_GROUPS = {
+    "num_labels n_labels num_class n_classes nb_classes classes num_tags": _CLASSES,
+    "labels label label_list id2label label2id labels_map class_names": _LABELS,
+    "max_length max_len maxlen max_seq_length max_seq_len model_max_length": _LENGTH,
+    "do_lower_case do_lowercase lower_case": _LOWERCASE,
+    "model_name model_name_or_path pretrained_model_name_or_path config_path checkpoint_path "
+    "init_checkpoint bert_config_file": _CHECKPOINT,
+    "lr learning_rate peak_learning_rate": _RATE,
+    "warmup_steps num_warmup_steps warmup warmup_ratio warmup_proportion": _WARMUP,
+    "weight_decay gradient_accumulation_steps accumulation_steps max_grad_norm clipnorm "
+    "adam_epsilon optimizer_params optimizer_class": _OPTIMIZER,
+    "num_train_epochs num_epochs n_epochs nb_epoch max_steps": _EPOCHS,
+    "per_device_train_batch_size per_device_eval_batch_size per_gpu_train_batch_size "
+    "train_batch_size eval_batch_size predict_batch_size": _BATCH,
+    "train_dataset train_data train_df train_objectives": _ROWS,
+    "eval_dataset eval_data eval_df evaluator dev_data test_data validation_dataset": _DEV,
+    "class_weights weight": _CLASS_WEIGHT,
+    "compute_metrics eval_metrics": _METRICS,
+    "torch_dtype fp16 bf16": _PRECISION,
+    "output_dir output_path save_steps save_strategy": _OUTPUT,
+    "random_state manual_seed": _SEED,
+    "device use_cuda use_gpu device_map no_cuda": _DEVICE,
+    **{
+        " ".join(names): ((size,), f"The size is `{size}` of a backbone.")
+        for names, size in _SIZES.items()
+    },
+}
+
+#: The name elsewhere -> (names here, the best one first; where it belongs).
+FOREIGN_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
+    name: meaning for names, meaning in _GROUPS.items() for name in names.split()
+}
