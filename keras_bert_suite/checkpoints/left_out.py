@@ -82,7 +82,7 @@ def report_load(checkpoint, model, left_alone, heads, new):
     if left_alone:
         reports.append(
             f"{checkpoint.path} has no weights for {list_names(left_alone)}. In a new model they "
-            "are random: train them before you use their output."
+            "are random. Train them before you use their output."
         )
     if surprising:
         reports.append(

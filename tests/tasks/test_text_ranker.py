@@ -216,7 +216,7 @@ def test_checkpoints_with_another_head(tmp_path):
     save_hugging_face(classifier, tmp_path / "classes")
     save_hugging_face(classifier.backbone, tmp_path / "encoder", packer.tokenizer)
     for name in ("classes", "encoder"):
-        with pytest.warns(UserWarning, match="layer with one output.* Train them before"):
+        with pytest.warns(UserWarning, match="layer with one output.* random. Train them before"):
             ranker = TextRanker.from_preset(tmp_path / name)
         assert ranker.classifier.kernel.shape[-1] == 1
 

@@ -76,8 +76,8 @@ class TextRanker(PairScorer, keras_hub.models.Task):
         if len(head.get("label_names", ())) == 1:
             return {"dropout": head.get("dropout", 0.1), **arguments}, []
         warnings.warn(
-            f"{checkpoint.path} has no weights for a classification layer with one output. The "
-            "layer is new and random. Train it before you use its output.",
+            f"{checkpoint.path} has no weights for a classification layer with one output. They "
+            "are new and random. Train them before you use their output.",
             stacklevel=4,
         )
         return arguments, ["classifier/.*"]
