@@ -36,7 +36,7 @@ def train_classifier(columns):
     )
     x = train[["review", *columns]]
     # The encoder stays as it is, so that its vectors are computed once.
-    classifier.fit_on_features(x, train["recommended"].tolist(), epochs=20, verbose=0)
+    classifier.fit_on_features(x, train["recommended"].tolist(), epochs=100, verbose=0)
     scores = classifier.score(test[["review", *columns]], test["recommended"].tolist())
     return classifier, scores["macro_f1"]
 
