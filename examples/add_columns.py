@@ -5,7 +5,8 @@
     python examples/add_columns.py
 
 Does a customer recommend the clothes that a review is about? The review says much of it. The stars,
-the age of the customer and the department say more.
+the age of the customer and the department say more. With a MiniLM that is
+not trained, texts alone have a macro F1 of 0.597, columns alone 0.844, and both 0.850.
 """
 
 from importlib.util import find_spec
