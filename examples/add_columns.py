@@ -5,7 +5,8 @@
     python examples/add_columns.py
 
 Does a customer recommend the clothes that a review is about? The review says much of it. The stars,
-the age of the customer and the department say more.
+the age of the customer and the department say more. With a MiniLM that is
+not trained, texts alone have a macro F1 of 0.597, columns alone 0.844, and both 0.850.
 """
 
 from importlib.util import find_spec
@@ -36,7 +37,7 @@ def train_classifier(columns):
     )
     x = train[["review", *columns]]
     # The encoder stays as it is, so that its vectors are computed once.
-    classifier.fit_on_features(x, train["recommended"].tolist(), epochs=20, verbose=0)
+    classifier.fit_on_features(x, train["recommended"].tolist(), epochs=100, verbose=0)
     scores = classifier.score(test[["review", *columns]], test["recommended"].tolist())
     return classifier, scores["macro_f1"]
 
