@@ -50,8 +50,8 @@ extensions = [
     "inline_code",
     "languages",
     "links",
+    "number_columns",
     "rooms",
-    "tables",
 ]
 
 # The notebooks have the outputs of a run.

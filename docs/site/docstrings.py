@@ -3,10 +3,10 @@
 import inspect
 import re
 
+from links import find_public_name
 from sphinx.util import inspect as sphinx_inspect
 
 import keras_bert_suite
-from links import find_public_name
 
 
 def translate(app, what, name, obj, options, lines):

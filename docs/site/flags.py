@@ -30,11 +30,12 @@ def describe(name, command):
 
 
 def list_flags(flags):
-    """The flags of a command, without those of absl."""
+    """The flags of a command, without `--help` and those of absl."""
+    hidden = (None, argparse.SUPPRESS)
     return [
         action
         for action in flags._actions
-        if action.help not in (None, argparse.SUPPRESS) and action.option_strings != ["-h", "--help"]
+        if action.help not in hidden and "--help" not in (action.option_strings or [""])[-1]
     ]
 
 
@@ -43,10 +44,14 @@ def show_flag(action):
     name = action.option_strings[-1] if action.option_strings else ""
     value = "" if action.nargs == 0 else action.metavar or "TEXT"
     if action.choices:
-        value = " | ".join(map(str, action.choices))
-    return f"`{escape(f'{name} {value}'.strip())}`"
+        value = "|".join(map(str, action.choices))
+    return f"`{f'{name} {value}'.strip()}`".replace("|", r"\|")
 
 
 def escape(text):
-    """Text of a cell of a table."""
-    return re.sub(r"\s+", " ", text.replace("%%", "%")).replace("|", r"\|")
+    """Text of a cell of a table, with flags as code."""
+    text = re.sub(r"\s+", " ", text.replace("%%", "%")).replace("|", r"\|")
+    parts = re.split(r"(--\w[\w-]*)", text)
+    parts[::2] = [re.sub(r"([*<])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"`{part}`" for part in parts[1::2]]
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""Names in inline code are links: `kbs.AdamW`, `TextClassifier.fit`, `keras.Model`."""
+"""Inline code: names such as `kbs.AdamW` and `keras.Model` are links, and words stay whole."""
 
 import re
 from pathlib import Path
@@ -27,6 +27,8 @@ OURS = re.compile(
     rf"(?:kbs\.|keras_bert_suite\.)?({'|'.join(NAMES)})((?:\.[A-Za-z]\w*)*)(?:\(.*\))?", re.S
 )
 OTHERS = re.compile(r"(keras|keras_hub|transformers)(\.[A-Za-z]\w*)+")
+#: Code that is not broken at the end of a line, such as `--epochs` and `TextClassifier`.
+WORD = re.compile(r"\S{1,32}")
 #: Where code is no link.
 OUTSIDE = (nodes.title, nodes.reference, addnodes.pending_xref, addnodes.desc_signature)
 
@@ -41,6 +43,8 @@ def find_target(code):
 
 def link_names(app, doctree):
     for literal in list(doctree.findall(nodes.literal)):
+        if WORD.fullmatch(literal.astext()):
+            literal["classes"].append("word")
         target = find_target(literal.astext())
         if target and not any(isinstance(node, OUTSIDE) for node in list_parents(literal)):
             link = addnodes.pending_xref(

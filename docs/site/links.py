@@ -33,6 +33,7 @@ TRANSFORMERS = {
     "XLMRoberta": "xlm-roberta",
 }
 
+
 def rewrite_source(app, document, content):
     """Links to a folder lead to its README, or become plain text where it has none.
 
@@ -59,7 +60,11 @@ def find_name(app, env, node, content):
     if target.startswith("keras_bert_suite."):
         python, page = env.get_domain("py"), node["refdoc"]
         # Of a method that no page shows, the class.
-        public = f"keras_bert_suite.{name}" if name in keras_bert_suite.__all__ else target[: -len(name) - 1]
+        public = (
+            f"keras_bert_suite.{name}"
+            if name in keras_bert_suite.__all__
+            else target[: -len(name) - 1]
+        )
         return python.resolve_xref(env, page, app.builder, "obj", public, node, content)
     if address := find_address(target):
         return nodes.reference("", "", content, internal=False, refuri=address)

@@ -11,7 +11,7 @@ from keras_bert_suite.training import Technique
 #: Bases, whose pages are for authors of subclasses and show every method.
 BASES = (Encoder, Head, LabelledTask, Task, Technique, TextEncoder)
 
-#: Beginnings of names: make a model, train it, ask it, score it, improve it, keep it; then the rest.
+#: Beginnings of names: make a model, train, ask, score, improve and keep it; then the rest.
 ORDER = (
     "from_",
     "compile$",

@@ -1,4 +1,4 @@
-"""Each reader of the table of docs/files_we_read.md reads a file, and the task beside it takes what it returns."""
+"""Each reader of the table of docs/files_we_read.md reads a file for the tasks beside it."""
 
 import json
 import re
