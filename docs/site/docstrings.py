@@ -70,6 +70,8 @@ def find_full_name(cls):
     """The name by which users import a class."""
     if cls.__name__ in keras_bert_suite.__all__ and cls.__module__.startswith("keras_bert_suite."):
         return f"keras_bert_suite.{cls.__name__}"
+    if cls is object:
+        return "object"
     return find_public_name(f"{cls.__module__}.{cls.__qualname__}")
 
 

@@ -15,9 +15,10 @@ BASES = (Encoder, Head, LabelledTask, Task, Technique, TextEncoder)
 ORDER = (
     "from_",
     "compile$",
+    "fit$",
     "fit",
     "evaluate$",
-    "predict|generate$|fill_mask|rank$|search$|index$|similarity",
+    "predict(?!_on_batch)|generate$|fill_mask|rank$|search$|index$|similarity",
     "score|pseudo_perplexity",
     "inspect|tune_",
     "save|load|quantize",

@@ -13,7 +13,7 @@ import keras_bert_suite
 #: The page of each task, by the name of its class, which is the title.
 TASK_PAGES = {
     path.read_text("utf-8").split("\n", 1)[0].removeprefix("# "): f"docs/tasks/{path.stem}"
-    for path in sorted((Path(__file__).parents[1] / "tasks").glob("*.md"))
+    for path in sorted((Path(__file__).parents[1] / "tasks").glob("[!R]*.md"))
 }
 
 

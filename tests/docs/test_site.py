@@ -1,6 +1,7 @@
 """The code of the documentation site: links, what a page shows of a class, search in Chinese."""
 
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -106,6 +107,16 @@ def test_each_task_has_a_page_with_the_methods_of_users_first(load):
     for name in tasks:
         shown = [member for member, _ in members.list_members(classes[name])]
         assert shown[:3] == ["from_preset", "compile", "fit"], name
+
+
+def test_a_recipe_has_its_script_and_its_notebook_below_its_title(load):
+    notebook = json.dumps({"cells": [{"source": ["# A"]}, {"source": ["1"]}]})
+    cells = json.loads(load("appendices").link_script(notebook, "a"))["cells"]
+    assert [cell["source"][0] for cell in cells] == [
+        "# A",
+        "{download}`a.py` · {download}`a.ipynb`",
+        "1",
+    ]
 
 
 def test_internal_methods_are_there(load):
