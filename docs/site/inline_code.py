@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from members import list_members
+from rooms import TASK_PAGES
 from sphinx import addnodes
 
 import keras_bert_suite
@@ -24,7 +26,8 @@ NAMES = {
     if re.search("[A-Z_]", name.rpartition(".")[2])
 }
 OURS = re.compile(
-    rf"(?:kbs\.|keras_bert_suite\.)?({'|'.join(NAMES)})((?:\.[A-Za-z]\w*)*)(?:\(.*\))?", re.S
+    rf"(?:kbs\.|keras_bert_suite\.(?:\w+\.)*)?({'|'.join(NAMES)})((?:\.[A-Za-z]\w*)*)(?:\(.*\))?",
+    re.S,
 )
 OTHERS = re.compile(r"(keras|keras_hub|transformers)(\.[A-Za-z]\w*)+")
 #: Code that is not broken at the end of a line, such as `--epochs` and `TextClassifier`.
@@ -42,10 +45,11 @@ def find_target(code):
 
 
 def link_names(app, doctree):
+    methods = list_methods(app.env.docname)
     for literal in list(doctree.findall(nodes.literal)):
         if WORD.fullmatch(literal.astext()):
             literal["classes"].append("word")
-        target = find_target(literal.astext())
+        target = find_target(literal.astext()) or methods.get(literal.astext())
         if target and not any(isinstance(node, OUTSIDE) for node in list_parents(literal)):
             link = addnodes.pending_xref(
                 "",
@@ -58,6 +62,15 @@ def link_names(app, doctree):
             )
             literal.replace_self(link)
             link += literal
+
+
+def list_methods(document):
+    """The full names of the methods of a task by the names that its page uses."""
+    task = next((name for name, page in TASK_PAGES.items() if page == document), None)
+    if task is None:
+        return {}
+    members = list_members(getattr(keras_bert_suite, task))
+    return {name: f"{NAMES[task]}.{name}" for name, _ in members}
 
 
 def list_parents(node):

@@ -69,6 +69,10 @@ def test_address_of_a_name(load, name, address):
         ("kbs.TextClassifier.fit", "keras_bert_suite.TextClassifier.fit"),
         ("kbs.AdamW(kbs.LinearWarmupDecay(2e-5))", "keras_bert_suite.AdamW"),
         ("prepare_corpus", "keras_bert_suite.corpus.prepare_corpus"),
+        (
+            "keras_bert_suite.checkpoints.save_hugging_face",
+            "keras_bert_suite.checkpoints.save_hugging_face",
+        ),
         ("keras.Model.fit", "keras.Model.fit"),
         ("objectives", None),
         ("TextClassifier or another", None),
