@@ -44,7 +44,7 @@ def show_flag(action):
     name = action.option_strings[-1] if action.option_strings else ""
     value = "" if action.nargs == 0 else action.metavar or "TEXT"
     if action.choices:
-        value = "|".join(map(str, action.choices))
+        value = " | ".join(map(str, action.choices))
     return f"`{f'{name} {value}'.strip()}`".replace("|", r"\|")
 
 
