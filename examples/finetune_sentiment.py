@@ -6,7 +6,8 @@
     python examples/finetune_sentiment.py
 
 The script fine-tunes MiniLM on 2,400 sentences, and classifies 600 others with an accuracy of
-0.932. On 2 CPU cores `fit` takes 65 s with TensorFlow.
+0.932. On 2 quiet CPU cores `fit` takes 65 s with TensorFlow. The cores of the run in the notebook
+had other work, too.
 """
 
 # %%

@@ -4,6 +4,7 @@ The source folder is the repository, so that a link between two Markdown files l
 file here and on a code host. `docs/index.rst` has the tables of contents.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,13 +21,22 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**",
     "examples/*.ipynb",
+    "examples/README.md",
     "examples/*/README.md",
     "benchmarks/results/*.md",
     "*.md",
     "saved_models/README.md",
 ]
 # `docs/README.md` is in `docs/index.rst`.
-exclude_patterns = ["docs/README.md", "docs/site", "**/.*", "build", "**/site-packages"]
+# Comparisons of two revisions are for authors of the package.
+exclude_patterns = [
+    "docs/README.md",
+    "docs/site",
+    "benchmarks/results/revisions.md",
+    "**/.*",
+    "build",
+    "**/site-packages",
+]
 
 extensions = [
     "myst_nb",
@@ -34,9 +44,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "appendices",
     "bigrams",
     "docstrings",
+    "inline_code",
+    "languages",
     "links",
+    "number_columns",
     "rooms",
 ]
 
@@ -70,7 +84,9 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 templates_path = ["templates"]
 # The first page lies in a folder.
-html_additional_pages = {"index": "to_first_page.html"}
+html_additional_pages = {"index": "to_first_page.html", "404": "not_found.html"}
+# The path of the site on its host, which the page of a wrong address needs.
+html_context = {"site_root": os.environ.get("DOCS_ROOT", "/")}
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -1,4 +1,4 @@
-"""Links that lead elsewhere on the site than in the repository, and pages below a page."""
+"""Links that lead elsewhere on the site than in the repository."""
 
 import importlib
 import os
@@ -32,8 +32,6 @@ TRANSFORMERS = {
     "Roberta": "roberta",
     "XLMRoberta": "xlm-roberta",
 }
-#: Pages that have other pages below them in the table of contents.
-BELOW = {"docs/decisions/README": "*", "docs/measurements": "../benchmarks/results/*"}
 
 
 def rewrite_source(app, document, content):
@@ -53,17 +51,20 @@ def rewrite_source(app, document, content):
 
     content[0] = re.sub(r"!\[[^\]]*\]\(https?:[^)]*\)[ ·]*", "", content[0])
     content[0] = re.sub(r"\[([^\]]*)\]\(([\w./]*/)(README\.md)?\)", replace, content[0])
-    if document in BELOW:
-        content[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{BELOW[document]}\n```\n"
 
 
 def find_name(app, env, node, content):
     """The link of a class: here by the name that users import, or of another library."""
     target = node.get("reftarget", "")
     name = target.rpartition(".")[2]
-    if target.startswith("keras_bert_suite.") and name in keras_bert_suite.__all__:
+    if target.startswith("keras_bert_suite."):
         python, page = env.get_domain("py"), node["refdoc"]
-        public = f"keras_bert_suite.{name}"
+        # Of a method that no page shows, the class.
+        public = (
+            f"keras_bert_suite.{name}"
+            if name in keras_bert_suite.__all__
+            else target[: -len(name) - 1]
+        )
         return python.resolve_xref(env, page, app.builder, "obj", public, node, content)
     if address := find_address(target):
         return nodes.reference("", "", content, internal=False, refuri=address)
@@ -91,14 +92,15 @@ def find_public_name(name):
 
     Some objects have several names. The one with the longest beginning in common is taken.
     """
-    if not name.startswith("keras.src."):
+    library = name.partition(".")[0]
+    if not name.startswith(("keras.src.", "keras_hub.src.")):
         return name
     module, _, attribute = name.rpartition(".")
     wanted = getattr(importlib.import_module(module), attribute)
     exported = [
         f"{public}.{attribute}"
         for public in sys.modules
-        if re.fullmatch(r"keras(\.(?!src\b|_)\w+)*", public)
+        if re.fullmatch(rf"{library}(\.(?!src\b|_)\w+)*", public)
         and getattr(sys.modules[public], attribute, None) is wanted
     ]
     path = name.replace(".src", "", 1)

@@ -28,6 +28,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 PAGES = [
     REPOSITORY / "README.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs/tasks").glob("*.md")),
     *sorted((REPOSITORY / "docs/coming_from").glob("*.md")),
     REPOSITORY / "README.zh.md",
     *sorted((REPOSITORY / "docs/zh").glob("*.md")),
@@ -67,31 +68,27 @@ ROWS = {
     "articles": TEXTS,
     "titles": ["film", "plot", "good", "awful"],
 }
-#: Rows of a section, where they are others than elsewhere.
-SECTIONS = {
-    "Classify texts": {
-        "labels": ["positive", "negative"] * 2,
+#: Rows of a page, or of a section of it, where they are others than elsewhere.
+OTHER_ROWS = {
+    "text_classifier": {
         "texts": TEXTS,
+        "labels": ["positive", "negative"] * 2,
         "dev_labels": ["positive"] * 3,
     },
-    "Sets of labels, and numbers": {
+    "text_classifier: Sets of labels, and numbers": {
         "texts": TEXTS[:3],
-        "labels": [["joy"], [], ["joy", "surprise"]],
         "dev_labels": [["joy"], ["surprise"], ["anger"]],
         "test_labels": [["joy"], ["surprise"], ["anger"]],
     },
-    "Several attributes at once": {
+    "text_classifier: Losses and metrics": {"labels": [["joy"], [], ["joy", "surprise"]]},
+    "attribute_classifier": {
         "texts": TEXTS,
         "sizes": ["small", None, "large", "small"],
         "seasons": ["summer", "winter", "winter", ""],
         "dev_labels": {"size": ["small", "large", None], "season": ["summer", "winter", "winter"]},
     },
-    "Long documents": {"labels": ["negative", "positive"]},
-    "Search by meaning": {
-        "candidates": [TEXTS[:2]] * 4,
-        "relevance": [[0, 1]] * 4,
-    },
-    "ONNX, OpenVINO and LiteRT": {"texts": TEXTS},
+    "document_classifier": {"labels": ["negative", "positive"]},
+    "serving": {"texts": TEXTS},
 }
 
 
@@ -199,11 +196,12 @@ def test_blocks_run(page, folder, monkeypatch):
     monkeypatch.chdir(folder)
     keras.config.disable_interactive_logging()
     names = {"__name__": page.stem, "kbs": kbs, "keras": keras, **ROWS}
+    names.update(OTHER_ROWS.get(page.stem, {}))
     prepare(page.stem, names)
     before = None
     for title, line, code in list_blocks(page):
         if title != before:
-            names.update(SECTIONS.get(title, {}) if page.stem == "README" else {})
+            names.update(OTHER_ROWS.get(f"{page.stem}: {title}", {}))
         before = title
         for pattern, replacement in SMALLER:
             code = re.sub(pattern, replacement, code)
@@ -223,9 +221,9 @@ def prepare(page, names):
         pytest.importorskip("datasets")
     if page == "extending":
         names["checkpoint"] = "path/to/preset"
-    if page == "techniques":
+    if page in ("techniques", "serving"):
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
-    if page in ("pretraining", "google_bert"):
+    if page in ("pretraining", "google_bert", "electra_pretrainer"):
         from keras_bert_suite.corpus import open_corpus, prepare_corpus
         from keras_bert_suite.pretraining import PretrainingBatches
 

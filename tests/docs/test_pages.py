@@ -9,6 +9,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "keras_bert_suite"
 INDEX = REPOSITORY / "docs/index.rst"
 
+#: Patterns of files that are no pages.
+EXCLUDED = eval(
+    re.search(
+        r"^exclude_patterns = (\[.*?\])",
+        (REPOSITORY / "docs/site/conf.py").read_text("utf-8"),
+        re.M | re.S,
+    )[1]
+)
 #: Pages of the site, as `include_patterns` of docs/site/conf.py has them.
 PAGES = [
     path
@@ -17,12 +25,13 @@ PAGES = [
         "docs/**/*.md",
         "docs/**/*.rst",
         "examples/*.ipynb",
+        "examples/README.md",
         "examples/*/README.md",
         "benchmarks/results/*.md",
         "saved_models/README.md",
     )
     for path in sorted(REPOSITORY.glob(pattern))
-    if path not in (INDEX, INDEX.with_name("README.md"))
+    if path != INDEX and str(path.relative_to(REPOSITORY)) not in EXCLUDED
 ]
 MARKDOWN = [path for path in [*PAGES, INDEX.with_name("README.md")] if path.suffix == ".md"]
 
@@ -30,7 +39,7 @@ MARKDOWN = [path for path in [*PAGES, INDEX.with_name("README.md")] if path.suff
 def list_entries():
     """The files that the tables of contents name."""
     lines = re.findall(r"^   (?!:)(?:.* <)?([\w./*]+)>?$", INDEX.read_text("utf-8"), re.M)
-    below = re.search(r"^BELOW = (\{.*\})$", read_site("links.py"), re.M)[1]
+    below = re.search(r"^BELOW = (\{.*\})$", read_site("appendices.py"), re.M)[1]
     patterns = [(INDEX.parent, line) for line in lines]
     patterns += [((REPOSITORY / page).parent, line) for page, line in eval(below).items()]
     for folder, pattern in patterns:
@@ -68,6 +77,38 @@ def test_links_lead_to_files_and_headings(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not anchor or anchor in slugs(target), link
+
+
+def list_tables(text):
+    """(first line, lines) of each table of a page."""
+    text = re.sub(r"(?ms)^```.*?^```", lambda block: "\n" * block[0].count("\n"), text)
+    for table in re.finditer(r"(?m)(?:^\|.*\n?)+", text):
+        yield text[: table.start()].count("\n") + 1, table[0].splitlines()
+
+
+def test_rows_of_a_table_have_as_many_cells_as_its_header():
+    """A bar ends a cell also in code, unless a backslash is before it."""
+    torn = [
+        (str(page.relative_to(REPOSITORY)), first + i)
+        for page in MARKDOWN
+        for first, lines in list_tables(page.read_text("utf-8"))
+        for i, line in enumerate(lines)
+        if len(re.findall(r"(?<!\\)\|", line)) != len(re.findall(r"(?<!\\)\|", lines[0]))
+    ]
+    assert torn == []
+
+
+#: The work of a user in its order, as the headings of a page of a task.
+WORK = ["Make it", "Fit", "Predict", "Score", "Save", "Export"]
+
+TASKS = sorted((INDEX.parent / "tasks").glob("[!R]*.md"))
+
+
+@pytest.mark.parametrize("page", TASKS, ids=lambda path: path.stem)
+def test_pages_of_tasks_have_the_work_in_its_order(page):
+    headings = re.findall(r"^## (.*)$", page.read_text("utf-8"), re.M)
+    without = {"electra_pretrainer": ["Predict"]}.get(page.stem, [])
+    assert headings[: 6 - len(without)] == [name for name in WORK if name not in without]
 
 
 def test_lines_of_the_examples_of_bert4keras():

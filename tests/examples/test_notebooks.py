@@ -56,12 +56,12 @@ def test_notebook_has_the_outputs_of_a_run(script):
         assert base64.b64decode(picture).startswith(b"\x89PNG")
 
 
-def test_scripts_are_short_and_in_the_table_of_the_readme():
-    readme = (REPOSITORY / "README.md").read_text("utf-8")
+def test_scripts_are_short_and_in_the_table_of_recipes():
+    recipes = (REPOSITORY / "examples/README.md").read_text("utf-8")
     for script in SCRIPTS:
         assert len(script.read_text("utf-8").splitlines()) < 60, script.name
-        assert f"(examples/{script.name})" in readme
-        assert f"(examples/{script.stem}.ipynb)" in readme
+        assert f"({script.name})" in recipes
+        assert f"({script.stem}.ipynb)" in recipes
 
 
 def test_a_notebook_with_the_same_code_keeps_its_outputs(tmp_path, maker):

@@ -1,4 +1,4 @@
-"""Each reader of the README's table reads a file, and the task beside it takes what it returns."""
+"""Each reader of the table of docs/files_we_read.md reads a file for the tasks beside it."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/files_we_read.md"
 
 #: (a call of a reader, the name of a task) of each row of the table.
 CASES = [
     (call, task)
     for call, tasks in re.findall(
-        r"^\| .* \| `(kbs\.read_.*)` \| (.*) \|$", README.read_text("utf-8"), re.M
+        r"^\| .* \| `(kbs\.read_.*)` \| (.*) \|$", PAGE.read_text("utf-8"), re.M
     )
     for task in re.findall(r"\w+", tasks)
 ]

@@ -1,0 +1,101 @@
+"""The members of a class that its page shows: what users call, in the order of their work."""
+
+import re
+
+from keras_bert_suite.heads.base.head import Head
+from keras_bert_suite.heads.base.labelled_task import LabelledTask
+from keras_bert_suite.heads.base.task import Task
+from keras_bert_suite.models import Encoder, TextEncoder
+from keras_bert_suite.training import Technique
+
+#: Bases, whose pages are for authors of subclasses and show every method.
+BASES = (Encoder, Head, LabelledTask, Task, Technique, TextEncoder)
+
+#: Beginnings of names: make a model, train, ask, score, improve and keep it; then the rest.
+ORDER = (
+    "from_",
+    "compile$",
+    "fit$",
+    "fit",
+    "evaluate$",
+    "predict(?!_on_batch)|generate$|fill_mask|rank$|search$|index$|similarity",
+    "score|pseudo_perplexity",
+    "inspect|tune_",
+    "save|load|quantize",
+    "",
+)
+
+#: Methods and properties that only the package itself and authors of subclasses need, by room.
+INTERNAL = {
+    "heads": """
+        activation backbone_arguments_of backbone_cls call check_dataset check_embedder
+        check_further_arguments check_new_head check_parts column_names compile_from_config
+        compute_loss compute_metrics count_prompt_tokens drop_scores encode_entities
+        encode_for_head encode_rows export features find_output_form find_part_settings
+        generate_step get_metrics_result has_new_head jax_state_sync load_checkpoint
+        load_keras_preset load_own_variables load_task_weights make_inputs make_loss
+        make_masked_lm make_metrics make_outputs make_parts make_predict_function
+        make_test_function make_train_function marker_ids note_data pooling_layers pooling_names
+        pools_prompts predict_step predict_with preprocessor_cls preset_classes read_loss
+        read_metric relabel replace_head save_own_variables save_task_weights score_pairs
+        score_with splits_batches takes_buckets target_rows test_step train_step
+    """,
+    "layers": """
+        add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens finish
+        make_attention make_table merge place_keys place_queries project project_queries
+        project_source read_scores score_vocabulary sum_tables weigh
+    """,
+    "masking": "check_task draw_kinds make_arrays",
+    "models": """
+        call check_summary count_positions embed encode encode_rows encode_sources encode_summary
+        find_unused list_calls list_unused make_block make_decoder make_embeddings
+        make_layer_model masked_lm_activation name_blocks of packs_sequences pooler_activation
+        save_own_variables show_tokens take_tokens takes_buckets token_transform transform_tokens
+    """,
+    "preprocessing": "backbone_cls tokenizer_cls",
+    "runs": """
+        batches_of_epoch close_epoch find_progress give_back_states recognize resumes
+        resumes_within_epoch save_after_batch skipped thaw within_epoch
+    """,
+    "tokenizers": """
+        asset_contents backbone_cls eager_engine find_blanks find_continuations find_endings
+        find_openings find_ordinary graph_engine hugging_face_config hugging_face_files
+        join_tokens settings split_at_masks tokenize_flat
+    """,
+    "training": """
+        activate adam_update add_variable check_length check_rows check_scores compares_rows
+        count_batches decay_of drop_idle_patterns has_length is_endless is_excluded
+        load_own_variables measure read_schedule reads_schedule step update_all
+    """,
+}
+
+
+def find_room(cls):
+    """The room of a class of the package, such as "heads"."""
+    return cls.__module__.split(".")[1]
+
+
+def list_members(cls):
+    """(name, whether it is a property) of what users call, own and inherited from the package."""
+    hidden = INTERNAL.get(find_room(cls), "").split()
+    found = {}
+    for base in cls.__mro__:
+        if base.__module__.startswith("keras_bert_suite."):
+            for name, value in vars(base).items():
+                found.setdefault(name, value)
+    shown = [
+        (name, isinstance(value, property))
+        for name, value in found.items()
+        if name[0] != "_" and name not in hidden and is_described(value)
+    ]
+    return sorted(shown, key=lambda member: find_stage(member[0]))
+
+
+def is_described(value):
+    """Whether a member is a method or a property with a docstring."""
+    value = getattr(value, "__func__", value)
+    return bool(value.__doc__) and (isinstance(value, property) or callable(value))
+
+
+def find_stage(name):
+    return next(stage for stage, begin in enumerate(ORDER) if re.match(begin, name))
