@@ -90,10 +90,11 @@ def test_numbers():
 def test_attributes_without_missing_labels():
     labels = AttributeLabels({"size": ["s", "l"], "season": ["hot", "cold"]})
     logits = np.array([[0.0, 1.0, 3.0, 0.0], [1.0, 0.0, 0.0, 2.0], [0.0, 1.0, 0.0, 1.0]])
-    wrong = AttributeAnswers(labels).inspect(logits, None, np.array([[0, 0], [-1, 0], [1, 1]]))
+    wrong = AttributeAnswers(labels).inspect(logits, None, np.array([[0, 0], [-1, 0], [0, 1]]))
     found = [(w.row, w.label, w.predicted, round(w.loss, 4)) for w in wrong]
     assert found == [
         (0, "size=s", "size=l", round(np.log(1 + np.e), 4)),
+        (2, "size=s", "size=l", round(np.log(1 + np.e), 4)),
         (1, "season=hot", "season=cold", round(np.log(1 + np.e**2), 4)),
     ]
 
