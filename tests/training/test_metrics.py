@@ -148,7 +148,7 @@ def test_every_metric_is_weighed():
 @pytest.mark.parametrize("cls", WEIGHED, ids=lambda cls: cls.__name__)
 def test_a_weight_is_a_number_of_copies(cls):
     arguments, end, shape, outputs_shape = WEIGHED[cls]
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(8)
     labels, outputs = rng.integers(0, end, shape), rng.normal(size=outputs_shape)
     weights = rng.integers(0, 4, len(labels))
     copies = np.repeat(np.arange(len(labels)), weights)
