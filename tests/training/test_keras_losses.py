@@ -89,7 +89,10 @@ def test_class_ids_and_soft_labels(from_logits):
     soft = rng.random((8, 3), "float32")
     ids = rng.integers(0, 3, 8)
     arguments = {"from_logits": from_logits}
-    if "label_smoothing" in inspect.signature(keras.losses.SparseCategoricalCrossentropy).parameters:
+    if (
+        "label_smoothing"
+        in inspect.signature(keras.losses.SparseCategoricalCrossentropy).parameters
+    ):
         arguments["label_smoothing"] = 0.1  # Since Keras 3.16.
     loss = ClassCrossentropy(**arguments)
     for labels, kind, metric in (
