@@ -180,7 +180,7 @@ INTERNAL = {
 }
 
 #: The versions that the tests have run with. The bounds are above the last of them.
-TESTED = {"keras": ("3.15",), "keras-hub": ("0.32",), "keras-nlp": ("0.32",)}
+TESTED = {"keras": ("3.15", "3.16"), "keras-hub": ("0.32", "0.33"), "keras-nlp": ("0.32", "0.33")}
 
 #: Public in spite of their names: `os._exit`, `_replace` of named tuples, and a field of Prodigy.
 DOCUMENTED = {"_exit", "_replace", "_input_hash"}

@@ -23,6 +23,7 @@ COMPARED = {
     "ids": (
         *("SparseCategoricalCrossentropy", "SparseCategoricalAccuracy"),
         *("SparseTopKCategoricalAccuracy", "CategoricalGeneralizedCrossEntropy"),
+        "SparseCategoricalFocalCrossentropy",  # Since Keras 3.16.
     ),
     "rows": (
         *("CategoricalCrossentropy", "CategoricalFocalCrossentropy", "CategoricalHinge"),

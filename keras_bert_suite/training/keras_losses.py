@@ -12,7 +12,7 @@ from keras_bert_suite.training.keras_forms import (
     find_compared,
     name_kind,
 )
-from keras_bert_suite.training.losses import ClassCrossentropy
+from keras_bert_suite.training.losses import ClassCrossentropy, find_from_logits
 from keras_bert_suite.training.output_forms import OutputForm
 from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
@@ -102,7 +102,7 @@ def _build(loss: Any, from_logits: bool) -> tuple[Any, str | None]:
 
 
 def _check_logits(loss: Any, from_logits: bool) -> None:
-    takes_logits = getattr(loss, "from_logits", None)
+    takes_logits = find_from_logits(loss)
     if inspect.isroutine(loss) or isinstance(loss, functools.partial):
         argument = inspect.signature(loss).parameters.get("from_logits")
         takes_logits = None if argument is None else argument.default
@@ -148,7 +148,7 @@ def _fit_labels(loss: Any, name: str, form: OutputForm) -> Any:
 def _choose_activation(loss: Any, form: OutputForm) -> str | None:
     """The function that makes probabilities of the outputs for a loss of Keras, or None."""
     name = name_kind(loss)
-    takes_logits = getattr(loss, "from_logits", None) is not None
+    takes_logits = find_from_logits(loss) is not None
     return None if name is None or name in TAKE_SCORES or takes_logits else form.activation
 
 

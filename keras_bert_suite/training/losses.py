@@ -104,10 +104,15 @@ class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
     Its arguments are the same as for `keras.losses.SparseCategoricalCrossentropy`.
     """
 
+    def __init__(self, from_logits: bool = False, **kwargs: Any) -> None:
+        super().__init__(from_logits=from_logits, **kwargs)
+        self.from_logits = from_logits  # Not an attribute in Keras 3.16.
+
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        if is_one_hot(y_true, y_pred):
-            return ops.categorical_crossentropy(y_true, y_pred, from_logits=self.from_logits)
-        return super().call(y_true, y_pred)
+        if not is_one_hot(y_true, y_pred):
+            return super().call(y_true, y_pred)
+        smoothing = self.get_config().get("label_smoothing", 0.0)  # Keras 3.15 has none.
+        return keras.losses.categorical_crossentropy(y_true, y_pred, self.from_logits, smoothing)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -156,6 +161,14 @@ def split_attributes(logits: Tensor, sizes: Sequence[int]) -> list[Tensor]:
     """list of float (B, size), the parts of logits (B, C) that belong to each attribute."""
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     return [logits[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def find_from_logits(loss: Any) -> bool | None:
+    """Whether a loss takes logits, or None if neither an attribute nor its configuration says."""
+    from_logits = getattr(loss, "from_logits", None)
+    if from_logits is None and isinstance(loss, keras.losses.Loss):
+        from_logits = loss.get_config().get("from_logits")
+    return from_logits
 
 
 def is_one_hot(y_true: Tensor, y_pred: Tensor) -> bool:

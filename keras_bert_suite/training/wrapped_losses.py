@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.training.losses import find_ids
+from keras_bert_suite.training.losses import find_from_logits, find_ids
 
 
 class WrappedLoss(keras.losses.Loss):
@@ -39,7 +39,7 @@ class WrappedLoss(keras.losses.Loss):
     @property
     def from_logits(self) -> bool | None:
         """Whether the loss takes logits, or None if the loss does not say."""
-        return getattr(self.loss, "from_logits", None)
+        return find_from_logits(self.loss)
 
     def activate(self, y_pred: Tensor) -> Tensor:
         """The outputs as `loss` takes them."""

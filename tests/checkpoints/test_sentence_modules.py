@@ -194,6 +194,29 @@ def test_tokens_of_a_prompt_are_not_pooled(save_peer, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("folder", "field"),
+    [
+        ("1_Pooling", "include_prompt"),
+        ("1_Pooling", MEAN),
+        ("2_Dense", "activation_function"),
+        ("2_Dense", "bias"),
+    ],
+)
+def test_a_field_that_is_missing_has_the_default_of_the_library(save_peer, folder, field):
+    _, path = save_peer()
+    flags = {MEAN: True, "include_prompt": True}
+    write_directory(path, flags, [(5, True, TANH)], prompts={"query": "r s "})
+    file = path / folder / "config.json"
+    config = {"bias": True, **json.loads(file.read_text())}
+    file.write_text(json.dumps(config))
+    wanted = encode(path, TEXTS, "r s ")
+    del config[field]
+    file.write_text(json.dumps(config))
+    got = kbs.TextEmbedder.from_preset(path).predict(TEXTS, prompt="query", verbose=0)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
     "change, message",
     [
         ({"activation_function": "own.Swish"}, "is Swish, wanted Identity, Tanh, .* alone"),

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from keras_bert_suite.corpus.held_out import hold_out
+from keras_bert_suite.corpus.held_out import draw_documents, hold_out
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
 
@@ -34,6 +34,13 @@ def test_the_division_depends_on_the_seed_alone_and_outlasts_growth():
     _, again = hold_out(make_corpus(1000), 0.1, seed=3)
     assert numbers(held) == [number for number in numbers(again) if number < 500]
     assert numbers(held) != numbers(hold_out(make_corpus(500), 0.1, seed=4)[1])
+
+
+def test_shards_do_not_change_the_division():
+    whole = draw_documents(0, 100, 0.3, 3, held=True)
+    shards = ((0, 7), (7, 60), (60, 100))
+    parts = [first + draw_documents(first, end, 0.3, 3, held=True) for first, end in shards]
+    assert np.concatenate(parts).tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("vocabulary_size", [8, 100])

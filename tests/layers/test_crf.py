@@ -16,6 +16,9 @@ LENGTHS = np.array([4, 1, 0, 6])
 #: Label 2 may not begin a chain, follow label 0, or end a chain.
 ALLOWED = [[True] * 4 for _ in range(4)]
 ALLOWED[0][2] = ALLOWED[3][2] = ALLOWED[2][3] = False
+#: Label 1 may end a chain, and not begin it.
+BEGINS = [[True] * 4 for _ in range(4)]
+BEGINS[3][1] = False
 
 
 def make_crf(**arguments):
@@ -99,7 +102,9 @@ def test_the_likelihood_is_that_of_all_paths(constrained, goes_on):
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("allowed", [None, ALLOWED], ids=["free", "constrained"])
+@pytest.mark.parametrize(
+    "allowed", [None, ALLOWED, BEGINS], ids=["free", "constrained", "constrained at one end"]
+)
 def test_the_best_path_and_the_marginals(allowed):
     crf = make_crf(allowed=allowed)
     emissions = random_emissions(1)

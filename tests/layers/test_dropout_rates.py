@@ -1,5 +1,10 @@
 """Dropout of single layers, which a whole model would hide behind another dropout."""
 
+import importlib
+import inspect
+import pkgutil
+
+import keras
 import numpy as np
 import pytest
 import torch
@@ -8,6 +13,7 @@ from peer_weights import randomize, to_numpy
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers.attention import attention_kernels, self_attention
+from keras_bert_suite.layers.heads.entity_states import EntityAverages
 
 B, L, H = 2, 7, 8
 HIDDEN = np.random.default_rng(0).standard_normal((B, L, H)).astype("float32")
@@ -33,6 +39,19 @@ def of_ids(layer, **mode):
 
 def pooled(layer, **mode):
     return layer(HIDDEN, MASK, **mode)
+
+
+def across(layer, **mode):
+    """Only the attention to an encoder drops."""
+    vars(layer.self_attention)["dropout"] = 0.0  # An argument, which is fixed.
+    encoded = {"encoder_sequence": HIDDEN[:, ::-1], "encoder_padding_mask": MASK}
+    return layer(HIDDEN, MASK, **encoded, **mode)
+
+
+def of_entities(layer, **mode):
+    """Its three vectors as rows."""
+    markers = np.tile(np.array([0, 2, 3, 6], "int32"), (B, 1))
+    return keras.ops.reshape(layer(HIDDEN, HIDDEN[:, 0], markers, **mode), (3 * B, H))
 
 
 #: (class, arguments, rate, how it is called).
@@ -70,7 +89,28 @@ CASES = [
         )
     ),
     (layers.WindowTransformer, {"num_heads": 2}, "dropout", pooled),
+    *(
+        (
+            layers.TransformerBlock,
+            {**SIZES, "has_cross_attention": True, "remat": remat},
+            "attention_dropout",
+            across,
+        )
+        for remat in (False, True)
+    ),
+    (EntityAverages, {}, "dropout", of_entities),
 ]
+
+
+def test_every_layer_with_a_rate_is_here():
+    found = set()
+    for module in pkgutil.walk_packages(layers.__path__, f"{layers.__name__}."):
+        for cls in vars(importlib.import_module(module.name)).values():
+            if not inspect.isclass(cls) or not issubclass(cls, keras.layers.Layer):
+                continue
+            if cls.__module__ == module.name and cls.__name__[0] != "_":
+                found |= {(cls, name) for name in list_arguments(cls) if "dropout" in name}
+    assert found == {(cls, rate) for cls, _, rate, _ in CASES}
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,14 @@ def test_only_tokens_count(name):
     np.testing.assert_allclose(low.astype("float32")[:2], got[:2], atol=2e-2)
 
 
+def test_a_place_counts_padding_before_it():
+    """As in sentence-transformers, for rows with padding on the left."""
+    got = pool("weighted_mean", STATES[:, :2], np.ascontiguousarray(MASK[:2, ::-1]))
+    np.testing.assert_allclose(
+        got[0], np.average(STATES[1][0, 1:], axis=0, weights=(2, 3, 4)), atol=1e-6
+    )
+
+
 def test_a_mask_may_number_its_tokens():
     np.testing.assert_array_equal(pool("mean", STATES, 3 * MASK), pool("mean", STATES, MASK))
 

@@ -1,4 +1,9 @@
-"""Each dropout rate of each backbone acts: alone, at every place that has it, in training only."""
+"""Each dropout rate of each backbone acts: alone, at every place that has it, in training only.
+
+And its weights begin as wide as its arguments say.
+"""
+
+import re
 
 import numpy as np
 import pytest
@@ -130,3 +135,24 @@ def test_rates_act_when_compiled(family):
     first, second = (encode(backbone, inputs, True) for _ in range(2))
     assert np.abs(first - second).max() > 1e-3
     np.testing.assert_array_equal(*(encode(backbone, inputs, False) for _ in range(2)))
+
+
+#: The standard deviation of a normal distribution that ends at two standard deviations.
+TRUNCATED = 0.8796
+
+
+@pytest.mark.parametrize("family", FAMILY)
+def test_weights_begin_as_wide_as_the_range_and_the_depth_say(family):
+    cls, arguments, _ = FAMILY[family]
+    wide = {"num_layers": 8, "hidden_dim": 32, "intermediate_dim": 32}
+    backbone = cls(**{**SIZES, **wide}, **arguments, initializer_range=0.5)
+    matrices = [weight for weight in backbone.weights if len(weight.shape) > 1]
+    assert len(matrices) > 8
+    for weight in matrices:
+        wanted = 0.5 * TRUNCATED
+        # As in transformers, ModernBERT's layers that write hidden states, and its pooler.
+        if cls is kbs.ModernBertBackbone and re.search("output|pooler", weight.path):
+            wanted /= (2 * wide["num_layers"]) ** 0.5
+        values = to_numpy(weight)
+        tolerance = 4 / (2 * values.size) ** 0.5  # Four deviations of what is measured.
+        assert values.std() == pytest.approx(wanted, rel=tolerance), weight.path

@@ -41,9 +41,14 @@ def test_a_bert_becomes_a_mixture():
     bert = randomize(BertBackbone(**SIZES))
     mixture = change_pattern(bert, "unilm")
     np.testing.assert_allclose(encode(mixture, PAIR), encode(bert, PAIR), atol=1e-5)
-    writer = BertBackbone(**SIZES, attention_pattern="seq2seq")
-    writer.set_weights(bert.get_weights())
-    np.testing.assert_allclose(encode(mixture, 4 * MASK + PAIR), encode(writer, PAIR), atol=1e-5)
+    for pattern, segments, own in (
+        ("left_to_right", 2 * MASK, 0 * MASK),
+        ("right_to_left", 3 * MASK, 0 * MASK),
+        ("seq2seq", 4 * MASK + PAIR, PAIR),
+    ):
+        alone = BertBackbone(**SIZES, attention_pattern=pattern)
+        alone.set_weights(bert.get_weights())
+        np.testing.assert_allclose(encode(mixture, segments), encode(alone, own), atol=1e-5)
     again = change_pattern(mixture, "unilm")
     assert again.num_segments == 6
     np.testing.assert_array_equal(encode(again, PAIR), encode(mixture, PAIR))

@@ -88,11 +88,13 @@ def test_files_of_older_versions(tmp_path):
     expected = ModernBertBackbone.from_preset(tmp_path, load_weights=False).get_config()
     del config["layer_types"], config["rope_parameters"]
     config.update(global_attn_every_n_layers=3, global_rope_theta=500.0, local_rope_theta=10.0)
-    path.write_text(json.dumps(config))
-    got = ModernBertBackbone.from_preset(tmp_path, load_weights=False).get_config()
-    assert {**got, "name": None} == {**expected, "name": None}
     full, local = "full_attention", "sliding_attention"
-    assert got["layer_types"] == [full, local, local, full]
+    for absent in (None, "global_attn_every_n_layers"):  # Every third is the default.
+        config.pop(absent, None)
+        path.write_text(json.dumps(config))
+        got = ModernBertBackbone.from_preset(tmp_path, load_weights=False).get_config()
+        assert {**got, "name": None} == {**expected, "name": None}
+        assert got["layer_types"] == [full, local, local, full]
 
 
 @pytest.mark.parametrize(

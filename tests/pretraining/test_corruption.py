@@ -279,6 +279,17 @@ def test_a_segment_follows_the_rule_of_mass():
         assert [*zip(*(of_name[i] for of_name in steps), strict=True)] == wanted_steps
 
 
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_an_epoch_draws_anew_if_a_corruption_is_dynamic(dynamic):
+    _, ragged = make_rows()
+    corruption, row_ids = Denoising(delete_tokens, dynamic=dynamic), np.arange(len(ragged.lengths))
+    first, later = (
+        corruption.make_arrays([ragged], 64, row_ids, epoch)["token_ids"].tolist()
+        for epoch in (0, 3)
+    )
+    assert (first != later) == dynamic
+
+
 def make_batches(corruption, **arguments):
     ids = TOKENIZER.tokenize(make_reviews(120)[0])
     corpus = TokenCorpus.from_documents([ids[i : i + 4] for i in range(0, 120, 4)])

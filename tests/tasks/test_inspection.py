@@ -1,6 +1,7 @@
 """The rows that a task answers wrongly, held against what it predicts."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pandas
@@ -18,6 +19,8 @@ from keras_bert_suite.heads.base.inspection import deal_into_folds
 from keras_bert_suite.heads.base.label_issues import find_label_issues
 from keras_bert_suite.heads.base.labels import Classes, LabelSets, Numbers
 from keras_bert_suite.heads.base.wrong_answers import WrongAnswer
+from keras_bert_suite.heads.tags.answers import WordAnswers
+from keras_bert_suite.heads.tags.labels import Tags
 
 TEXTS, LABELS = make_reviews(20)
 
@@ -90,12 +93,20 @@ def test_numbers():
 def test_attributes_without_missing_labels():
     labels = AttributeLabels({"size": ["s", "l"], "season": ["hot", "cold"]})
     logits = np.array([[0.0, 1.0, 3.0, 0.0], [1.0, 0.0, 0.0, 2.0], [0.0, 1.0, 0.0, 1.0]])
-    wrong = AttributeAnswers(labels).inspect(logits, None, np.array([[0, 0], [-1, 0], [1, 1]]))
+    wrong = AttributeAnswers(labels).inspect(logits, None, np.array([[0, 0], [-1, 0], [0, 1]]))
     found = [(w.row, w.label, w.predicted, round(w.loss, 4)) for w in wrong]
     assert found == [
         (0, "size=s", "size=l", round(np.log(1 + np.e), 4)),
+        (2, "size=s", "size=l", round(np.log(1 + np.e), 4)),
         (1, "season=hot", "season=cold", round(np.log(1 + np.e**2), 4)),
     ]
+
+
+def test_packed_tokens_without_a_label():
+    logits = np.array([[[0.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])
+    packed = types.SimpleNamespace(is_packed=True)
+    wrong = WordAnswers(Tags(["O", "B-PER"])).inspect(logits, packed, np.array([[0, -100, 1]]))
+    assert [(w.row, w.place, w.label, w.predicted) for w in wrong] == [(0, 0, "O", "B-PER")]
 
 
 @pytest.mark.parametrize("task", ["words", "chains"])

@@ -1,18 +1,22 @@
 """Added tokens: both engines give the ids of transformers, with the same offsets."""
 
+import json
 import random
 
 import pytest
 import transformers
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer
+from tokenizers.models import WordLevel
 
+from keras_bert_suite.checkpoints.tokenizer_files.added_tokens import read_added_tokens
 from keras_bert_suite.tokenizers import (
     AlbertTokenizer,
     BytePairTokenizer,
     WordPieceTokenizer,
     XLMRobertaTokenizer,
+    added_tokens,
 )
 
 PIECES = [
@@ -119,6 +123,25 @@ def test_both_engines_equal_transformers(tmp_path, make, flags):
     again = type(ours).from_config(ours.get_config())
     again.set_vocabulary(*make_files(ours, tmp_path))
     assert again.tokenize(texts[:50]) == wanted[:50]
+
+
+@pytest.mark.parametrize("flag", ["special", "single_word", "lstrip", "rstrip", "normalized"])
+def test_each_flag_alone_is_kept_everywhere(tmp_path, flag):
+    usual = added_tokens.AddedToken("covid-19").flags()
+    token = added_tokens.AddedToken("covid-19", **{flag: not usual[flag]})
+    assert token.flags()[flag] is not usual[flag]
+    assert added_tokens.AddedToken.read(token.describe()) == token
+    rust = Tokenizer(WordLevel({"covid-19": 0}, unk_token="covid-19"))
+    added_tokens.add_tokens(rust, [token])
+    (written,) = json.loads(rust.to_str())["added_tokens"]
+    assert {name: written[name] for name in usual} == token.flags()
+    fields = {name: value for name, value in token.flags().items() if name != "content"}
+    for config, fast in (
+        ({"added_tokens_decoder": {"0": {"content": "covid-19", **fields}}}, {}),
+        ({}, {"added_tokens": [written]}),
+    ):
+        read = read_added_tokens(tmp_path, config, fast)
+        assert read == {"covid-19": {"content": "covid-19", "id": 0, **fields}}
 
 
 def test_spaces_behind_a_token_alone():

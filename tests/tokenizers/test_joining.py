@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_suite.heads.tags.entities import make_entity
 from keras_bert_suite.tokenizers import WordPieceTokenizer
-from keras_bert_suite.tokenizers.joining import correct_spaces, join_words
+from keras_bert_suite.tokenizers.joining import correct_spaces, is_without_spaces, join_words
 
 #: As they stand in newspapers and in datasets of their languages.
 TEXTS = [
@@ -124,6 +124,10 @@ def test_only_spaces_are_corrected():
     for _ in range(2000):
         row = rng.choice(words, rng.integers(1, 12))
         assert join_words(row).replace(" ", "") == "".join(row)
+
+
+def test_a_letter_is_no_word_of_a_script_with_spaces():
+    assert is_without_spaces("令x = y") and not is_without_spaces("令xy = ab")
 
 
 def test_rows_of_words_and_of_characters():

@@ -88,13 +88,19 @@ def test_class_ids_and_soft_labels(from_logits):
     outputs /= outputs.sum(axis=1, keepdims=True)
     soft = rng.random((8, 3), "float32")
     ids = rng.integers(0, 3, 8)
-    loss = ClassCrossentropy(from_logits=from_logits)
+    arguments = {"from_logits": from_logits}
+    if (
+        "label_smoothing"
+        in inspect.signature(keras.losses.SparseCategoricalCrossentropy).parameters
+    ):
+        arguments["label_smoothing"] = 0.1  # Since Keras 3.16.
+    loss = ClassCrossentropy(**arguments)
     for labels, kind, metric in (
         (ids, "SparseCategoricalCrossentropy", "SparseCategoricalAccuracy"),
         (ids[:, None], "SparseCategoricalCrossentropy", "SparseCategoricalAccuracy"),
         (soft, "CategoricalCrossentropy", "CategoricalAccuracy"),
     ):
-        wanted = getattr(keras.losses, kind)(from_logits=from_logits)(labels, outputs)
+        wanted = getattr(keras.losses, kind)(**arguments)(labels, outputs)
         assert float(loss(labels, outputs)) == pytest.approx(float(wanted), rel=1e-6)
         ours, theirs = ClassAccuracy(), getattr(keras.metrics, metric)()
         weights = rng.random(8, "float32")
@@ -147,6 +153,8 @@ LOSSES = {
     "CTC": NOWHERE,
     "Circle": NOWHERE,
 }
+if hasattr(keras.losses, "SparseCategoricalFocalCrossentropy"):  # Since Keras 3.16.
+    LOSSES["SparseCategoricalFocalCrossentropy"] = LOSSES["SparseCategoricalCrossentropy"]
 LABELS = ((CLASSES, IDS), (CLASSES, ROWS), (LABEL_SETS, SETS), (NUMBERS, FIGURES))
 
 

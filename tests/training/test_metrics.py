@@ -4,14 +4,18 @@ import pytest
 from keras import ops
 
 from keras_bert_suite.training import (
+    NDCG,
+    ClassAccuracy,
     FiniteMean,
     LabelSetF1,
+    MacroF1,
     MaskedLMAccuracy,
     ReplacedTokenAccuracy,
     ReplacedTokenRecall,
     TokenAccuracy,
 )
-from keras_bert_suite.training.metrics import is_top_scorer
+from keras_bert_suite.training.keras_metrics import FittedMetric
+from keras_bert_suite.training.metrics import AttributeAccuracy, is_top_scorer
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, (4, 5))
@@ -111,3 +115,49 @@ def test_the_f1_of_sets_of_labels(average):
     metric = LabelSetF1(average, threshold=0.6)
     metric.update_state(labels, logits)
     assert float(metric.result()) == pytest.approx(wanted, rel=1e-5)
+
+
+CLASSES, TOKENS = (4, (30,)), (3, (30, 5))
+#: metric -> (arguments, the most of its labels + 1, their shape, the shape of its outputs).
+WEIGHED = {
+    TokenAccuracy: ({}, *TOKENS, (30, 5, 3)),
+    MaskedLMAccuracy: ({}, *TOKENS, (30, 5, 3)),
+    ClassAccuracy: ({}, *CLASSES, (30, 4)),
+    MacroF1: ({}, *CLASSES, (30, 4)),
+    AttributeAccuracy: ({"sizes": [2, 2]}, 2, (30, 2), (30, 4)),
+    LabelSetF1: ({"average": "macro"}, 2, (30, 3), (30, 3)),
+    ReplacedTokenAccuracy: ({}, 2, (30, 5), (30, 5)),
+    ReplacedTokenRecall: ({}, 2, (30, 5), (30, 5)),
+    NDCG: ({}, 3, (30, 5), (30, 5)),
+}
+#: They have weights of batches, or hand weights on.
+NOT_OF_ROWS = {FiniteMean, FittedMetric}
+
+
+def list_metrics(base=keras.metrics.Metric):
+    for cls in base.__subclasses__():
+        yield cls
+        yield from list_metrics(cls)
+
+
+def test_every_metric_is_weighed():
+    ours = {cls for cls in list_metrics() if cls.__module__.startswith("keras_bert_suite.")}
+    assert {cls for cls in ours if cls.__name__[0] != "_"} == {*WEIGHED} | NOT_OF_ROWS
+
+
+@pytest.mark.parametrize("cls", WEIGHED, ids=lambda cls: cls.__name__)
+def test_a_weight_is_a_number_of_copies(cls):
+    arguments, end, shape, outputs_shape = WEIGHED[cls]
+    rng = np.random.default_rng(8)
+    labels, outputs = rng.integers(0, end, shape), rng.normal(size=outputs_shape)
+    weights = rng.integers(0, 4, len(labels))
+    copies = np.repeat(np.arange(len(labels)), weights)
+    of_tokens = len(shape) == 2 and cls not in (AttributeAccuracy, LabelSetF1, NDCG)
+    given = np.repeat(weights[:, None], shape[1], axis=1) if of_tokens else weights
+    results = []
+    for rows, *sample_weight in ((slice(None), given.astype("float32")), (copies,), (slice(None),)):
+        metric = cls(**arguments)
+        metric.update_state(labels[rows], outputs[rows].astype("float32"), *sample_weight)
+        results.append(float(metric.result()))
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
+    assert abs(results[0] - results[2]) > 1e-3, "the weights must matter"

@@ -214,9 +214,13 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         **kwargs: Any,
     ) -> Tensor:
         """float32 (N, H), the vectors of packed texts (N, L)."""
-        encode = super().call
+        encode: Any = super().call
         if not training or self.cache_batch_size is None:
             return encode(inputs, training=training, mask=mask, **kwargs)
+        if keras.config.backend() == "tensorflow":
+            # It encodes parts again outside of this call, where Keras 3.16 does not hand `training`
+            # from `call` to the layers.
+            encode = keras.Model(self.input, self.output)
         return encode_in_parts(
             self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
         )
