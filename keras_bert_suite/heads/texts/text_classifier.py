@@ -147,7 +147,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             backbone, len(label_names), dropout, self.head_name
         )
         columns = Features.of(features)
-        self.feature_layer = None if columns is None else make_feature_layer(backbone)
+        self.feature_layer: keras.layers.Dense | None = None
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(
             activation, dtype="float32", name="predictions"
@@ -157,6 +157,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         inputs = self.make_inputs()
         vectors = self.classifier_dropout(self.encode_rows(inputs))
         if columns is not None:
+            self.feature_layer = make_feature_layer(backbone)
             row = keras.Input((columns.size,), dtype="float32", name=FEATURES)
             inputs = {**inputs, FEATURES: row}
             vectors = keras.ops.concatenate([vectors, self.feature_layer(row)], axis=-1)
