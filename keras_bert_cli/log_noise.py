@@ -32,11 +32,13 @@ def hide_log_noise(enabled=True):
         yield
 
 
-#: Lines that TensorFlow's C++ code writes when it starts, whatever its settings say.
+#: Lines that TensorFlow's C++ code writes when it starts, whatever its settings say, and the one
+#: that Grain writes where JAX is not installed.
 _START_LINES = (
     rb"WARNING: All log messages before absl::InitializeLog.*"
     rb"|I0000 00:00:\S+ +\d+ .*"
     rb"|To enable the following instructions: .*"
+    rb"|WARNING:absl:Failed to load jax profiler: .*"
 )
 #: The same on a machine without a GPU.
 _NO_GPU_LINES = rb"|E0000 00:00:\S+ +\d+ cuda_platform\.cc.* failed call to cuInit.*"
