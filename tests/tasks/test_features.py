@@ -207,7 +207,7 @@ def test_tasks_learn_and_keep_the_columns(name, tmp_path):
         {"gradient_accumulation_steps": 2},
         {"dtype": "mixed_bfloat16"},
     ],
-    ids=str,
+    ids=lambda arguments: next(iter(arguments)),
 )
 def test_ways_to_train(arguments):
     arguments = dict(arguments)
