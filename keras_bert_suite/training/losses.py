@@ -104,15 +104,13 @@ class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
     Its arguments are the same as for `keras.losses.SparseCategoricalCrossentropy`.
     """
 
-    def __init__(self, from_logits: bool = False, **kwargs: Any) -> None:
-        super().__init__(from_logits=from_logits, **kwargs)
-        self.from_logits = from_logits  # Not an attribute in Keras 3.16.
-
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         if not is_one_hot(y_true, y_pred):
             return super().call(y_true, y_pred)
-        smoothing = self.get_config().get("label_smoothing", 0.0)  # Keras 3.15 has none.
-        return keras.losses.categorical_crossentropy(y_true, y_pred, self.from_logits, smoothing)
+        config = self.get_config()  # In Keras 3.16 its values are no attributes.
+        smoothing = config.get("label_smoothing", 0.0)  # Keras 3.15 has none.
+        from_logits = config["from_logits"]
+        return keras.losses.categorical_crossentropy(y_true, y_pred, from_logits, smoothing)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

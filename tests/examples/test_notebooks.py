@@ -51,7 +51,9 @@ def test_notebook_has_the_outputs_of_a_run(script):
     assert {output.name for output in outputs if output.output_type == "stream"} == {"stdout"}
     assert not re.search(r"/(home|root|tmp|usr|work|Users)/|site-packages|[A-Z]:\\", text)
     pictures = [o.data["image/png"] for o in outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) == len(re.findall(r"^plot_\w+\(", script.read_text("utf-8"), re.M))
+    assert len(pictures) == len(
+        re.findall(r"^(?:kbs\.)?plot_\w+\(", script.read_text("utf-8"), re.M)
+    )
     for picture in pictures:
         assert base64.b64decode(picture).startswith(b"\x89PNG")
 
