@@ -1,13 +1,17 @@
 """A separate learning rate for the weights of a head."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 
-from keras_bert_suite.training.bert_optimizer import BertOptimizer
+from keras_bert_suite.training.bert_optimizer import BertOptimizer, is_found
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+
+#: What each warning of `warn_of_slow_layer` says.
+RATE_ADVICE = "learn at the same rate as the encoder"
 
 
 def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: float) -> None:
@@ -47,3 +51,25 @@ def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: flo
     pattern = "|".join(f"^{re.escape(variable.path)}$" for variable in variables)
     kept = [row for row in optimizer.rate_multipliers if row[0] != pattern]
     optimizer.rate_multipliers = (*kept, *([(pattern, rate / peak)] if pattern else []))
+
+
+def warn_of_slow_layer(optimizer: Any, layer: keras.layers.Layer, name: str, remedy: str) -> None:
+    """Warns the caller of `compile` if an optimizer has no rate for the weights of a layer.
+
+    Args:
+        optimizer: the optimizer of a task, or None.
+        layer: a layer that learns nothing at the rate of an encoder.
+        name: str, what the weights are for.
+        remedy: str, the code that gives them a rate.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    patterns = [pattern for pattern, _ in getattr(optimizer, "rate_multipliers", ())]
+    paths = [variable.path for variable in layer.trainable_variables]
+    has_rate = any(is_found(pattern, path) for pattern in patterns for path in paths)
+    if optimizer is not None and paths and not has_rate:
+        warnings.warn(
+            f"The weights of the {name} {RATE_ADVICE}, which is too slow for them. Pass {remedy}, "
+            "as the default optimizer has, or a factor of 1.0 in its rate_multipliers if you mean "
+            "it.",
+            stacklevel=3,
+        )

@@ -1,5 +1,8 @@
 """Columns beside the texts: pandas encodes them alike, and every way to a task reads them."""
 
+import re
+import warnings
+
 import grain
 import keras
 import numpy as np
@@ -299,3 +302,20 @@ def test_exports_answer_as_the_task(name, tmp_path):
     runtime = kbs.open_runtime(tmp_path / "onnx")
     assert_close(runtime.predict(TABLE, batch_size=5), wanted)
     assert runtime.predict_labels(TABLE) == task.predict_labels(TABLE, verbose=0)
+
+
+def test_the_rates_of_columns():
+    """By default, and with an optimizer of the user; without a rate for columns there is advice."""
+    task, _ = make_task("classes")
+    advice = "columns beside the texts learn at the same rate as the encoder"
+    with pytest.warns(UserWarning, match=advice):
+        task.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-5)))
+    for optimizer, peak in (("auto", 5e-5), (kbs.AdamW(kbs.LinearWarmupDecay(2e-5)), 2e-5)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            task.compile(optimizer, head_learning_rate=None if optimizer == "auto" else 1e-3)
+        rows = task.optimizer.rate_multipliers
+        for layer, rate in ((task.feature_layer, 1e-2), (task.classifier, 1e-3)):
+            for weight in layer.trainable_variables:
+                factor = next(f for pattern, f in rows if re.search(pattern, weight.path))
+                assert factor * peak == pytest.approx(rate)

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -45,6 +46,7 @@ from keras_bert_suite.training import (
     sum_before_clipping,
     track_finite_losses,
 )
+from keras_bert_suite.training.head_rate import RATE_ADVICE
 
 #: The arguments of `compile` that are structures of metrics.
 METRICS = ("metrics", "weighted_metrics")
@@ -310,9 +312,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
             if head_learning_rate is None:
                 head_learning_rate = self.head_learning_rate
         if head_learning_rate is not None:
-            encoder = {id(variable) for variable in self.backbone.variables}
-            new = [v for v in self.trainable_weights if id(v) not in encoder]
-            set_head_rate(optimizer, new, head_learning_rate)
+            self.set_head_rates(optimizer, head_learning_rate)
         if is_auto(loss):
             loss = self.make_loss()
         defaults = self.make_metrics()
@@ -336,6 +336,12 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         if self.optimizer is not None:
             sum_before_clipping(self.optimizer)
 
+    def set_head_rates(self, optimizer: Any, rate: float) -> None:
+        """Gives the weights outside of the backbone another peak of the learning rate."""
+        encoder = {id(variable) for variable in self.backbone.variables}
+        new = [v for v in self.trainable_weights if id(v) not in encoder]
+        set_head_rate(optimizer, new, rate)
+
     def get_compile_config(self) -> Config:
         config = super().get_compile_config()
         if not config:
@@ -350,7 +356,9 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
 
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras skips this if a class overrides `compile`."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", f".*{RATE_ADVICE}")  # Who saved the task has read it.
+            self.compile(**keras.saving.deserialize_keras_object(config))
         follow_weights(self)
 
     @whole_batches()

@@ -1,6 +1,5 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +12,7 @@ from keras_bert_suite.heads.tags import CRF_RATE
 from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.training.bert_optimizer import is_found
-
-RATE_ADVICE = "The weights of the CRF learn at the same rate"
+from keras_bert_suite.training.head_rate import warn_of_slow_layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -134,25 +131,8 @@ class CrfTokenClassifier(TokenClassifier):
                 encoder they hardly move.
         """
         super().compile(optimizer, loss, **kwargs)
-        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-        patterns = [pattern for pattern, _ in getattr(optimizer, "rate_multipliers", ())]
-        paths = [variable.path for variable in self.crf.trainable_variables]
-        if (
-            optimizer is not None
-            and paths
-            and not any(is_found(pattern, path) for pattern in patterns for path in paths)
-        ):
-            warnings.warn(
-                f"{RATE_ADVICE} as the encoder, which is too slow for them. Pass "
-                f"AdamW(..., rate_multipliers={dict([CRF_RATE])}), as the default optimizer has, "
-                "or a factor of 1.0 if you mean it.",
-                stacklevel=2,
-            )
-
-    def compile_from_config(self, config: Config) -> None:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", RATE_ADVICE)  # Who saved the task has read it.
-            super().compile_from_config(config)
+        remedy = f"AdamW(..., rate_multipliers={dict([CRF_RATE])})"
+        warn_of_slow_layer(self.optimizer, self.crf, "CRF", remedy)
 
     def make_loss(self) -> keras.losses.Loss:
         """`CrfLoss`. No other loss is accepted."""

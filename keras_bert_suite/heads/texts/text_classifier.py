@@ -17,6 +17,7 @@ from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_mem
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import (
     FEATURE_LAYER,
+    FEATURE_RATE,
     LabelledTask,
     make_feature_layer,
     make_head,
@@ -34,6 +35,7 @@ from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, 
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.runs.trainer import learn_rows
+from keras_bert_suite.training.head_rate import set_head_rate, warn_of_slow_layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -229,6 +231,33 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     def head_learning_rate(self) -> float | None:
         # At the rate of an encoder, a few columns would hardly change the logits.
         return HEAD_LAYERS_RATE if self.feature_layer else super().head_learning_rate
+
+    def set_head_rates(self, optimizer: Any, rate: float) -> None:
+        if self.feature_layer is not None:
+            fast = self.feature_layer.trainable_variables
+            set_head_rate(optimizer, fast, FEATURE_RATE * rate)
+        super().set_head_rates(optimizer, rate)
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Configures training; see `Task.compile`.
+
+        With `features`, the layer that reads the columns learns at ten times `head_learning_rate`.
+
+        Warns:
+            UserWarning: if an `optimizer` has no rate for this layer. At the rate of the encoder
+                its weights hardly move.
+        """
+        super().compile(optimizer, loss, **kwargs)
+        if self.feature_layer is not None:
+            remedy = f"compile(optimizer, head_learning_rate={HEAD_LAYERS_RATE})"
+            warn_of_slow_layer(
+                self.optimizer, self.feature_layer, "columns beside the texts", remedy
+            )
 
     @property
     def encoder_features(self) -> Any:
