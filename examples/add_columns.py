@@ -5,8 +5,8 @@
     python examples/add_columns.py
 
 Does a customer recommend the clothes that a review is about? The review says much of it. The stars,
-the age of the customer and the department say more. With a MiniLM that is
-not trained, texts alone have a macro F1 of 0.597, columns alone 0.844, and both 0.850.
+the age of the customer and the department say more. Texts alone have a macro F1 of 0.76, columns alone
+0.84, and both 0.88; with another seed 0.79, 0.84 and 0.84.
 """
 
 from importlib.util import find_spec
@@ -35,9 +35,10 @@ def train_classifier(columns):
         sequence_length=48,
         features={name: features[name] for name in columns} or None,
     )
+    optimizer = kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True)
+    classifier.compile(optimizer, head_learning_rate=1e-3)
     x = train[["review", *columns]]
-    # The encoder stays as it is, so that its vectors are computed once.
-    classifier.fit_on_features(x, train["recommended"].tolist(), epochs=100, verbose=0)
+    classifier.fit(x, train["recommended"].tolist(), batch_size=32, epochs=3, verbose=2)
     scores = classifier.score(test[["review", *columns]], test["recommended"].tolist())
     return classifier, scores["macro_f1"]
 
