@@ -4,9 +4,9 @@
     pip install pandas scikit-learn
     python examples/add_columns.py
 
-Does a customer recommend the clothes that a review is about? The review says much of it. The stars,
-the age of the customer and the department say more. Texts alone have a macro F1 of 0.76, columns alone
-0.84, and both 0.88; with another seed 0.79, 0.84 and 0.84.
+Does a customer recommend the clothes that a review is about? The review says much of it. The
+stars, the age of the customer and the department say more. Texts alone have a macro F1 of 0.76,
+columns alone 0.84, and both 0.88; with another seed 0.79, 0.84 and 0.84.
 """
 
 from importlib.util import find_spec
