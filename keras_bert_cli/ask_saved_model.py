@@ -74,7 +74,6 @@ class SavedModel:
 
     def answer(self, columns, batch_size):
         """Yields the outputs for each batch, a dict of arrays. Other columns are an error."""
-
         has_no_names = self.input_names == UNNAMED and not columns.keys() & set(UNNAMED)
         if len(columns) == len(self.input_names) and (len(columns) == 1 or has_no_names):
             columns = dict(zip(self.input_names, columns.values(), strict=True))

@@ -85,11 +85,7 @@ class NumberColumn:
         # The mean of equal numbers is rounded, so their standard deviation need not be 0.
         if not len(known) or known.min() == known.max() or std == 0:
             value = f"the value {known[0]:g}" if len(known) else "no value"
-            raise ValueError(
-                f"The feature {self.name!r} has {value} in all {len(numbers)} training rows, so "
-                "nothing can be learned from it. Leave it out of `features`, or train on rows in "
-                "which it differs."
-            )
+            raise _without_difference(self.name, value, len(numbers))
         self.mean, self.std = mean, std
 
     def encode(self, numbers):
@@ -197,11 +193,7 @@ class CategoryColumn:
         counts = collections.Counter(names.tolist())
         if len(counts) < 2:
             value = f"the category {names[0]!r}" if names[0] else "no value"
-            raise ValueError(
-                f"The feature {self.name!r} has {value} in all {len(names)} training rows, so "
-                "nothing can be learned from it. Leave it out of `features`, or train on rows in "
-                "which it differs."
-            )
+            raise _without_difference(self.name, value, len(names))
         del counts[""]
         frequent = sorted(counts, key=lambda name: (-counts[name], name))
         self.categories = sorted(frequent[:MOST_CATEGORIES])
@@ -240,6 +232,14 @@ class CategoryColumn:
         found = tf.gather(numbers, tf.argmax(tf.cast(is_name, tf.int32), axis=1))
         places = tf.where(tf.reduce_any(is_name, axis=1), found, self.size - 2)
         return tf.one_hot(places, self.size, dtype=tf.float64)
+
+
+def _without_difference(name, value, num_rows):
+    """The error for a feature that is the same in all training rows."""
+    return ValueError(
+        f"The feature {name!r} has {value} in all {num_rows} training rows, so nothing can be "
+        "learned from it. Leave it out of `features`, or train on rows in which it differs."
+    )
 
 
 def make_column(name, kind):
