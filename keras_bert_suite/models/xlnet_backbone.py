@@ -45,7 +45,7 @@ class XLNetBackbone(BertBackbone):
     **Memory**, with `memory_length`. A further input `memory`, float32 (B, num_layers, M, H), has
     the states of the tokens before each row, and a further output `memory` the states for the
     row that continues it. M may be 0, for no memory. The authors start from zeros. All tokens see
-    the whole memory, which counts as segment 0.
+    the whole memory, which counts as segment 0. So rows that go into a memory have no padding.
 
     Transformer-XL is `XLNetBackbone(..., attention_pattern="left_to_right", num_segments=0,
     share_biases=True, activation="relu", memory_length=...)`.
@@ -108,6 +108,9 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
+        hidden_dim = kwargs.get("hidden_dim", sizes[3] if len(sizes) > 3 else 0)
+        if hidden_dim % 2:
+            raise ValueError(f"hidden_dim must be even, got {hidden_dim}.")
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length
@@ -121,6 +124,8 @@ class XLNetBackbone(BertBackbone):
             dropout, clamp_length, dtype=dtype, name="relative_sinusoids"
         )
         self.final_dropout = Dropout(dropout, dtype=dtype, name="final_dropout")
+        # The head for masked tokens is the product with the token embedding alone.
+        self.token_transform = keras.layers.Identity(dtype=dtype, name="token_transform")
         super().__init__(
             *sizes,
             activation=activation,

@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
+    read_hugging_face_xlnet,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, FAST_FILE
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
@@ -41,6 +42,7 @@ FAST_KINDS = {
         ("[CLS]", "ModernBertTokenizer", read_modern_bert_tokenizer),
     ),
     "Unigram": (
+        ("<cls>", "XLNetTokenizer", read_hugging_face_xlnet),
         ("<s>", "XLMRobertaTokenizer", read_hugging_face_fairseq),
         ("[CLS]", "AlbertTokenizer", read_hugging_face_albert),
     ),
