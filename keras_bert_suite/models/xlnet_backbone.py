@@ -245,7 +245,12 @@ class XLNetBackbone(BertBackbone):
         if queries is not None:
             outputs["query_output"] = self.final_dropout(query)
         if memory is not None:
-            keep = NextMemory(self.memory_length, self.reuse_length, dtype="float32", name="next")
+            keep = NextMemory(
+                self.memory_length,
+                self.reuse_length,
+                dtype=self.embeddings.dtype_policy,
+                name="next_memory",
+            )
             outputs["memory"] = keep(memory, *states[:-1])
         self.further_outputs = outputs
         return [*states[:-1], self.final_dropout(states[-1])]

@@ -48,6 +48,8 @@ def run_peer(peer, rows, **arguments):
     names["padding_mask"] = "attention_mask"
     tensors = {new: torch.from_numpy(rows[old]).long() for old, new in names.items() if old in rows}
     tensors["attention_mask"] = tensors["attention_mask"].float()
+    if peer.attn_type == "uni":
+        del tensors["attention_mask"]  # transformers fails with both masks.
     if "query_ranks" in rows:
         sees = rows["query_ranks"][:, :, None] > rows["key_ranks"][:, None, :]
         mapping = np.eye(LENGTH, dtype="float32")[rows["mask_positions"]]

@@ -1,6 +1,6 @@
 """Finds the kind of the tokenizer in a file or a folder."""
 
-from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import find_type
@@ -67,7 +67,7 @@ def read_folder_tokenizer(path):
     if config.is_file():
         name, read = find_type(ConfigValues(config)).find_tokenizer(path)
         return name, read(path)
-    for model in GOOGLE_MODELS.values():
+    for model in NAMED_MODELS:
         if any(path.glob(f"{model.config}*.json")):
             return model.read_tokenizer(path)
     files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()]

@@ -6,6 +6,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import list_step
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
+    name_missing,
     name_special_tokens,
     refuse,
 )
@@ -130,17 +131,31 @@ def read_google_albert(directory):
     The English models have a SentencePiece model, 30k-clean.model, and lower text, as the scripts
     do by default. The Chinese models have BERT's tokenizer and vocab_chinese.txt.
     """
+    models = _find_models(directory)
+    if models:
+        return "AlbertTokenizer", {"vocabulary": str(models[0])}
+    chinese = directory / "vocab_chinese.txt"
+    name = chinese.name if chinese.is_file() else "vocab.txt"
+    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
+
+
+def read_google_xlnet(directory):
+    """(class, arguments) of the tokenizer of zihangdai/xlnet, which stores no settings."""
+    models = _find_models(directory)
+    if not models:
+        raise name_missing(directory, "spiece.model")
+    return "XLNetTokenizer", {"vocabulary": str(models[0])}
+
+
+def _find_models(directory):
+    """The SentencePiece model of a folder, a list of one path or none."""
     models = sorted(directory.glob("*.model"))
     if len(models) > 1:
         raise ValueError(
             f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
             "came with the weights."
         )
-    if models:
-        return "AlbertTokenizer", {"vocabulary": str(models[0])}
-    chinese = directory / "vocab_chinese.txt"
-    name = chinese.name if chinese.is_file() else "vocab.txt"
-    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
+    return models
 
 
 def _open(directory, kind, name):

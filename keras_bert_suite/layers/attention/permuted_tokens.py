@@ -237,6 +237,7 @@ class NextMemory(ConfiguredLayer):
 
     def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.autocast = False  # The memory stays in float32.
         self.memory_length = memory_length
         self.reuse_length = reuse_length
 
