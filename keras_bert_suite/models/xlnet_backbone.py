@@ -208,6 +208,30 @@ class XLNetBackbone(BertBackbone):
         queries = show(permute(*ranks, positions), positions)
         return {**shown, **show(permute(*ranks)), "queries": queries}
 
+    def compare_tokens(self, x: Tensor, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What the attention of one stream knows of pairs of tokens, without dropout.
+
+        Args:
+            x: float (B, L, H), any states.
+            inputs: dict of the model's inputs.
+
+        Returns:
+            dict of arguments of `XLNetAttention.compute_probabilities`.
+
+        Raises:
+            ValueError: if the model has a memory or two streams.
+        """
+        if self.memory_length is not None or self.attention_pattern == PERMUTED:
+            raise ValueError(
+                "Attention is shown of rows without a memory, in one stream; got memory_length="
+                f"{self.memory_length} and attention_pattern={self.attention_pattern!r}. Build the "
+                "backbone without them; its weights are the same."
+            )
+        pairs = {"sinusoids": self.relative_sinusoids(x, None, inputs.get("is_reversed"))}
+        if self.num_segments:
+            pairs["differs"] = DifferentSegments()(inputs["segment_ids"])
+        return pairs
+
     def encode(
         self,
         x: Tensor,

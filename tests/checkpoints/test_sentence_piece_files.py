@@ -211,6 +211,7 @@ def test_the_tokenizer_of_xlnet_both_ways(tmp_path):
     packer = SegmentPacker(tokenizer, 24, padding_lengths=None)
     (tmp_path / "ours").mkdir()
     write_tokenizer(tokenizer, 24, tmp_path / "ours")
+    assert type(open_tokenizer(tmp_path / "ours")) is XLNetTokenizer
     peer = transformers.XLNetTokenizer.from_pretrained(tmp_path / "ours")
     theirs = peer(*TEXTS, padding=True, return_tensors="np")
     packed = packer.pack(*TEXTS)

@@ -11,6 +11,7 @@ from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import XLNetBackbone, change_pattern
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
+from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
@@ -153,6 +154,22 @@ def test_any_mask(saved):
     )
     wanted = theirs.last_hidden_state.detach().numpy()
     np.testing.assert_allclose(to_numpy(x), wanted, rtol=0, atol=1e-5)
+
+
+def test_attention_equals_transformers(saved):
+    peer, path = saved
+    backbone, rows = XLNetBackbone.from_preset(path), make_rows()
+    rows = {name: rows[name] for name in backbone.input}
+    peer.attn_type, peer.bi_data = "bi", False
+    theirs = run_peer(peer, rows, output_attentions=True).attentions
+    seen = rows["padding_mask"] == 1
+    found = encode_with_attention(backbone, rows)["attentions"]
+    for got, wanted in zip(found, theirs, strict=True):
+        wanted = wanted.detach().numpy().transpose(0, 2, 1, 3)[seen]
+        np.testing.assert_allclose(got.transpose(0, 2, 1, 3)[seen], wanted, rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="without a memory, in one stream; got memory_length=3"):
+        backbone = XLNetBackbone(*SIZES, memory_length=3)
+        encode_with_attention(backbone, {**rows, "memory": make_rows()["memory"]})
 
 
 @pytest.mark.every_backend

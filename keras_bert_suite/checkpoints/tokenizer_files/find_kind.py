@@ -77,9 +77,18 @@ def read_folder_tokenizer(path):
             f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
         )
     if files[0].name != FAST_FILE and any((path / name).is_file() for name in SETTINGS_FILES):
-        name, read = VOCABULARIES[files[0].name]
+        name, read = _find_vocabulary(path, files[0].name)
         return name, read(path)
     return None, files[0]
+
+
+def _find_vocabulary(path, file):
+    """The row of `VOCABULARIES` for a file of a folder. ALBERT and XLNet share the name of one."""
+    config = path / CONFIG_FILE
+    name = read_json(config).get("tokenizer_class") if config.is_file() else None
+    if file == "spiece.model" and str(name).startswith("XLNet"):
+        return "XLNetTokenizer", read_hugging_face_xlnet
+    return VOCABULARIES[file]
 
 
 def read_json_tokenizer(path):
