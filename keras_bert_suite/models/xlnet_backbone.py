@@ -108,9 +108,6 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
-        hidden_dim = kwargs.get("hidden_dim", sizes[3] if len(sizes) > 3 else 0)
-        if hidden_dim % 2:
-            raise ValueError(f"hidden_dim must be even, got {hidden_dim}.")
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length
@@ -164,6 +161,8 @@ class XLNetBackbone(BertBackbone):
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        if self.hidden_dim % 2:  # Half of a sinusoid is sines.
+            raise ValueError(f"hidden_dim must be even, got {self.hidden_dim}.")
         trains_queries = self.attention_pattern == PERMUTED
         return XLNetEmbeddings(trains_queries=trains_queries, **{**arguments, "num_segments": 0})
 
