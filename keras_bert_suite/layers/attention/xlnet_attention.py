@@ -22,7 +22,7 @@ class RelativeBiases(ConfiguredLayer):
 
     They are `content_bias` (`r_w_bias` of the original code, u of the paper), `position_bias`
     (`r_r_bias`, v) and, with segments, `segment_bias` (`r_s_bias`), each (heads, D). Attention
-    layers may share them.
+    layers may share them. `AdamW` decays them, as the original code does.
 
     Args:
         num_heads: int.
