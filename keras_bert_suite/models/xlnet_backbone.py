@@ -268,6 +268,7 @@ class XLNetBackbone(BertBackbone):
         if queries is not None:
             outputs["query_output"] = self.final_dropout(query)
         if memory is not None:
+            assert self.memory_length is not None
             keep = NextMemory(
                 self.memory_length,
                 self.reuse_length,

@@ -97,7 +97,7 @@ class XLNetAttention(SelfAttention):
         super().__init__(num_heads, **kwargs)
         self.head_dim = head_dim
         self.has_segments = has_segments
-        self.biases: RelativeBiases | None = None
+        self.biases: Any = None
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
@@ -180,7 +180,7 @@ class XLNetAttention(SelfAttention):
         context = self.attend(query, key, value, attention_mask, training, score_bias)
         return self.merge(context)
 
-    def compute_probabilities(
+    def compute_probabilities(  # type: ignore[override]
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
