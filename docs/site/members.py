@@ -49,8 +49,9 @@ INTERNAL = {
     "models": """
         call check_summary compare_tokens count_positions embed encode encode_rows encode_sources
         encode_summary find_unused list_calls list_unused make_block make_decoder make_embeddings
-        make_inputs make_layer_model masked_lm_activation name_blocks of packs_sequences pooler_activation
-        save_own_variables show_tokens take_tokens takes_buckets token_transform transform_tokens
+        make_inputs make_layer_model masked_lm_activation name_blocks of packs_sequences
+        pooler_activation save_own_variables show_tokens take_tokens takes_buckets token_transform
+        transform_tokens
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """
