@@ -55,6 +55,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.masking import (
     LanguageModelMixture,
     NextTokenTargets,
+    PermutationTargets,
     TokenMasker,
     TokenShuffler,
     find_similar_words,
@@ -166,6 +167,7 @@ __all__ = [
     "MultipleChoice",
     "NextTokenTargets",
     "NezhaBackbone",
+    "PermutationTargets",
     "Pretrainer",
     "QuestionAnswerer",
     "RankingLoss",

@@ -12,6 +12,8 @@ from typing import Any
 PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
 ROW_MODES = ("full_sentences", "doc_sentences")
 MODES = (*PAIR_MODES, *ROW_MODES)
+#: The mode of rows of a context and a pair, which only `PermutationTargets` takes.
+CONTEXT_MODE = "context_pairs"
 
 
 @dataclasses.dataclass(frozen=True)
