@@ -10,6 +10,13 @@ from keras_bert_suite.layers.attention.modern_bert_attention import (
     ModernBertAttention,
     ModernBertBlock,
 )
+from keras_bert_suite.layers.attention.permuted_tokens import (
+    DifferentSegments,
+    NextMemory,
+    PermutedTokens,
+    RelativeSinusoids,
+    VisibleMemory,
+)
 from keras_bert_suite.layers.attention.relative_attention import RelativeAttention, RelativeBlock
 from keras_bert_suite.layers.attention.rotary_attention import RotaryAttention, RotaryBlock
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
@@ -21,6 +28,7 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.attention.xlnet_attention import XLNetAttention, XLNetBlock
 from keras_bert_suite.layers.companions import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
@@ -33,6 +41,7 @@ from keras_bert_suite.layers.embeddings.unplaced_embeddings import (
     TokenEmbeddings,
     UnplacedEmbeddings,
 )
+from keras_bert_suite.layers.embeddings.xlnet_embeddings import XLNetEmbeddings
 from keras_bert_suite.layers.heads.crf import ConditionalRandomField
 from keras_bert_suite.layers.heads.global_pointer import EfficientGlobalPointer, GlobalPointer
 from keras_bert_suite.layers.heads.masked_lm_head import MaskedLMHead

@@ -146,6 +146,26 @@ class TransformerBlock(ShapeKeepingLayer):
             "encoder_padding_mask": encoder_padding_mask,
         }
         others = {name: x for name, x in others.items() if x is not None}
+        return self.run(hidden, tensors, others, training)
+
+    def run(
+        self,
+        hidden: Tensor,
+        tensors: dict[str, Tensor],
+        others: dict[str, Any],
+        training: bool | None = None,
+    ) -> Tensor:
+        """Computes the block, with `remat` in such a way that it is computed again.
+
+        Args:
+            hidden: float (B, L, H).
+            tensors: dict of the arguments of `call` that have a gradient.
+            others: dict of its other arguments.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H).
+        """
         if not (training and self.remat):
             return self._encode(hidden, training=training, **tensors, **others)
 
@@ -200,6 +220,10 @@ class TransformerBlock(ShapeKeepingLayer):
         hidden = call_inner(self.self_attention_norm, hidden + drop(attended))
         if cross is not None:
             hidden = call_inner(self.cross_attention_norm, hidden + drop(cross(hidden)))
-        inner = call_inner(self.intermediate, hidden, training=training)
-        projected = call_inner(self.feedforward_output, inner, training=training)
+        projected = self.transform(hidden, training)
         return call_inner(self.feedforward_norm, hidden + drop(projected))
+
+    def transform(self, hidden: Tensor, training: bool | None = None) -> Tensor:
+        """The feed-forward network: float (B, L, H) -> (B, L, H)."""
+        inner = call_inner(self.intermediate, hidden, training=training)
+        return call_inner(self.feedforward_output, inner, training=training)

@@ -19,6 +19,7 @@ from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
 from keras_bert_suite.models.text_encoder import TextEncoder
+from keras_bert_suite.models.xlnet_backbone import XLNetBackbone
 
 #: The backbones by the name of their class, as checkpoints name them.
 BACKBONES = {
@@ -35,6 +36,7 @@ BACKBONES = {
         NezhaBackbone,
         RobertaBackbone,
         RoFormerBackbone,
+        XLNetBackbone,
     )
 }
 
@@ -55,6 +57,7 @@ __all__ = [
     "RoFormerBackbone",
     "RobertaBackbone",
     "TextEncoder",
+    "XLNetBackbone",
     "change_pattern",
     "open_backbone",
 ]

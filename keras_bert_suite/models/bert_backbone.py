@@ -1,6 +1,7 @@
 """BERT, the encoder without a head."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import keras
@@ -135,6 +136,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     position_offset = 0
     #: Whether the attention layers take the positions of the tokens.
     blocks_take_positions = False
+    #: Symbolic outputs by name that `encode` makes beside the states.
+    further_outputs: Mapping[str, Any] = MappingProxyType({})
     #: The activation of the layer that makes the pooled output.
     pooler_activation: str | Callable[[Tensor], Tensor] = "tanh"
 
@@ -233,8 +236,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         )
 
         # === Functional Model ===
-        names = (*self.input_names, *(("ranks",) if attention_pattern == "ranked" else ()))
-        inputs = {name: keras.Input(shape=(None,), dtype="int32", name=name) for name in names}
+        inputs = self.make_inputs()
         padding_mask = inputs["padding_mask"]
         attention = self.show_tokens(inputs, attention_pattern, dtype)
         hidden_states = self.encode(self.embed(inputs), **attention)
@@ -248,7 +250,13 @@ class BertBackbone(LastBlockReader, TextEncoder):
         if output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
+        outputs.update(self.further_outputs)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+    def make_inputs(self) -> dict[str, Any]:
+        """Makes the symbolic inputs of the model, by name."""
+        names = (*self.input_names, *(("ranks",) if self.attention_pattern == "ranked" else ()))
+        return {name: keras.Input(shape=(None,), dtype="int32", name=name) for name in names}
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

@@ -41,6 +41,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
     has_positions: ClassVar[bool] = True
     #: Whether a dense layer follows the dropout also where it changes no width.
     always_projects: ClassVar[bool] = False
+    #: Whether there is a norm. XLNet has none here.
+    has_norm: ClassVar[bool] = True
     #: The type of the norm, a key of `NORM_TYPES`, and whether it has a bias.
     norm_type: str = "layer_norm"
     norm_bias: bool = True
@@ -84,9 +86,11 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             self.position_embedding = self._make_position_embedding()
         if num_segments:
             self.segment_embedding = self.make_table(num_segments, "segment_embedding")
-        self.layer_norm = make_norm(
-            self, "layer_norm", layer_norm_epsilon, self.norm_type, self.norm_bias
-        )
+        self.layer_norm = None
+        if self.has_norm:
+            self.layer_norm = make_norm(
+                self, "layer_norm", layer_norm_epsilon, self.norm_type, self.norm_bias
+            )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
         if self.always_projects or self.embedding_dim != hidden_dim:
@@ -122,7 +126,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             if table is not None:
                 table.build()
         embedded_shape = (*token_ids_shape, self.embedding_dim)
-        self.layer_norm.build(embedded_shape)
+        if self.layer_norm is not None:
+            self.layer_norm.build(embedded_shape)
         if self.projection is not None:
             self.projection.build(embedded_shape)
 
@@ -199,9 +204,9 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         x = self.sum_tables(token_ids, segment_ids, positions)
         if embedding_shift is not None:
             x = x + ops.cast(embedding_shift, x.dtype)
-        return call_inner(
-            self.embeddings_dropout, call_inner(self.layer_norm, x), training=training
-        )
+        if self.layer_norm is not None:
+            x = call_inner(self.layer_norm, x)
+        return call_inner(self.embeddings_dropout, x, training=training)
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
         """The sum of the rows of all tables, float (B, L, E).
