@@ -131,10 +131,10 @@ class PermutationTargets(MaskingLayer):
             inputs, row_ids, epoch: as for `TokenMasker`.
 
         Returns:
-            dict of `inputs` and five further arrays: `query_ranks` and `key_ranks` int32 (B, L);
-            `mask_positions` int32 (B, P), the targets, ascending; `mask_ids` int32 (B, P), their
-            tokens; `mask_weights` float32 (B, P), 1 for targets. The last three are 0 in unused
-            slots.
+            dict of `inputs` and six further arrays: `query_ranks` and `key_ranks` int32 (B, L);
+            `is_reversed` int32 (B, 1), 1 with `backward`; `mask_positions` int32 (B, P), the
+            targets, ascending; `mask_ids` int32 (B, P), their tokens; `mask_weights` float32
+            (B, P), 1 for targets. The last three are 0 in unused slots.
 
         Raises:
             ValueError: as `TokenMasker`, or if `reuse_length` leaves a row no second part.
@@ -169,6 +169,7 @@ class PermutationTargets(MaskingLayer):
             **inputs,
             "query_ranks": ranks[0],
             "key_ranks": ranks[1],
+            "is_reversed": np.full((len(token_ids), 1), self.backward, "int32"),
             **list_predictions(rows, places, token_ids[rows, places], shape),
         }
 
@@ -243,12 +244,17 @@ class PermutationTargets(MaskingLayer):
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if a task cannot learn from these targets.
 
-        Its backbone must hide the targets by their ranks.
+        Its backbone must hide the targets by their ranks, and know rows in reverse order.
         """
         missing = [name for name in ("query_ranks", "key_ranks") if name not in task.input]
         if missing:
             raise ValueError(
                 f"PermutationTargets say by {' and '.join(missing)} which tokens a token sees. A "
                 f"{type(task.backbone).__name__} without these inputs would see its targets. Build "
-                "the task on an XLNetBackbone with two streams."
+                "the task on an XLNetBackbone with attention_pattern='permuted'."
+            )
+        if self.backward and "is_reversed" not in task.input:
+            raise ValueError(
+                f"The rows of PermutationTargets(backward=True) are in reverse order, which this "
+                f"{type(task.backbone).__name__} does not know. Build it with reversed_rows=True."
             )

@@ -121,6 +121,8 @@ class XLNetBackbone(BertBackbone):
             dropout, clamp_length, dtype=dtype, name="relative_sinusoids"
         )
         self.final_dropout = Dropout(dropout, dtype=dtype, name="final_dropout")
+        # Its head for tokens is the product with the token embedding alone.
+        self.token_transform = keras.layers.Identity(dtype=dtype, name="token_transform")
         super().__init__(
             *sizes,
             activation=activation,
@@ -156,6 +158,14 @@ class XLNetBackbone(BertBackbone):
             shape = (self.num_layers, None, self.hidden_dim)
             inputs["memory"] = keras.Input(shape=shape, dtype="float32", name="memory")
         return inputs
+
+    def encode_rows(
+        self, inputs: dict[str, Tensor], positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        if self.attention_pattern != PERMUTED or positions is None:
+            return super().encode_rows(inputs, positions)
+        encoded = self({**inputs, "mask_positions": positions})
+        return encoded["query_output"], self._pool(encoded, inputs)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

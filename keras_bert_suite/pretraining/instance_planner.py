@@ -96,8 +96,9 @@ class InstancePlanner:
     token of the first `context_length`, and the rows are shuffled. A separator ends the last
     sentence of its document, and <eod> is a sentence by itself there.
 
-    In "full_sentences" and "doc_sentences" `target` is drawn for each row (RoBERTa has `short_seq_prob=0`). A row has
-    at least one sentence, but a sentence that is longer than a row is divided.
+    In "full_sentences" and "doc_sentences" `target` is drawn for each row (RoBERTa has
+    `short_seq_prob=0`). A row has at least one sentence, but a sentence that is longer than a row
+    is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
     document. This class always takes another document, unless the corpus has a single document.
@@ -212,8 +213,9 @@ def _count_documents(block):
 def _join(blocks, num_separators):
     """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
 
-    The last sentence of each document has `num_separators` tokens more. It is int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
-    of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
+    The last sentence of each document has `num_separators` tokens more. It is int64 (D,), the
+    numbers of the documents in the corpus; int64 (D + 1,), the first sentence of each document,
+    then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
     """
     counts = [np.diff(block.document_starts) for block in blocks]
     numbers = [

@@ -22,7 +22,7 @@ class PretrainingData(TextData):
         self, packer, encoder, inputs=("mask_positions",), outputs=("mlm",), num_relations=None
     ):
         super().__init__(packer, encoder, ClassIds())
-        self.inputs = (*encoder.names, *inputs)
+        self.inputs = tuple(dict.fromkeys((*encoder.names, *inputs)))
         self.outputs = tuple(outputs) if num_relations is None else (*outputs, "nsp")
         self.num_relations = num_relations
 

@@ -106,7 +106,9 @@ class Pretrainer(Task, keras_hub.models.Task):
             self.span_boundary_head = make_span_boundary_head(backbone)
 
         # === Functional Model ===
-        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        mask_positions = backbone.input.get("mask_positions")
+        if mask_positions is None:
+            mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         encoder = Encoder.of(backbone)
         if span_boundary:  # It reads the tokens beside the spans, too.
             states, summary = encoder.encode_rows(backbone.input)
