@@ -1,5 +1,6 @@
 """Makes the targets of permutation language modelling, and the order in which they are seen."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -229,13 +230,13 @@ class PermutationTargets(MaskingLayer):
             )
         return reused
 
-    @property
-    def separator_id(self) -> int:
+    @functools.cached_property
+    def separator_id(self) -> int:  # type: ignore[override]  # Nobody sets it.
         """int, the token between two documents: <eod> if the vocabulary has it, else [SEP]."""
         tokenizer = self.tokenizer
         if END_OF_DOCUMENT in tokenizer.get_vocabulary():
             return int(tokenizer.token_to_id(END_OF_DOCUMENT))
-        return super().separator_id
+        return tokenizer.end_token_id
 
     def count_slots(self, length: int) -> int:
         """The number P of slots for targets in rows that are padded to `length`."""
