@@ -17,6 +17,7 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.models.bert_backbone import BertBackbone
+from keras_bert_suite.models.encoder import EncodedRows
 from keras_bert_suite.models.last_block import BlockCall
 
 #: The attention pattern of two streams, and the inputs that it reads.
@@ -161,11 +162,12 @@ class XLNetBackbone(BertBackbone):
 
     def encode_rows(
         self, inputs: dict[str, Tensor], positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> EncodedRows:
         if self.attention_pattern != PERMUTED or positions is None:
             return super().encode_rows(inputs, positions)
         encoded = self({**inputs, "mask_positions": positions})
-        return encoded["query_output"], self._pool(encoded, inputs)
+        memory = encoded.get("memory")
+        return EncodedRows(encoded["query_output"], self._pool(encoded, inputs), memory)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

@@ -103,7 +103,7 @@ class PretrainingBatches(grain.MapDataset):
         if shuffle_blocks is not None:
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
-        _check_vocabulary(corpus, tokenizer)
+        check_vocabulary(corpus, tokenizer)
         if masker.reads_sentences and mode in PAIR_MODES:
             raise ValueError(
                 f"A {type(masker).__name__} takes rows of one text, and mode={mode!r} makes pairs. "
@@ -229,7 +229,7 @@ def name_arrays(
     return x, y, sample_weight
 
 
-def _check_vocabulary(corpus, tokenizer):
+def check_vocabulary(corpus, tokenizer):
     """Checks that the token ids of a corpus come from a tokenizer."""
     if corpus.vocabulary is None:
         return

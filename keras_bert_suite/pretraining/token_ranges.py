@@ -71,7 +71,10 @@ class TokenRanges:
 
 
 class StreamRanges(TokenRanges):
-    """The same for documents whose last token is a separator, which `document_begins` count."""
+    """The same for documents whose last token is a separator, which `document_begins` count.
+
+    The first document follows the last one.
+    """
 
     def read(self, starts, lengths):
         """As `TokenRanges.read`. A range may begin or end with a separator."""
@@ -85,5 +88,5 @@ class StreamRanges(TokenRanges):
                 tokens = self._read(document)[begin : begin + left]
                 parts += tokens, self._separator[: left - len(tokens)]
                 left -= len(tokens) + 1
-                document, begin = document + 1, 0
+                document, begin = (document + 1) % len(self._documents), 0
         return RaggedRows({"token_ids": np.concatenate(parts)}, lengths.astype("int32"))
