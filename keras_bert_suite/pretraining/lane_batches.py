@@ -4,14 +4,14 @@ from typing import Any
 
 import grain
 import keras
+import keras_hub
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.heads import Encoder
 from keras_bert_suite.pretraining.pretraining_batches import check_vocabulary, name_arrays
 from keras_bert_suite.pretraining.token_ranges import StreamRanges
-from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 
 class LaneBatches(grain.MapDataset):
@@ -54,7 +54,7 @@ class LaneBatches(grain.MapDataset):
     def __init__(
         self,
         corpus: TokenCorpus,
-        tokenizer: TextTokenizer,
+        tokenizer: keras_hub.tokenizers.Tokenizer,
         sequence_length: int,
         batch_size: int,
         seed: int = 0,
