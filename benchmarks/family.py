@@ -30,6 +30,7 @@ MODELS = {
     "xlm-roberta": ("RobertaBackbone", "XLMRoberta", "XLMRoberta"),
     "roformer": ("RoFormerBackbone", None, "RoFormer"),
     "modernbert": ("ModernBertBackbone", None, "ModernBert"),
+    "xlnet": ("XLNetBackbone", None, "XLNet"),
 }
 
 COLUMNS = {"fit": "{:.1f}", "predict": "{:.1f}", "memory, GB": "{:.2f}"}
@@ -129,6 +130,14 @@ def measure_transformers(options):
             "n_heads": options.width // 64,
             "dim": options.width,
             "hidden_dim": 4 * options.width,
+        }
+    if options.model == "xlnet":
+        sizes = {
+            "n_layer": options.layers,
+            "n_head": options.width // 64,
+            "d_model": options.width,
+            "d_inner": 4 * options.width,
+            "use_mems_eval": False,  # States that nothing reads.
         }
     config = getattr(transformers, f"{prefix}Config")(vocab_size=VOCABULARY_SIZE, **sizes)
     model = getattr(transformers, f"{prefix}ForSequenceClassification")(config)

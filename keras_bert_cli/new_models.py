@@ -7,7 +7,7 @@ from .command_flags import SIZES, UsageError
 #: The kinds of model, by `model_type` in a config.json.
 MODELS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
-    *("albert", "roformer", "nezha", "modernbert", "longformer"),
+    *("albert", "roformer", "nezha", "modernbert", "longformer", "xlnet"),
 )
 
 #: The flags of a new model. A checkpoint brings its model.

@@ -74,6 +74,7 @@ from keras_bert_suite.models import (
     NezhaBackbone,
     RobertaBackbone,
     RoFormerBackbone,
+    XLNetBackbone,
     change_pattern,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -93,6 +94,7 @@ from keras_bert_suite.tokenizers import (
     SentencePieceTokenizer,
     WordPieceTokenizer,
     XLMRobertaTokenizer,
+    XLNetTokenizer,
     open_tokenizer,
     train_vocabulary,
     trim_vocabulary,
@@ -194,6 +196,8 @@ __all__ = [
     "WordCutting",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
+    "XLNetBackbone",
+    "XLNetTokenizer",
     "change_pattern",
     "edit_words",
     "encode_with_attention",

@@ -14,6 +14,7 @@ import numpy as np
 import transformers
 from peer_weights import transformers_peer
 from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_xlnet
 
 import keras_bert_suite
 from keras_bert_suite import (
@@ -29,6 +30,8 @@ from keras_bert_suite import (
     NezhaBackbone,
     RobertaBackbone,
     RoFormerBackbone,
+    XLNetBackbone,
+    XLNetTokenizer,
 )
 from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
@@ -82,6 +85,11 @@ def write_modern_bert(path: Path) -> None:
     write_tokenizer(tokenizer, 16, path)
 
 
+def write_xlnet(path: Path) -> None:
+    """Writes the files of a tokenizer of XLNet."""
+    write_tokenizer(XLNetTokenizer(make_xlnet()), 16, path)
+
+
 @dataclass(frozen=True)
 class Member:
     """A kind of model.
@@ -97,6 +105,9 @@ class Member:
         arguments: dict of arguments of our backbone for `check_backbone`.
         may_stay: endings of the paths of weights that one step of training need not move.
         constants: names of tensors that transformers saves, and that are no weights.
+        endings: dict of a key of `TASKS` -> the end of the name of its class in transformers, where
+            this is another.
+        padding_side: str, the side of the padding in `make_inputs`.
     """
 
     backbone: type
@@ -109,6 +120,8 @@ class Member:
     arguments: dict[str, Any] = field(default_factory=dict)
     may_stay: tuple[str, ...] = ("key/bias",)
     constants: tuple[str, ...] = ()
+    endings: dict[str, str] = field(default_factory=dict)
+    padding_side: str = "right"
 
     def save_peer(self, path: Path, model: str = "Model", **config: Any) -> Any:
         """Saves a random model of transformers, with its tokenizer, and returns the model.
@@ -121,7 +134,8 @@ class Member:
         labels = {"num_labels": 2 if model in ("ForQuestionAnswering", "ForPreTraining") else 3}
         config = {**self.config, **labels, "vocab_size": self.vocabulary_size, **config}
         config = getattr(transformers, f"{self.prefix}Config")(**config)
-        peer = transformers_peer(getattr(transformers, f"{self.prefix}{model}"), config)
+        ending = self.endings.get(model, model)
+        peer = transformers_peer(getattr(transformers, f"{self.prefix}{ending}"), config)
         peer.save_pretrained(path)
         self.write_tokenizer(path)
         return peer
@@ -131,6 +145,8 @@ class Member:
         rng = np.random.default_rng(0)
         mask = np.ones((3, LENGTH), "int32")
         mask[0, 6:] = mask[2, 3:] = 0
+        if self.padding_side == "left":
+            mask = np.fliplr(mask).copy()
         # The first ids are those of special tokens. Padding has the id that transformers expects.
         ids = np.where(mask, rng.integers(5, self.vocabulary_size, mask.shape), self.pad_token_id)
         arrays = {
@@ -320,5 +336,29 @@ MEMBERS = {
         heads=ONE_TEXT,
         vocabulary_size=len(make_vocabulary()),
         arguments={"attention_window": [4, 8], "max_sequence_length": 16},
+    ),
+    "xlnet": Member(
+        XLNetBackbone,
+        "XLNet",
+        {
+            "d_model": 8,
+            "n_layer": 2,
+            "n_head": 2,
+            "d_inner": 16,
+            "dropout": 0.2,
+            "layer_norm_eps": 1e-3,
+            "clamp_len": 5,
+        },
+        write_tokenizer=write_xlnet,
+        heads=ONE_TEXT,
+        has_pooler=False,
+        vocabulary_size=XLNetTokenizer(make_xlnet()).vocabulary_size(),
+        arguments={"clamp_length": 5},
+        may_stay=("mask_embedding",),
+        endings={
+            "ForMaskedLM": "LMHeadModel",
+            "ForQuestionAnswering": "ForQuestionAnsweringSimple",
+        },
+        padding_side="left",
     ),
 }

@@ -9,8 +9,11 @@ from small_texts import WORDS
 
 ALBERT_TOKENS = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 XLM_ROBERTA_TOKENS = ["<unk>", "<s>", "</s>"]
+XLNET_TOKENS = [*XLM_ROBERTA_TOKENS, "<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
 #: ALBERT's model has them as pieces that its makers defined: they are always taken.
 DEFINED = list('()".-£€–')
+#: XLNet's model has these, and the comma.
+XLNET_DEFINED = ["<eop>", *DEFINED]
 #: Pieces with spaces, digits before commas, and characters on which the rules differ.
 PIECES = [
     *("▁", *(f"▁{word}" for word in WORDS), "s", "ly", "▁un", ",", "!", "'", "'s", "▁caf", "é"),
@@ -60,14 +63,21 @@ def make_xlm_roberta():
     return make_albert(XLM_ROBERTA_TOKENS, defined=())
 
 
-def train(texts, size, special=ALBERT_TOKENS):
-    """bytes of a model that the library learns."""
+def make_xlnet():
+    """bytes of a model with XLNet's special tokens, without a comma that is always taken."""
+    return make_albert(XLNET_TOKENS, defined=XLNET_DEFINED)
+
+
+def train(texts, size, special=ALBERT_TOKENS, defined=DEFINED):
+    """bytes of a model that the library learns. `special` may be XLNet's, with its `defined`."""
     output = io.BytesIO()
     ids = {"unk_id": special.index("<unk>"), "bos_id": -1, "eos_id": -1}
     if "</s>" in special:
         ids = {"unk_id": 0, "bos_id": 1, "eos_id": 2}
+        if len(special) > 3:
+            ids |= {"control_symbols": special[3:], "user_defined_symbols": defined}
     else:
-        ids |= {"pad_id": 0, "control_symbols": special[2:], "user_defined_symbols": DEFINED}
+        ids |= {"pad_id": 0, "control_symbols": special[2:], "user_defined_symbols": defined}
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([text for text in texts if text.strip()]),
         model_writer=output,

@@ -68,9 +68,10 @@ def head_arguments(checkpoint, layer):
     if head.labels:
         names = checkpoint.model_type.classifier_names
         name, _ = names.their_name(head.path) or (None, None)
+        ending = checkpoint.model_type.find_ending(head)
         kept = (
             f" If {name} is that layer, say so in config.json: "
-            f'"architectures": ["{checkpoint.model_type.classes}{head.ending}"].'
+            f'"architectures": ["{checkpoint.model_type.classes}{ending}"].'
             if name in checkpoint.tensor_shapes() and not checkpoint.names_class
             else ""
         )

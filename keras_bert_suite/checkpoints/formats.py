@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
-from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
@@ -29,6 +29,7 @@ _WEIGHT_PATTERNS = (
     ("tf_model.h5",),
     ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
     ("model.ckpt-best.index", "model.ckpt-best.data-*"),
+    ("xlnet_model.ckpt.index", "xlnet_model.ckpt.data-*"),
 )
 
 
@@ -137,7 +138,7 @@ def _open_directory(path):
     elif has_weights and (path / "bert_config.json").is_file():
         return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
     if len(prefixes) > 1:
-        names = {model.checkpoint for model in GOOGLE_MODELS.values()}
+        names = {model.checkpoint for model in NAMED_MODELS}
         prefixes = [prefix for prefix in prefixes if prefix.name in names] or prefixes
     if len(prefixes) > 1:
         raise ValueError(

@@ -46,7 +46,7 @@ class XLNetBackbone(BertBackbone):
     **Memory**, with `memory_length`. A further input `memory`, float32 (B, num_layers, M, H), has
     the states of the tokens before each row, and a further output `memory` the states for the
     row that continues it. M may be 0, for no memory. The authors start from zeros. All tokens see
-    the whole memory, which counts as segment 0.
+    the whole memory, which counts as segment 0. So rows that go into a memory have no padding.
 
     Transformer-XL is `XLNetBackbone(..., attention_pattern="left_to_right", num_segments=0,
     share_biases=True, activation="relu", memory_length=...)`.
@@ -109,6 +109,9 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
+        hidden_dim = kwargs.get("hidden_dim", sizes[3] if len(sizes) > 3 else 0)
+        if hidden_dim % 2:
+            raise ValueError(f"hidden_dim must be even, got {hidden_dim}.")
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length
@@ -122,7 +125,7 @@ class XLNetBackbone(BertBackbone):
             dropout, clamp_length, dtype=dtype, name="relative_sinusoids"
         )
         self.final_dropout = Dropout(dropout, dtype=dtype, name="final_dropout")
-        # Its head for tokens is the product with the token embedding alone.
+        # The head for masked tokens is the product with the token embedding alone.
         self.token_transform = keras.layers.Identity(dtype=dtype, name="token_transform")
         super().__init__(
             *sizes,
@@ -215,6 +218,30 @@ class XLNetBackbone(BertBackbone):
         queries = show(permute(*ranks, positions), positions)
         return {**shown, **show(permute(*ranks)), "queries": queries}
 
+    def compare_tokens(self, x: Tensor, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What the attention of one stream knows of pairs of tokens, without dropout.
+
+        Args:
+            x: float (B, L, H), any states.
+            inputs: dict of the model's inputs.
+
+        Returns:
+            dict of arguments of `XLNetAttention.compute_probabilities`.
+
+        Raises:
+            ValueError: if the model has a memory or two streams.
+        """
+        if self.memory_length is not None or self.attention_pattern == PERMUTED:
+            raise ValueError(
+                "Attention is shown of rows without a memory, in one stream; got memory_length="
+                f"{self.memory_length} and attention_pattern={self.attention_pattern!r}. Build the "
+                "backbone without them; its weights are the same."
+            )
+        pairs = {"sinusoids": self.relative_sinusoids(x, None, inputs.get("is_reversed"))}
+        if self.num_segments:
+            pairs["differs"] = DifferentSegments()(inputs["segment_ids"])
+        return pairs
+
     def encode(
         self,
         x: Tensor,
@@ -252,7 +279,12 @@ class XLNetBackbone(BertBackbone):
         if queries is not None:
             outputs["query_output"] = self.final_dropout(query)
         if memory is not None:
-            keep = NextMemory(self.memory_length, self.reuse_length, dtype="float32", name="next")
+            keep = NextMemory(
+                self.memory_length,
+                self.reuse_length,
+                dtype=self.embeddings.dtype_policy,
+                name="next_memory",
+            )
             outputs["memory"] = keep(memory, *states[:-1])
         self.further_outputs = outputs
         return [*states[:-1], self.final_dropout(states[-1])]

@@ -152,7 +152,7 @@ OBJECTIVES = {
         # The windows of a Longformer and of a ModernBERT look to both sides.
         models=(
             *("bert", "roberta", "distilbert", "electra"),
-            *("ernie", "albert", "roformer", "nezha"),
+            *("ernie", "albert", "roformer", "nezha", "xlnet"),
         ),
         backbone_arguments={"attention_pattern": "left_to_right"},
     ),

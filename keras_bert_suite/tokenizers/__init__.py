@@ -10,6 +10,7 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import 
 )
 from keras_bert_suite.tokenizers.sentence_piece.vocabulary_training import train_sentence_pieces
 from keras_bert_suite.tokenizers.sentence_piece.xlm_roberta_tokenizer import XLMRobertaTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.xlnet_tokenizer import XLNetTokenizer
 from keras_bert_suite.tokenizers.trimming import trim_vocabulary
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
@@ -22,6 +23,7 @@ __all__ = [
     "SentencePieceTokenizer",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
+    "XLNetTokenizer",
     "open_tokenizer",
     "trim_vocabulary",
     "train_byte_pairs",

@@ -21,6 +21,7 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import
     SentencePieceVocabulary,
 )
 from keras_bert_suite.tokenizers.sentence_piece.xlm_roberta_tokenizer import XLMRobertaTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.xlnet_tokenizer import XLNetTokenizer
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
 
@@ -29,7 +30,7 @@ TOKENIZERS = {
     cls.__name__: cls
     for cls in (
         *(AlbertTokenizer, BytePairTokenizer, ModernBertTokenizer, SentencePieceTokenizer),
-        *(WordPieceTokenizer, XLMRobertaTokenizer),
+        *(WordPieceTokenizer, XLMRobertaTokenizer, XLNetTokenizer),
     )
 }
 
@@ -42,6 +43,7 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
     | `vocab.txt`, a token each line | `WordPieceTokenizer` |
     | `vocab.json` beside a `merges.txt` | `BytePairTokenizer` |
     | `tokenizer.json` of the library tokenizers | by its model and its special tokens |
+    | `.model` of SentencePiece with <cls> and <sep> | `XLNetTokenizer` |
     | `.model` of SentencePiece that begins with <unk>, <s>, </s> | `XLMRobertaTokenizer` |
     | `.model` of SentencePiece with [CLS] and [SEP] | `AlbertTokenizer` |
     | folder of a checkpoint, with or without weights, or of a preset | that of the checkpoint |
@@ -102,6 +104,8 @@ def _find_tokenizer(path):
 def _find_sentence_piece(path):
     """The class of the tokenizer for a SentencePiece model, by its special tokens, str."""
     vocabulary = SentencePieceVocabulary.read(path)
+    if {"<cls>", "<sep>"} <= vocabulary.ids.keys():
+        return "XLNetTokenizer"
     if vocabulary.pieces[:3] == ("<unk>", "<s>", "</s>"):
         return "XLMRobertaTokenizer"
     if {"[CLS]", "[SEP]"} <= vocabulary.ids.keys():
@@ -109,7 +113,8 @@ def _find_sentence_piece(path):
     raise ValueError(
         f"The SentencePiece model {path} begins with {list_names(map(repr, vocabulary.pieces[:3]))}"
         ". Wanted '<unk>', '<s>', '</s>', as SentencePiece has them by default and XLM-RoBERTa "
-        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them. Train it again with them."
+        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them, or with '<cls>' and "
+        "'<sep>', as XLNet has them. Train it again with them."
     )
 
 

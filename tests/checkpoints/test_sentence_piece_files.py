@@ -9,7 +9,7 @@ import torch
 import transformers
 from peer_weights import randomize, to_numpy, transformers_peer
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
-from small_sentence_pieces import make_albert, make_xlm_roberta
+from small_sentence_pieces import make_albert, make_xlm_roberta, make_xlnet
 
 from keras_bert_suite import (
     AlbertTokenizer,
@@ -20,9 +20,14 @@ from keras_bert_suite import (
     TextClassifier,
     TokenClassifier,
     XLMRobertaTokenizer,
+    XLNetTokenizer,
+    open_tokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub, write_tokenizer
-from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_albert
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
+    read_hugging_face_albert,
+    read_hugging_face_xlnet,
+)
 
 TOKENIZER = XLMRobertaTokenizer(make_xlm_roberta())
 TINY = {
@@ -198,3 +203,33 @@ def test_presets_of_keras_hub(tmp_path):
     again = keras_hub.models.TextClassifier.from_preset(str(tmp_path / "again"))
     assert type(again.backbone) is keras_hub.models.XLMRobertaBackbone
     np.testing.assert_allclose(to_numpy(again(packed)), to_numpy(peer(packed)), atol=1e-5)
+
+
+def test_the_tokenizer_of_xlnet_both_ways(tmp_path):
+    """Rows of transformers from our files, and ours from its tokenizer.json alone."""
+    tokenizer = XLNetTokenizer(make_xlnet())
+    packer = SegmentPacker(tokenizer, 24, padding_lengths=None)
+    (tmp_path / "ours").mkdir()
+    write_tokenizer(tokenizer, 24, tmp_path / "ours")
+    assert type(open_tokenizer(tmp_path / "ours")) is XLNetTokenizer
+    peer = transformers.XLNetTokenizer.from_pretrained(tmp_path / "ours")
+    theirs = peer(*TEXTS, padding=True, return_tensors="np")
+    packed = packer.pack(*TEXTS)
+    np.testing.assert_array_equal(packed["token_ids"], theirs["input_ids"])
+    np.testing.assert_array_equal(packed["padding_mask"], theirs["attention_mask"])
+    # transformers pads with segment 3.
+    segments = np.where(packed["padding_mask"], theirs["token_type_ids"], 0)
+    np.testing.assert_array_equal(packed["segment_ids"], segments)
+    peer.save_pretrained(tmp_path / "theirs")
+    assert not (tmp_path / "theirs" / "spiece.model").exists()
+    again = open_tokenizer(tmp_path / "theirs" / "tokenizer.json")
+    assert type(again) is XLNetTokenizer and again.row_template == tokenizer.row_template
+    assert again.tokenize(TEXTS[0]) == tokenizer.tokenize(TEXTS[0])
+
+
+def test_a_tokenizer_of_xlnet_that_pads_on_the_right(tmp_path):
+    write_tokenizer(XLNetTokenizer(make_xlnet()), 24, tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "padding_side": "right"}))
+    with pytest.raises(ValueError, match="not XLNet's.*padding_side .* 'right', wanted 'left'"):
+        read_hugging_face_xlnet(tmp_path)

@@ -31,6 +31,7 @@ from keras_bert_suite.models import (
     NezhaBackbone,
     RobertaBackbone,
     RoFormerBackbone,
+    XLNetBackbone,
 )
 
 torch = pytest.importorskip("torch")
@@ -486,6 +487,8 @@ def test_heads_that_do_not_divide_are_an_error():
         (NezhaBackbone, "num_heads", 0),
         (NezhaBackbone, "max_relative_position", 0),
         (RoFormerBackbone, "num_heads", 0),
+        (XLNetBackbone, "num_heads", 0),
+        (XLNetBackbone, "head_dim", 0),
         (ModernBertBackbone, "local_attention", 4.5),
         (AlbertBackbone, "num_groups", 1.5),
         (AlbertBackbone, "num_inner_repetitions", 0),

@@ -30,6 +30,8 @@ MODERN_BERT = {
     "attention_dropout": 2 * LAYERS,
     "mlp_dropout": LAYERS,
 }
+#: Also sinusoids and last states, and in each block the feed-forward network.
+XLNET = {"dropout": 3 + 2 * LAYERS, "attention_dropout": LAYERS}
 #: name -> (class, arguments, number of places of each rate).
 FAMILY = {
     "bert": (kbs.BertBackbone, {}, BERT),
@@ -42,9 +44,10 @@ FAMILY = {
     "roformer v2": (kbs.RoFormerBackbone, {"use_bias": False, "norm_type": "rms_norm"}, BERT),
     "nezha": (kbs.NezhaBackbone, {"max_relative_position": 2}, BERT),
     "longformer": (kbs.LongformerBackbone, {"attention_window": 2}, BERT),
+    "xlnet": (kbs.XLNetBackbone, {}, XLNET),
     "modernbert": (kbs.ModernBertBackbone, {"local_attention": 2}, MODERN_BERT),
 }
-OWN_ATTENTION = ("bert", "roformer", "nezha", "longformer", "modernbert")
+OWN_ATTENTION = ("bert", "roformer", "nezha", "longformer", "modernbert", "xlnet")
 MASK = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
 #: The ways in which rows come to the attention, each of which has code of its own.
 ROWS = {

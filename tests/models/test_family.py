@@ -142,7 +142,9 @@ def test_served_from_strings(member, tmp_path):
 @pytest.mark.long("combinations")
 @pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("file_format", PORTABLE)
-@pytest.mark.parametrize("kind", ["albert", "roformer", "nezha", "modernbert", "longformer"])
+@pytest.mark.parametrize(
+    "kind", ["albert", "roformer", "nezha", "modernbert", "longformer", "xlnet"]
+)
 def test_portable_formats(kind, file_format, tmp_path):
     """Of token ids. Rows are longer than windows and distances, and no whole number of blocks."""
     member = MEMBERS[kind]

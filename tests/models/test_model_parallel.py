@@ -33,7 +33,7 @@ SIZES = {
 }
 
 #: The number of matrices of a block that are split by columns, and by rows.
-MATRICES = {"modernbert": (2, 2), "longformer": (7, 2)}
+MATRICES = {"modernbert": (2, 2), "longformer": (7, 2), "xlnet": (5, 2)}
 
 
 def add_adapters(model):

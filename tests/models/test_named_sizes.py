@@ -14,6 +14,7 @@ from keras_bert_suite import (
     ModernBertBackbone,
     NezhaBackbone,
     RoFormerBackbone,
+    XLNetBackbone,
 )
 
 #: (class, size, vocabulary) -> (the prefix of transformers' class, millions of parameters). The
@@ -30,6 +31,8 @@ COUNTED = {
     (NezhaBackbone, "large", 21_128): ("Bert", 325.0),
     (ModernBertBackbone, "base", 50_368): ("ModernBert", 149.0),
     (ModernBertBackbone, "large", 50_368): ("ModernBert", 394.8),
+    (XLNetBackbone, "base", 32_000): ("XLNet", 116.7),
+    (XLNetBackbone, "large", 32_000): ("XLNet", 360.3),
 }
 
 #: The names of our arguments in the configurations of transformers.
@@ -50,6 +53,8 @@ NAMES = {
 def test_named_sizes_have_the_published_parameters(cls, size, vocabulary_size):
     prefix, millions = COUNTED[cls, size, vocabulary_size]
     config = {NAMES[name]: value for name, value in cls.sizes[size].items()}
+    if cls is XLNetBackbone:
+        config["d_inner"] = config.pop("intermediate_size")
     config = getattr(transformers, f"{prefix}Config")(vocab_size=vocabulary_size, **config)
     with torch.device("meta"):
         peer = getattr(transformers, f"{prefix}Model")(config)
@@ -59,7 +64,11 @@ def test_named_sizes_have_the_published_parameters(cls, size, vocabulary_size):
     with keras.device("meta"):
         backbone = cls.from_size(size, vocabulary_size=vocabulary_size)
     count = backbone.count_params()
-    if cls in (RoFormerBackbone, ModernBertBackbone):  # Their pooler belongs to the heads.
+    if cls in (
+        RoFormerBackbone,
+        ModernBertBackbone,
+        XLNetBackbone,
+    ):  # Their pooler belongs to the heads.
         count -= backbone.pooler.count_params()
     assert count == expected
     assert round(count / 1e6, 1) == millions

@@ -75,7 +75,10 @@ def test_same_step(dtype, dropout, monkeypatch):
 
 @pytest.mark.parametrize(
     "backbone",
-    [kbs.BertBackbone, kbs.AlbertBackbone, kbs.NezhaBackbone, kbs.RoFormerBackbone],
+    [
+        *(kbs.BertBackbone, kbs.AlbertBackbone, kbs.NezhaBackbone, kbs.RoFormerBackbone),
+        kbs.XLNetBackbone,
+    ],
 )
 def test_same_step_on_packed_rows(backbone, monkeypatch):
     """Also if a block is called twice, and if positions of packed rows go through the block."""

@@ -67,6 +67,16 @@ CHANGED = {
         "takes_segments": True,
     },
     kbs.ModernBertBackbone: MODERN_BERT,
+    kbs.XLNetBackbone: {
+        **BERT,
+        "clamp_length": 2,
+        "head_dim": 6,
+        "memory_length": 5,
+        "reuse_length": 4,
+        "reversed_rows": True,
+        "same_length": True,
+        "share_biases": True,
+    },
 }
 
 
@@ -75,7 +85,9 @@ def observe(backbone):
     ids = np.random.default_rng(0).integers(3, 20, (3, 8)).astype("int32")
     mask = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
     inputs = {"token_ids": ids, "segment_ids": ids % 2 * mask, "padding_mask": mask}
-    inputs = {name: inputs[name] for name in backbone.input_names}
+    inputs["memory"] = np.ones((3, backbone.num_layers, 2, backbone.hidden_dim), "float32")
+    inputs["is_reversed"] = np.array([[0], [1], [0]], "int32")
+    inputs = {name: inputs[name] for name in backbone.input}
     outputs = [backbone(inputs, training=False)]
     keras.utils.set_random_seed(1)
     outputs.append(backbone(inputs, training=True))

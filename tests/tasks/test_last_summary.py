@@ -15,13 +15,13 @@ from small_texts import ONE_LAYER, VOCABULARY
 from keras_bert_suite import (
     BertBackbone,
     LastTokenPooling,
-    NezhaBackbone,
     RoFormerBackbone,
     SegmentPacker,
     Seq2Seq,
     TextClassifier,
     TextEmbedder,
     WordPieceTokenizer,
+    XLNetBackbone,
 )
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 
@@ -34,10 +34,6 @@ class PaddedRight(PaddedLeft):
     padding_side = "right"
 
 
-class LastSummary(NezhaBackbone):
-    summary_place = "last"
-
-
 def make_packer(tokenizer_cls, task=None):
     packer = SegmentPacker(tokenizer_cls(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
     if task == "relations":
@@ -47,11 +43,11 @@ def make_packer(tokenizer_cls, task=None):
 
 @pytest.fixture(autouse=True)
 def last_summary(monkeypatch):
-    """`make_task` makes tasks on a `LastSummary`."""
+    """`make_task` makes tasks on an `XLNetBackbone`."""
 
     def make_parts(preprocessor, backbone_arguments):
         sizes = {**ONE_LAYER, "dropout": 0.0, "num_segments": 3, "max_sequence_length": None}
-        return LastSummary(**sizes, initializer_range=0.5), make_packer(PaddedLeft)
+        return XLNetBackbone(**sizes, initializer_range=0.5), make_packer(PaddedLeft)
 
     monkeypatch.setattr(small_tasks, "make_parts", make_parts)
 
@@ -105,7 +101,7 @@ def test_windows_of_long_rows():
 
 
 def test_cls_is_the_summary_token():
-    backbone = LastSummary(**{**ONE_LAYER, "num_segments": 3})
+    backbone = XLNetBackbone(**{**ONE_LAYER, "num_segments": 3})
     embedder = TextEmbedder(backbone, pooling="cls", preprocessor=make_packer(PaddedLeft))
     assert type(embedder.pooling) is LastTokenPooling and embedder.pooling_name == "last"
     states = np.arange(24.0, dtype="float32").reshape(2, 4, 3)
@@ -120,8 +116,8 @@ def test_parts_that_do_not_fit():
         ValueError, match="PaddedLeft puts .* last, and a RoFormerBackbone .* first"
     ):
         TextClassifier(RoFormerBackbone(**ONE_LAYER), 2, preprocessor=last)
-    with pytest.raises(ValueError, match="WordPieceTokenizer puts .* first, and a LastSummary"):
-        TextClassifier(LastSummary(**ONE_LAYER), 2, preprocessor=first)
+    with pytest.raises(ValueError, match="WordPieceTokenizer puts .* first, and an XLNetBackbone"):
+        TextClassifier(XLNetBackbone(**ONE_LAYER), 2, preprocessor=first)
 
     class LastOfBert(BertBackbone):
         summary_place = "last"
@@ -133,5 +129,5 @@ def test_parts_that_do_not_fit():
     with pytest.raises(ValueError, match="rows that begin with the start token .* a PaddedRight"):
         Seq2Seq(writes, preprocessor=make_packer(PaddedRight))
     with pytest.raises(ValueError, match="The last token of a right_to_left backbone sees only"):
-        TextClassifier(LastSummary(**ONE_LAYER, attention_pattern="right_to_left"), 2)
-    TextClassifier(LastSummary(**ONE_LAYER, attention_pattern="left_to_right"), 2)
+        TextClassifier(XLNetBackbone(**ONE_LAYER, attention_pattern="right_to_left"), 2)
+    TextClassifier(XLNetBackbone(**ONE_LAYER, attention_pattern="left_to_right"), 2)

@@ -12,13 +12,21 @@ from small_sentence_pieces import (
     ALBERT_TOKENS,
     PIECES,
     XLM_ROBERTA_TOKENS,
+    XLNET_DEFINED,
+    XLNET_TOKENS,
     make_albert,
     make_xlm_roberta,
+    make_xlnet,
     train,
 )
 from tokenizer_checks import SAMPLES, check_engines, in_graph, random_texts
 
-from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
+from keras_bert_suite import (
+    AlbertTokenizer,
+    SentencePieceTokenizer,
+    XLMRobertaTokenizer,
+    XLNetTokenizer,
+)
 
 #: Characters at the borders of the rules.
 BORDERLINE = (
@@ -27,11 +35,13 @@ BORDERLINE = (
     + list("éÉ\u0301\u0345\u302e\u0968ΑαΣσςİǅʰ°℃ß\U0001f101\U0001f600\U0010ffff\ud7ff")
 )
 UNITS = ["aaaaaa", "  ", " the", "2009,", "9,9", "''", "``", "'Σ", "ΟΔΟΣ", *ALBERT_TOKENS, "<mask>"]
+UNITS += ["<eop>", *XLNET_TOKENS]
 UNITS += [piece.replace("▁", " ") for piece in PIECES]
 
 
 def preprocess(text, lowercase, strip_accents):
-    """As `preprocess_text` of google-research/albert, with the quotation marks of transformers."""
+    """As `preprocess_text` of zihangdai/xlnet, and of google-research/albert but for the quotation
+    marks."""
     text = " ".join(text.split()).replace("``", '"').replace("''", '"')
     if strip_accents:
         text = unicodedata.normalize("NFKD", text)
@@ -40,7 +50,7 @@ def preprocess(text, lowercase, strip_accents):
 
 
 def encode_as_google(processor, text):
-    """As `encode_ids` of google-research/albert, where no text becomes a special token."""
+    """As `encode_ids` of both, where no text becomes a special token."""
     pieces = []
     for piece in processor.encode(text, return_type=str):
         if piece[-1] != "," or not piece[-2:-1].isdigit():
@@ -70,7 +80,7 @@ def make_plain_oracle(model):
 
 def make_pairs():
     """dict of name -> (tokenizer, function from a text to the ids that it must have)."""
-    albert, fairseq = make_albert(), make_xlm_roberta()
+    albert, fairseq, xlnet = make_albert(), make_xlm_roberta(), make_xlnet()
     simple = make_albert(rule="identity")
     # A text may begin with an unknown piece, after one that ends with an unknown piece.
     spaceless = make_albert(rule="identity", pieces=PIECES[1:])
@@ -81,12 +91,13 @@ def make_pairs():
         "cased": (AlbertTokenizer(albert, **cased), make_albert_oracle(albert, False, False)),
         "accents": (AlbertTokenizer(albert, **accented), make_albert_oracle(albert, True, False)),
         "XLM-RoBERTa": (XLMRobertaTokenizer(fairseq), make_fairseq_oracle(fairseq)),
+        "XLNet": (XLNetTokenizer(xlnet), make_albert_oracle(xlnet, lowercase=False)),
         "no rules": (SentencePieceTokenizer(simple), make_plain_oracle(simple)),
         "no space": (SentencePieceTokenizer(spaceless), make_plain_oracle(spaceless)),
     }
 
 
-NAMES = ("ALBERT", "cased", "accents", "XLM-RoBERTa", "no rules", "no space")
+NAMES = ("ALBERT", "cased", "accents", "XLM-RoBERTa", "XLNet", "no rules", "no space")
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +142,7 @@ def test_a_hundred_thousand_random_strings(name, pairs):
 
 
 @pytest.mark.parametrize("step", SAMPLES)
-@pytest.mark.parametrize("kind", ["ALBERT", "XLM-RoBERTa"])
+@pytest.mark.parametrize("kind", ["ALBERT", "XLM-RoBERTa", "XLNet"])
 def test_texts_in_the_wild(shared_data, kind, step):
     with gzip.open(shared_data / "golden" / "wild.jsonl.gz", "rt") as file:
         texts = [json.loads(line)["text"] for line in file]
@@ -139,6 +150,11 @@ def test_texts_in_the_wild(shared_data, kind, step):
         model = train(texts[::8], 3000)
         texts = texts[::step]
         check_engines(AlbertTokenizer(model), texts, list(map(make_albert_oracle(model), texts)))
+    elif kind == "XLNet":
+        # With the comma among the pieces that its makers defined, as the released model.
+        model = train(texts[::8], 3000, XLNET_TOKENS, [*XLNET_DEFINED, ","])
+        oracle, texts = make_albert_oracle(model, lowercase=False), texts[::step]
+        check_engines(XLNetTokenizer(model), texts, list(map(oracle, texts)))
     else:
         model = train(texts[::8], 3000, XLM_ROBERTA_TOKENS)
         oracle, texts = make_fairseq_oracle(model), texts[::step]

@@ -9,12 +9,21 @@ from small_sentence_pieces import (
     ALBERT_TOKENS,
     DEFINED,
     PIECES,
+    XLNET_DEFINED,
+    XLNET_TOKENS,
     charsmap,
     make_albert,
     make_xlm_roberta,
+    make_xlnet,
 )
 
-from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
+from keras_bert_suite import (
+    AlbertTokenizer,
+    SentencePieceTokenizer,
+    XLMRobertaTokenizer,
+    XLNetTokenizer,
+    open_tokenizer,
+)
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 
 TEXT = "the good film, café 2009, ½!"
@@ -22,11 +31,13 @@ MODELS = {
     AlbertTokenizer: make_albert(),
     SentencePieceTokenizer: make_albert(),
     XLMRobertaTokenizer: make_xlm_roberta(),
+    XLNetTokenizer: make_xlnet(),
 }
 FILES = {
     AlbertTokenizer: "spiece.model",
     SentencePieceTokenizer: "spiece.model",
     XLMRobertaTokenizer: "sentencepiece.bpe.model",
+    XLNetTokenizer: "spiece.model",
 }
 
 
@@ -53,6 +64,19 @@ def test_ids_of_xlm_roberta_are_those_of_fairseq():
     assert tokenizer.find_ordinary().sum() == len(PIECES)
     continues = tokenizer.find_continuations()
     assert not continues[tokenizer.token_to_id("▁good")] and continues[tokenizer.token_to_id("low")]
+
+
+def test_ids_and_rows_of_xlnet(tmp_path, run_engine):
+    (tmp_path / "spiece.model").write_bytes(MODELS[XLNetTokenizer])
+    tokenizer = open_tokenizer(tmp_path / "spiece.model")
+    assert type(tokenizer) is XLNetTokenizer
+    assert tokenizer.get_vocabulary() == [*XLNET_TOKENS, *XLNET_DEFINED, *PIECES]
+    assert tokenizer.row_template == RowTemplate(3, 4, 5, 1, True, "last", 2, "left")
+    # The end of a paragraph is a piece that a text may hold, and no other special piece is.
+    (ids,) = run_engine(tokenizer, ["The <eop> <eod> <cls> <mask> film"])
+    assert ids.count(8) == 1 and not set(ids) & {1, 2, 3, 4, 5, 6, 7}
+    assert tokenizer.tokenize("the") != tokenizer.tokenize("The")
+    assert tokenizer.with_lowercase(True).tokenize("The") == tokenizer.tokenize("the")
 
 
 def test_the_file_is_written_as_it_was_read(tokenizer, tmp_path):

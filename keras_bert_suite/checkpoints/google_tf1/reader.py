@@ -1,5 +1,7 @@
 """Reads checkpoints of google-research/bert, albert and electra, and of others in their format."""
 
+import numpy as np
+
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.google_tf1.related_models import (
     NAMED_MODELS,
@@ -8,6 +10,7 @@ from keras_bert_suite.checkpoints.google_tf1.related_models import (
 )
 from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
+from keras_bert_suite.checkpoints.head_types.records import TEXTS
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
@@ -33,14 +36,15 @@ class GoogleCheckpoint(Checkpoint):
         self.path = prefix
         model, path = _find_config(prefix)
         config = ConfigValues(path)
-        self._tensors = TensorBundle(prefix)
+        tensors = TensorBundle(prefix)
+        self._model = model = find_model(model, config, tensors.shapes)
+        self.model_type, self._tensors = model.kind, model.open_tensors(tensors)
         shapes = self._tensors.shapes
-        self._model = model = find_model(model, config, shapes)
-        self.model_type, self.name_table = model.kind, model.names
         self.backbone_config = {**_read_config(config, model), **more_arguments(model, shapes)}
-        shape = shapes.get("output_weights", ())
-        if len(shape) == 2 and shape[0] > 1:  # One output is a regression.
-            self.heads = {"classifier": {"label_names": [str(i) for i in range(shape[0])]}}
+        self.name_table = model.kind.fit_names(model.names, self.backbone_config["num_heads"])
+        num_classes = _count_classes(self.name_table, shapes)
+        if num_classes > 1:  # One output is a regression.
+            self.heads = {"classifier": {"label_names": [str(i) for i in range(num_classes)]}}
 
     @property
     def tokenizer_config(self):
@@ -49,6 +53,15 @@ class GoogleCheckpoint(Checkpoint):
     @property
     def tokenizer_class(self):
         return self._model.read_tokenizer(self.path.parent)[0]
+
+
+def _count_classes(names, shapes):
+    """The number of outputs of the head for texts, 0 without a head."""
+    theirs, transform = names.their_name(TEXTS.path) or (None, None)
+    found = [shape for name, shape in shapes.items() if names.spell(name) == theirs]
+    if not found or len(found[0]) != 2:
+        return 0
+    return transform(np.broadcast_to(np.uint8(0), found[0])).shape[-1]
 
 
 def _find_config(prefix):
@@ -83,4 +96,4 @@ def _read_config(config, model):
     if config.get("hidden_act") == "gelu":
         is_exact = config.get(GELU_APPROXIMATE) is False
         kwargs["activation"] = "gelu_erf" if is_exact else model.gelu
-    return kwargs
+    return {**kwargs, **model.read_more(config)}

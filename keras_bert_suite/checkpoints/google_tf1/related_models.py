@@ -8,6 +8,7 @@ from keras_bert_suite.checkpoints.google_tf1.released_models import (
     GOOGLE_MODELS,
     OPTIMIZER_STATES,
 )
+from keras_bert_suite.checkpoints.google_tf1.xlnet import XLNET_TF1
 from keras_bert_suite.checkpoints.model_types.config_fields import Field
 from keras_bert_suite.checkpoints.model_types.electra import ELECTRA
 from keras_bert_suite.checkpoints.model_types.name_table import NameTable, same
@@ -88,7 +89,7 @@ ELECTRA_TF1 = replace(
 
 
 #: The models that the names of configurations tell apart.
-NAMED_MODELS = (*GOOGLE_MODELS.values(), ELECTRA_TF1)
+NAMED_MODELS = (*GOOGLE_MODELS.values(), ELECTRA_TF1, XLNET_TF1)
 
 
 def _generator(embeddings):

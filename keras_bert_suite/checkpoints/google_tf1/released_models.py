@@ -34,6 +34,9 @@ class GoogleModel:
         dials: as `config_fields.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
         gelu: str, the function that its code calls "gelu".
+        open_tensors: function from the tensors of a file to tensors of which each is one of ours.
+        read_more: function from `ConfigValues` to further arguments of the backbone, for fields
+            that are no plain values.
     """
 
     kind: ModelType
@@ -44,6 +47,8 @@ class GoogleModel:
     dials: tuple
     read_tokenizer: Callable
     gelu: str = "gelu_tanh"
+    open_tensors: Callable = lambda tensors: tensors
+    read_more: Callable = lambda config: {}
 
 
 GOOGLE = Spelling("/kernel", "/bias", "/gamma", "/beta", "")

@@ -77,7 +77,8 @@ class HuggingFaceCheckpoint(Checkpoint):
         _check_decoder(config, shapes, kind.names)
         # A checkpoint with the layers of a classifier of texts may have other names.
         name, _ = kind.classifier_names.their_name(TEXTS.path) or (None, None)
-        self.name_table = kind.classifier_names if name in shapes else kind.names
+        names = kind.classifier_names if name in shapes else kind.names
+        self.name_table = kind.fit_names(names, self.backbone_config.get("num_heads"))
         self.heads = self._read_heads(config, shapes)
         self.name_table = _without_heads(self.name_table, self.heads, shapes)
         if dense:
@@ -95,7 +96,8 @@ class HuggingFaceCheckpoint(Checkpoint):
             shape = shapes.get(name, ())
             classes = config.get("architectures")
             classes = map(str, classes) if isinstance(classes, list) else ()
-            if len(shape) != 2 or not any(name.endswith(head.ending) for name in classes):
+            ending = kind.find_ending(head)
+            if len(shape) != 2 or not any(name.endswith(ending) for name in classes):
                 continue
             encoder_dropout = self.backbone_config.get("dropout", 0.0)
             dropout = config.read("rate", *kind.find_dropout(head.layer, encoder_dropout))

@@ -86,6 +86,7 @@ def save_hugging_face(
     names = kind.names
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names
+    names = kind.fit_names(names, backbone.num_heads)
     weights = collect_weights(model, names, owner)
     weights.update(kind.copy_weights(backbone, weights))
     head = find_head(weights)
@@ -93,7 +94,7 @@ def save_hugging_face(
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
-    ending = "Model" if head is None else head.ending
+    ending = "Model" if head is None else kind.find_ending(head)
     config["architectures"] = [kind.architecture or kind.classes + ending]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))

@@ -20,7 +20,11 @@ class ModelType:
         read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
+        fit_names: function from `names` and the number of heads of a model to its `NameTable`, for
+            files whose kernels keep the heads apart.
         classes: str, the prefix of transformers' classes, such as "Bert".
+        endings: dict of the layer of a head -> the end of the name of its class in transformers,
+            where this is not that of its `HeadType`.
         has_two_layer_classifier: bool, whether its class for texts has a head of two layers, of
             which the first is our pooler.
         position_offset: int, how many rows the position embedding has before the row of the first
@@ -59,6 +63,8 @@ class ModelType:
     head_dropouts: dict = field(default_factory=dict)
     dials: tuple = ()
     file_tokenizers: tuple = ()
+    fit_names: Callable = lambda names, num_heads: names
+    endings: dict = field(default_factory=dict)
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
     copy_weights: Callable = lambda backbone, weights: {}
@@ -80,6 +86,10 @@ class ModelType:
             if (directory / file).is_file():
                 return name, read
         return self.tokenizer, self.read_tokenizer
+
+    def find_ending(self, head):
+        """The end of the name of the class of transformers with a head, a `HeadType`."""
+        return self.endings.get(head.layer, head.ending)
 
     def find_dropout(self, layer, encoder_dropout):
         """(field of config.json, default) of the dropout rate before the head of a layer."""

@@ -18,13 +18,14 @@ from keras_bert_suite.checkpoints.model_types.modern_bert import MODERN_BERT
 from keras_bert_suite.checkpoints.model_types.nezha import NEZHA
 from keras_bert_suite.checkpoints.model_types.roberta import ROBERTA, XLM_ROBERTA
 from keras_bert_suite.checkpoints.model_types.roformer import ROFORMER
+from keras_bert_suite.checkpoints.model_types.xlnet import XLNET
 from keras_bert_suite.files.messages import shorten
 
 MODEL_TYPES = {
     kind.name: kind
     for kind in (
         *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
-        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER, ENCODER_DECODER),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER, XLNET, ENCODER_DECODER),
     )
 }
 

@@ -51,6 +51,16 @@ _META_SPACE = {
 }
 _UNIGRAM = {"type": ("Unigram",), "unk_id": ANY, "vocab": ANY, "byte_fallback": (False,)}
 
+#: The parts of the tokenizers with ALBERT's rules for text.
+_ALBERT = {
+    "model": [_UNIGRAM],
+    "normalizer": [
+        *(_QUOTES, _PRECOMPILED, _JOINED_SPACES, _STRIPPED),
+        *({"type": (name,)} for name in ("NFKD", "StripAccents", "Lowercase")),
+    ],
+    "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
+}
+
 #: kind -> part of tokenizer.json -> the steps that it may have, each a dict of setting -> the
 #: values that are understood. A missing setting has the default of the library, which is one.
 UNDERSTOOD = {
@@ -78,14 +88,8 @@ UNDERSTOOD = {
         "normalizer": [_PRECOMPILED, _JOINED_SPACES, _STRIPPED],
         "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
     },
-    "ALBERT": {
-        "model": [_UNIGRAM],
-        "normalizer": [
-            *(_QUOTES, _PRECOMPILED, _JOINED_SPACES, _STRIPPED),
-            *({"type": (name,)} for name in ("NFKD", "StripAccents", "Lowercase")),
-        ],
-        "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
-    },
+    "ALBERT": _ALBERT,
+    "XLNet": _ALBERT,
 }
 #: The parts that may be absent, as the models of SentencePiece have other ways to say the same.
 _OPTIONAL = {"ModernBERT": ("normalizer",), "XLM-RoBERTa": ("normalizer",)}
@@ -142,17 +146,22 @@ def _is_understood(rule, key, value):
     return rule[key] is ANY or value in rule[key]
 
 
-def check_template(directory, kind, fast, tokens, num_separators, has_segments):
+def check_template(
+    directory, kind, fast, tokens, num_separators, has_segments, summary_place="first"
+):
     """Checks that a tokenizer.json puts our special tokens around texts.
 
     `tokens` are (start token, end token). There are `num_separators` end tokens between two texts,
-    which with `has_segments` have different segments.
+    which with `has_segments` have different segments. The start token stands at `summary_place`,
+    and in the last place it is in segment 2.
     """
     steps = [s for s in list_steps(fast.get("post_processor")) if s.get("type") != "ByteLevel"]
     start, end = tokens
     pair = [start, "A", *[end] * num_separators, "B", end]
     segments = [*[0] * (2 + num_separators), 1, 1] if has_segments else [0] * len(pair)
     wanted = ([start, "A", end], [0, 0, 0]), (pair, segments)
+    if summary_place == "last":
+        wanted = [([*row[1:], start], [*numbers[1:], 2]) for row, numbers in wanted]
     for step in steps:
         for name, (row, numbers) in zip(("single", "pair"), wanted, strict=True):
             got = _read_template(step, name)

@@ -1,6 +1,6 @@
 """Finds the kind of the tokenizer in a file or a folder."""
 
-from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import find_type
@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
+    read_hugging_face_xlnet,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, FAST_FILE
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
@@ -41,6 +42,7 @@ FAST_KINDS = {
         ("[CLS]", "ModernBertTokenizer", read_modern_bert_tokenizer),
     ),
     "Unigram": (
+        ("<cls>", "XLNetTokenizer", read_hugging_face_xlnet),
         ("<s>", "XLMRobertaTokenizer", read_hugging_face_fairseq),
         ("[CLS]", "AlbertTokenizer", read_hugging_face_albert),
     ),
@@ -65,7 +67,7 @@ def read_folder_tokenizer(path):
     if config.is_file():
         name, read = find_type(ConfigValues(config)).find_tokenizer(path)
         return name, read(path)
-    for model in GOOGLE_MODELS.values():
+    for model in NAMED_MODELS:
         if any(path.glob(f"{model.config}*.json")):
             return model.read_tokenizer(path)
     files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()]
@@ -75,9 +77,18 @@ def read_folder_tokenizer(path):
             f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
         )
     if files[0].name != FAST_FILE and any((path / name).is_file() for name in SETTINGS_FILES):
-        name, read = VOCABULARIES[files[0].name]
+        name, read = _find_vocabulary(path, files[0].name)
         return name, read(path)
     return None, files[0]
+
+
+def _find_vocabulary(path, file):
+    """The row of `VOCABULARIES` for a file of a folder. ALBERT and XLNet share the name of one."""
+    config = path / CONFIG_FILE
+    name = read_json(config).get("tokenizer_class") if config.is_file() else None
+    if file == "spiece.model" and str(name).startswith("XLNet"):
+        return "XLNetTokenizer", read_hugging_face_xlnet
+    return VOCABULARIES[file]
 
 
 def read_json_tokenizer(path):

@@ -6,6 +6,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import list_step
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
+    name_missing,
     name_special_tokens,
     refuse,
 )
@@ -28,6 +29,17 @@ _ALBERT = TokenizerKind(
     name_special_tokens("<unk>", "[CLS]", "[SEP]", "<pad>", "[MASK]"),
     has_segments=True,
 )
+
+_XLNET = TokenizerKind(
+    "XLNet",
+    ("XLNetTokenizerFast", "XLNetTokenizer"),
+    name_special_tokens("<unk>", "<cls>", "<sep>", "<pad>", "<mask>"),
+    has_segments=True,
+    summary_place="last",
+    padding_side="left",
+)
+#: The pieces of XLNet's models that no text holds, beside the special tokens of a row.
+_XLNET_CONTROL = ("<s>", "</s>", "<eod>")
 
 #: Hugging Face's deduction from the scores of ALBERT's pieces such as "9,", so that they are not
 #: chosen. No original score is as low.
@@ -61,27 +73,45 @@ def read_hugging_face_albert(directory):
 
     Without spiece.model, "vocabulary" is the same model made from tokenizer.json, bytes.
     """
-    files = _open(directory, _ALBERT, "spiece.model")
+    return _read_albert(directory, _ALBERT)
+
+
+def read_hugging_face_xlnet(directory):
+    """The arguments of an `XLNetTokenizer` for a Hugging Face checkpoint.
+
+    Without spiece.model, "vocabulary" is the same model made from tokenizer.json, bytes.
+    """
+    return _read_albert(directory, _XLNET, lowers=False, control=_XLNET_CONTROL)
+
+
+def _read_albert(directory, kind, lowers=True, control=()):
+    """The arguments of a tokenizer with ALBERT's rules for text.
+
+    `lowers` says whether its class in transformers lowers texts by default, and `control` has its
+    pieces that no text holds, beside the special tokens.
+    """
+    files = _open(directory, kind, "spiece.model")
     files.require("remove_space", True)
-    lowercase, keep_accents = _read_albert_rules(files)
+    lowercase, keep_accents = _read_albert_rules(files, lowers)
     model = str(files.paths[0])
     if not files.has_vocabulary:
         vocabulary = _read_vocabulary(files)
         vocabulary = [(t, s + _COMMA_PENALTY if s < -_COMMA_PENALTY else s) for t, s in vocabulary]
         special = [token for name, token in files.tokens.items() if name != "unknown_token"]
+        special += control
         model = _make_model(vocabulary, files.tokens["unknown_token"], special, files.fast)
     arguments = {"vocabulary": model, "lowercase": lowercase, "strip_accents": not keep_accents}
     return {**arguments, **_list_arguments(files)}
 
 
-def _read_albert_rules(files):
+def _read_albert_rules(files, lowers):
     """(whether text is lowered; whether accents stay), bool."""
     config, steps = files.config, list_steps(files.fast.get("normalizer"))
     steps = [step.get("type") for step in steps]
     own = "Lowercase" in steps, "StripAccents" not in steps
     if files.fast and files.follows_fast("do_lower_case"):
         return own
-    named = config.get("do_lower_case", True), config.get("keep_accents", False)
+    named = config.get("do_lower_case", lowers), config.get("keep_accents", False)
     # Version 4 of transformers takes them from tokenizer.json, version 5 from the other file.
     for name, got, wanted in zip(("do_lower_case", "keep_accents"), named, own, strict=True):
         files.expect(CONFIG_FILE, name, got, wanted if files.fast else got)
@@ -101,17 +131,31 @@ def read_google_albert(directory):
     The English models have a SentencePiece model, 30k-clean.model, and lower text, as the scripts
     do by default. The Chinese models have BERT's tokenizer and vocab_chinese.txt.
     """
+    models = _find_models(directory)
+    if models:
+        return "AlbertTokenizer", {"vocabulary": str(models[0])}
+    chinese = directory / "vocab_chinese.txt"
+    name = chinese.name if chinese.is_file() else "vocab.txt"
+    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
+
+
+def read_google_xlnet(directory):
+    """(class, arguments) of the tokenizer of zihangdai/xlnet, which stores no settings."""
+    models = _find_models(directory)
+    if not models:
+        raise name_missing(directory, "spiece.model")
+    return "XLNetTokenizer", {"vocabulary": str(models[0])}
+
+
+def _find_models(directory):
+    """The SentencePiece model of a folder, a list of one path or none."""
     models = sorted(directory.glob("*.model"))
     if len(models) > 1:
         raise ValueError(
             f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
             "came with the weights."
         )
-    if models:
-        return "AlbertTokenizer", {"vocabulary": str(models[0])}
-    chinese = directory / "vocab_chinese.txt"
-    name = chinese.name if chinese.is_file() else "vocab.txt"
-    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
+    return models
 
 
 def _open(directory, kind, name):

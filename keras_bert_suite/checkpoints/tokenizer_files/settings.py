@@ -56,17 +56,21 @@ def read_settings(directory):
     return config, fast
 
 
-def check_sides(directory, owner, config, fast):
-    """Refuses rows that are padded at their beginning. Warns of texts that are cut there."""
+def check_sides(directory, owner, config, fast, padding_side="right"):
+    """Refuses rows that are padded at another side. Warns of texts that are cut at their beginning.
 
-    def find(name):
+    `padding_side` is that of the class of the tokenizer, which a file need not name.
+    """
+
+    def find(name, usual):
         part, _, _ = name.partition("_")
-        own = (fast.get(part) or {}).get("direction", "right")
+        own = (fast.get(part) or {}).get("direction", usual)
         return config.get(name) or own.lower()
 
-    if find("padding_side") != "right":
-        refuse(directory, owner, CONFIG_FILE, "padding_side", find("padding_side"), "right")
-    if find("truncation_side") == "left":
+    side = find("padding_side", padding_side)
+    if side != padding_side:
+        refuse(directory, owner, CONFIG_FILE, "padding_side", side, padding_side)
+    if find("truncation_side", "right") == "left":
         warnings.warn(
             f"truncation_side of the tokenizer in {directory} is 'left': transformers cuts the "
             "beginning of long texts, and a SegmentPacker their end. `SegmentPacker(..., "

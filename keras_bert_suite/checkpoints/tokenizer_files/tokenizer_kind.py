@@ -30,6 +30,9 @@ class TokenizerKind:
         special_tokens: dict from `name_special_tokens`.
         num_separators: int, how many end tokens stand between two texts.
         has_segments: bool, whether two texts have different segments.
+        summary_place: "first" or "last", the place of the start token in a row. In the last place
+            it is in segment 2.
+        padding_side: "right" or "left".
     """
 
     owner: str
@@ -37,6 +40,8 @@ class TokenizerKind:
     special_tokens: dict
     num_separators: int = 1
     has_segments: bool = False
+    summary_place: str = "first"
+    padding_side: str = "right"
 
 
 class TokenizerFiles:
@@ -67,7 +72,7 @@ class TokenizerFiles:
             raise name_missing(directory, wanted)
         self.require("tokenizer_class", None, *FAST_CLASSES, *kind.classes)
         self.require("split_special_tokens", None, False)
-        check_sides(directory, kind.owner, self.config, self.fast)
+        check_sides(directory, kind.owner, self.config, self.fast, kind.padding_side)
         check_fast_settings(directory, kind.owner, self.fast)
         self.special = read_special_tokens(self.config, kind.special_tokens)
         self.tokens = {**dict(kind.special_tokens.values()), **self.special}
@@ -118,5 +123,6 @@ class TokenizerFiles:
             )
         edges = self.tokens["start_token"], self.tokens["end_token"]
         check_template(
-            *(self.directory, kind.owner, self.fast, edges), kind.num_separators, kind.has_segments
+            *(self.directory, kind.owner, self.fast, edges),
+            *(kind.num_separators, kind.has_segments, kind.summary_place),
         )

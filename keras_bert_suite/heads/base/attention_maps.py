@@ -1,5 +1,6 @@
 """Computes the hidden states and the attention probabilities of an encoder for texts."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
 from keras_bert_suite.layers.companions import hand_on
-from keras_bert_suite.models import LongformerBackbone
+from keras_bert_suite.models import LongformerBackbone, XLNetBackbone
 from keras_bert_suite.models.encoder import Encoder
 
 
@@ -41,8 +42,8 @@ def encode_with_attention(
           each position (last axis). The last axis sums to 1, and is 0 on padding.
 
     Raises:
-        ValueError: if the layers are of another kind, such as DeBERTa's, or `inputs` are not the
-            packed arrays of the backbone.
+        ValueError: if the layers are of another kind, such as DeBERTa's, if `inputs` are not the
+            packed arrays of the backbone, or if it is an XLNet with a memory or with two streams.
 
     Example:
     ```python
@@ -71,6 +72,9 @@ def encode_with_attention(
     with hand_on({name: tensors[name] for name in tensors.keys() - packed.keys()}):
         states = layers(packed, training=False)
     mask = _find_mask(backbone, tensors)
+    if isinstance(backbone, XLNetBackbone):
+        pairs = backbone.compare_tokens(states[0], tensors)
+        measure = [functools.partial(attend, **pairs) for attend in measure]
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
 

@@ -60,8 +60,11 @@ class RelativeSinusoids(CompanionReader, ConfiguredLayer):
             float (1, L + S, H), or (B, L + S, H) with `is_reversed`.
 
         Raises:
-            ValueError: if packed rows come with a memory, or with rows in reverse order.
+            ValueError: if packed rows come with a memory, or with rows in reverse order; or if the
+                memory is that of another number of rows.
         """
+        if memory is not None:
+            _check_rows(hidden, memory)
         if sequence_layout is not None and not (memory is None and is_reversed is None):
             raise ValueError(
                 "Packed rows have no memory and no order of their own. Leave `sequence_layout` "
@@ -85,6 +88,17 @@ class RelativeSinusoids(CompanionReader, ConfiguredLayer):
         self, hidden: Tensor, memory: Tensor | None = None, is_reversed: Tensor | None = None
     ) -> keras.KerasTensor:
         return keras.KerasTensor((None, None, hidden.shape[-1]), dtype=self.compute_dtype)
+
+
+def _check_rows(hidden: Tensor, memory: Tensor) -> None:
+    """Raises ValueError if states (B, L, H) and a memory (B, N, M, H) differ in their rows."""
+    rows, kept = hidden.shape[0], memory.shape[0]
+    if None not in (rows, kept) and rows != kept:
+        raise ValueError(
+            f"Wanted a memory of {rows} rows, got a memory of the shape {tuple(memory.shape)}. Row "
+            "i of a batch goes with row i of the memory: carry it from the batch before, or begin "
+            f"with zeros of the shape ({rows}, {memory.shape[1]}, M, {memory.shape[3]})."
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -223,6 +237,7 @@ class NextMemory(ConfiguredLayer):
 
     def __init__(self, memory_length: int, reuse_length: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.autocast = False  # The memory stays in float32.
         self.memory_length = memory_length
         self.reuse_length = reuse_length
 
