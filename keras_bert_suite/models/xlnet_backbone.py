@@ -1,6 +1,6 @@
 """XLNet and Transformer-XL, the encoder without a head."""
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 
@@ -162,6 +162,16 @@ class XLNetBackbone(BertBackbone):
             shape = (self.num_layers, None, self.hidden_dim)
             inputs["memory"] = keras.Input(shape=shape, dtype="float32", name="memory")
         return inputs
+
+    def for_texts(self) -> Self:
+        """A copy whose inputs a packer makes: of one stream, without memory and reversed rows."""
+        config: dict[str, Any] = {**self.get_config(), "reversed_rows": False}
+        config |= {"memory_length": None, "reuse_length": None, "same_length": False}
+        if self.attention_pattern == PERMUTED:
+            config["attention_pattern"] = "bidirectional"
+        copy = type(self).from_config(config)
+        copy.set_weights(self.get_weights())
+        return copy
 
     def encode_rows(
         self, inputs: dict[str, Tensor], positions: Tensor | None = None

@@ -76,6 +76,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     """
 
     global_tokens = "none"
+    takes_further_inputs = True
     are_tokens = True
     HEAD = pretraining.HEAD
 
