@@ -102,6 +102,7 @@ from keras_bert_suite.tokenizers import (
 from keras_bert_suite.training import (
     FGM,
     AdamW,
+    CarriedMemory,
     CoSENT,
     CosineRegression,
     InBatchNegatives,
@@ -133,6 +134,7 @@ __all__ = [
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
+    "CarriedMemory",
     "CoSENT",
     "ConditionalRandomField",
     "ConvolutionPooling",
