@@ -138,7 +138,7 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
         return functools.partial(type(self), **self._list_arguments(), name=self.name), ()
 
 
-def check_rows(token_ids: np.ndarray, row_ids: np.ndarray | None, epoch: Any) -> None:
+def check_rows(token_ids: np.ndarray, row_ids: Any, epoch: Any) -> None:
     """Raises a ValueError if ids of rows or an epoch cannot be those of a batch, int (B, L)."""
     wanted = row_ids is not None and row_ids.shape == token_ids.shape[:1]
     if not wanted or row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:

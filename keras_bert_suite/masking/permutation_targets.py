@@ -231,7 +231,7 @@ class PermutationTargets(MaskingLayer):
         return reused
 
     @functools.cached_property
-    def separator_id(self) -> int:  # type: ignore[override]  # Nobody sets it.
+    def separator_id(self) -> int:
         """int, the token between two documents: <eod> if the vocabulary has it, else [SEP]."""
         tokenizer = self.tokenizer
         if END_OF_DOCUMENT in tokenizer.get_vocabulary():

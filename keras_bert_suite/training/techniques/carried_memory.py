@@ -38,9 +38,9 @@ class CarriedMemory(Technique):
         Raises:
             ValueError: if the model has none, or replicas share its batches.
         """
-        backbone = model.backbone
+        backbone, outputs = model.backbone, model.output
         length = getattr(backbone, "memory_length", None)
-        if length is None or "memory" not in model.output:
+        if length is None or not isinstance(outputs, dict) or "memory" not in outputs:
             raise ValueError(
                 f"CarriedMemory needs a task that has an output `memory`, and this "
                 f"{type(model).__name__} on a {type(backbone).__name__} has none. Use a Pretrainer "
