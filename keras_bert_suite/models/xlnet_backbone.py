@@ -109,9 +109,6 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
-        hidden_dim = kwargs.get("hidden_dim", sizes[3] if len(sizes) > 3 else 0)
-        if hidden_dim % 2:
-            raise ValueError(f"hidden_dim must be even, got {hidden_dim}.")
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length
@@ -184,6 +181,8 @@ class XLNetBackbone(BertBackbone):
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        if self.hidden_dim % 2:  # Half of a sinusoid is sines.
+            raise ValueError(f"hidden_dim must be even, got {self.hidden_dim}.")
         trains_queries = self.attention_pattern == PERMUTED
         return XLNetEmbeddings(trains_queries=trains_queries, **{**arguments, "num_segments": 0})
 
@@ -289,6 +288,7 @@ class XLNetBackbone(BertBackbone):
         if queries is not None:
             outputs["query_output"] = self.final_dropout(query)
         if memory is not None:
+            assert self.memory_length is not None
             keep = NextMemory(
                 self.memory_length,
                 self.reuse_length,

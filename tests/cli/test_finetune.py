@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 from cli.small_files import list_files, write_reviews
+from family import MEMBERS
 
 import keras_bert_suite as kbs
 from keras_bert_cli import finetune as commands
@@ -269,3 +270,12 @@ def test_overwrite(finetune, tmp_path):
     assert finetune(overwrite=True)[0] == 0
     assert zipfile.is_zipfile(tmp_path / "out/model.keras")
     assert list_files(tmp_path) == ["out", "out/model.keras"]
+
+
+def test_an_xlnet_of_transformers(finetune, tmp_path):
+    MEMBERS["xlnet"].save_peer(tmp_path / "xlnet")
+    status, _, err = finetune(checkpoint="xlnet", output="preset", sequence_length=16)
+    assert (status, err) == (0, "")
+    classifier = kbs.TextClassifier.from_preset("preset")
+    assert type(classifier.backbone) is kbs.XLNetBackbone
+    assert type(classifier.preprocessor.tokenizer) is kbs.XLNetTokenizer

@@ -12,7 +12,7 @@ import pytest
 from heads.cases import CASES, HOSTILE
 from peer_weights import randomize
 from small_byte_pairs import MERGES, make_vocabulary
-from small_sentence_pieces import make_albert
+from small_sentence_pieces import make_albert, make_xlnet
 from small_tasks import assert_close, make_task
 from small_texts import ONE_LAYER, VOCABULARY
 from test_import import HIDE_TENSORFLOW
@@ -292,3 +292,24 @@ def test_texts_are_packed_as_the_task_packs_them(kind, tmp_path):
     packed = runtime.data.packer.pack(texts, texts[::-1])
     for name, array in packer.pack(texts, texts[::-1]).items():
         np.testing.assert_array_equal(packed[name], array)
+
+
+@LONG
+def test_an_xlnet_answers_strings(tmp_path):
+    """Rows of another template, with padding on the left: an ONNX folder, and a SavedModel."""
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    tf = pytest.importorskip("tensorflow")
+    packer = kbs.SegmentPacker(kbs.XLNetTokenizer(make_xlnet()), 16)
+    size = {**ONE_LAYER, "vocabulary_size": packer.tokenizer.vocabulary_size()}
+    backbone = kbs.XLNetBackbone(**{**size, "max_sequence_length": None, "num_segments": 3})
+    task = randomize(kbs.TextClassifier(backbone, 3, preprocessor=packer))
+    texts = ["the good film", "low", "", "café 2009, bad"]
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(task.predict(texts, verbose=0)))
+    kbs.export_onnx(task, tmp_path / "onnx")
+    got = kbs.open_runtime(tmp_path / "onnx").predict_probabilities(texts)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
+    kbs.export_saved_model(task, tmp_path / "saved")
+    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    got = serve(text=tf.constant(texts))["probabilities"]
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)

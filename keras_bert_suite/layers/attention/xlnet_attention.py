@@ -22,7 +22,7 @@ class RelativeBiases(ConfiguredLayer):
 
     They are `content_bias` (`r_w_bias` of the original code, u of the paper), `position_bias`
     (`r_r_bias`, v) and, with segments, `segment_bias` (`r_s_bias`), each (heads, D). Attention
-    layers may share them.
+    layers may share them. `AdamW` decays them, as the original code does.
 
     Args:
         num_heads: int.
@@ -97,7 +97,7 @@ class XLNetAttention(SelfAttention):
         super().__init__(num_heads, **kwargs)
         self.head_dim = head_dim
         self.has_segments = has_segments
-        self.biases: RelativeBiases | None = None
+        self.biases: Any = None
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
@@ -180,7 +180,7 @@ class XLNetAttention(SelfAttention):
         context = self.attend(query, key, value, attention_mask, training, score_bias)
         return self.merge(context)
 
-    def compute_probabilities(
+    def compute_probabilities(  # type: ignore[override]
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,

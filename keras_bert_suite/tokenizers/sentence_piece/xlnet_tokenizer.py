@@ -60,5 +60,7 @@ class XLNetTokenizer(AlbertTokenizer):
             "bos_token": "<s>",
             "eos_token": "</s>",
             "padding_side": self.padding_side,
+            # Else version 5 of transformers leaves the segments out.
+            "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
             "tokenizer_class": "XLNetTokenizer",
         }
