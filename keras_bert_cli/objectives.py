@@ -33,17 +33,26 @@ def list_choices(objective):
 def list_idle_flags(objective):
     """list of str, the flags that an objective does not read. To give one is an error."""
     idle = [name for name in TASK_FLAGS if name not in objective.task_options]
-    return idle + [*(MASKER_FLAGS if objective.masking is None else ())]
+    if objective.masking is None:
+        return [*idle, *MASKER_FLAGS]
+    if objective.masking_options is None:
+        return idle
+    read = {PLAIN_ARGUMENTS[name] for name in objective.masking_options}
+    return idle + [flag for flag in MASKER_FLAGS if flag not in read]
 
 
 def list_defaults():
     """str, the defaults of flags by objective, where they differ from the general defaults."""
     rows = (
-        f"{name}: " + " ".join(f"--{flag} {value}" for flag, value in flags.items())
+        f"{name}: " + " ".join(f"--{flag} {_show(value)}" for flag, value in flags.items())
         for name, flags in zip(OBJECTIVES, map(list_flags, OBJECTIVES.values()), strict=True)
         if flags
     )
     return "; ".join(rows)
+
+
+def _show(value):
+    return f"{value:.3g}" if isinstance(value, float) else value
 
 
 def choose_objective(values):

@@ -9,6 +9,7 @@ The model learns what --objective says:
   unilm            guess masked tokens from all tokens, from one side, or from a source and the
                    target so far (UniLM)
   left_to_right    guess each next token (GPT)
+  permutation      guess tokens in a random order, each from those before it (XLNet)
 
 With --mode pairs, sop or relations the model also learns how two texts are related.
 
@@ -46,7 +47,7 @@ Example:
 from pathlib import Path
 
 from keras_bert_suite.heads.pretraining import HEAD
-from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
+from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTIVES
 
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
@@ -75,9 +76,9 @@ def define_flags(flags):
     define_masker_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
-        "swapped or random."
+        "swapped or random. context_pairs: a context and a pair (XLNet)."
     )
-    flags.choice("mode", "pairs", MODES, explanation)
+    flags.choice("mode", "pairs", (*MODES, CONTEXT_MODE), explanation)
     explanation = "Width of an ELECTRA's generator, as a share of the discriminator's."
     flags.number("generator_width", 0.25, explanation, at_most=1)
     flags.number("short_seq_prob", 0.1, "Probability of a shorter target length.", at_most=1)
@@ -241,6 +242,8 @@ def make_batches(values, objective, corpora, tokenizer):
 def make_masker(values, objective, corpus, tokenizer):
     """The masker of the batches of a corpus."""
     masking = {} if objective.masking is None else read_masking(values, corpus, tokenizer)
+    if objective.masking_options is not None:
+        masking = {name: masking[name] for name in objective.masking_options}
     return objective.make_masker(tokenizer, **masking)
 
 

@@ -55,6 +55,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.masking import (
     LanguageModelMixture,
     NextTokenTargets,
+    PermutationTargets,
     TokenMasker,
     TokenShuffler,
     find_similar_words,
@@ -101,6 +102,7 @@ from keras_bert_suite.tokenizers import (
 from keras_bert_suite.training import (
     FGM,
     AdamW,
+    CarriedMemory,
     CoSENT,
     CosineRegression,
     InBatchNegatives,
@@ -132,6 +134,7 @@ __all__ = [
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
+    "CarriedMemory",
     "CoSENT",
     "ConditionalRandomField",
     "ConvolutionPooling",
@@ -168,6 +171,7 @@ __all__ = [
     "MultipleChoice",
     "NextTokenTargets",
     "NezhaBackbone",
+    "PermutationTargets",
     "Pretrainer",
     "QuestionAnswerer",
     "RankingLoss",

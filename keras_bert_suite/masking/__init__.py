@@ -3,6 +3,7 @@
 from keras_bert_suite.masking.corruption import Corruption
 from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
 from keras_bert_suite.masking.next_tokens import NextTokenTargets
+from keras_bert_suite.masking.permutation_targets import PermutationTargets
 from keras_bert_suite.masking.ragged_rows import RaggedRows
 from keras_bert_suite.masking.similar_words import find_similar_words
 from keras_bert_suite.masking.token_masker import TokenMasker

@@ -97,6 +97,15 @@ class Corruption(abc.ABC):
         """int, T, the length that targets are padded to. By default it is `sequence_length`."""
         return sequence_length
 
+    @property
+    def separator_id(self) -> int:
+        """int, the token between two documents in a row: [SEP]."""
+        return self.tokenizer.end_token_id
+
+    def count_context(self, sequence_length: int) -> int:
+        """int, 0: a row has no context before it."""
+        return 0
+
     def make_arrays(
         self, texts: Sequence[RaggedRows], sequence_length: int, row_ids: np.ndarray, epoch: int
     ) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.argument_checks import check_integer, list_arguments
 from keras_bert_suite.fixed_arguments import FixedArguments
 from keras_bert_suite.masking.ragged_rows import RaggedRows, pack_rows
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -63,6 +63,15 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
             sequence_length, row_ids, epoch: as for `Corruption`.
         """
         return self(pack_rows(self.tokenizer, texts, sequence_length), row_ids, epoch)
+
+    @property
+    def separator_id(self) -> int:
+        """int, the token between two documents in a row: [SEP]."""
+        return self.tokenizer.end_token_id
+
+    def count_context(self, sequence_length: int) -> int:
+        """int, how many tokens of a row are the context of a pair; 0 without such rows."""
+        return 0
 
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if a task cannot learn from the arrays, whatever their names are."""
@@ -127,6 +136,18 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
     def __reduce__(self):
         # Keras would pickle a whole archive. Data workers need only the arguments.
         return functools.partial(type(self), **self._list_arguments(), name=self.name), ()
+
+
+def check_rows(token_ids: np.ndarray, row_ids: Any, epoch: Any) -> None:
+    """Raises a ValueError if ids of rows or an epoch cannot be those of a batch, int (B, L)."""
+    wanted = row_ids is not None and row_ids.shape == token_ids.shape[:1]
+    if not wanted or row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
+        given = np.asarray(row_ids)
+        raise ValueError(
+            "row_ids must be the numbers of the rows in the dataset, integers from 0, for "
+            f"token_ids of shape {token_ids.shape}, got {given.dtype} {given.ravel()[:5]}."
+        )
+    check_integer("epoch", epoch)
 
 
 def _copy_plain(value):

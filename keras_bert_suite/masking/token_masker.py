@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
-from keras_bert_suite.masking.masking_layer import MaskingLayer
+from keras_bert_suite.masking.masking_layer import MaskingLayer, check_rows
 from keras_bert_suite.masking.row_masker import RowMasker
 from keras_bert_suite.masking.token_replacement import count_predictions
 from keras_bert_suite.masking.word_segmenters import name_segmenter
@@ -216,14 +216,7 @@ class TokenMasker(MaskingLayer):
                 Inside a TensorFlow graph ValueErrors are `tf.errors.InvalidArgumentError`.
         """
         token_ids = inputs["token_ids"]
-        wanted = row_ids is not None and row_ids.shape == token_ids.shape[:1]
-        if not wanted or row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
-            given = np.asarray(row_ids)
-            raise ValueError(
-                "row_ids must be the numbers of the rows in the dataset, integers from 0, for "
-                f"token_ids of shape {token_ids.shape}, got {given.dtype} {given.ravel()[:5]}."
-            )
-        check_integer("epoch", epoch)
+        check_rows(token_ids, row_ids, epoch)
         if self._row_masker is None:
             self._row_masker = RowMasker(self)
         masked = self._row_masker.mask(token_ids, inputs["padding_mask"], row_ids, int(epoch))

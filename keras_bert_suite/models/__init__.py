@@ -18,6 +18,7 @@ from keras_bert_suite.models.modern_bert_backbone import ModernBertBackbone
 from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
+from keras_bert_suite.models.segments import predict_segments
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.xlnet_backbone import XLNetBackbone
 
@@ -60,6 +61,7 @@ __all__ = [
     "XLNetBackbone",
     "change_pattern",
     "open_backbone",
+    "predict_segments",
 ]
 
 

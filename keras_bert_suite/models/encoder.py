@@ -1,7 +1,7 @@
 """What a head may ask of an encoder, with transformer blocks or without."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import keras_hub
@@ -10,6 +10,21 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers import UnpackSequences, gelu_tanh
 from keras_bert_suite.layers.poolings.pooling import take_summary
+
+
+class EncodedRows(NamedTuple):
+    """What a task reads of rows.
+
+    Attributes:
+        states: symbolic float (B, L, H), or (B, Q, H) at Q positions.
+        summary: symbolic float (B, P), the vectors of the rows; None if the encoder has none.
+        memory: symbolic float (B, N, M, H), for the rows that continue these; None if the encoder
+            has none.
+    """
+
+    states: Tensor
+    summary: Tensor | None
+    memory: Tensor | None = None
 
 
 class Encoder:
@@ -107,16 +122,18 @@ class Encoder:
 
     def encode_rows(
         self, inputs: dict[str, Tensor], positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """The states and the vectors of rows, by one call of the encoder.
+    ) -> EncodedRows:
+        """What a task reads of rows, by one call of the encoder.
 
-        Returns:
-            tuple (symbolic float (B, L, H), or (B, Q, H) at int32 positions (B, Q); float (B, P),
-            or None if the encoder has no vectors of rows).
+        The states are those at int32 `positions` (B, Q), or of all tokens without positions.
         """
         encoded = self.as_model()(inputs)
-        summary, states = self._pool(encoded, inputs), _read_states(encoded)
-        return (states if positions is None else take_states(states, positions)), summary
+        states, memory = _read_states(encoded), None
+        if isinstance(encoded, dict):
+            memory = encoded.get("memory")
+        if positions is not None:
+            states = take_states(states, positions)
+        return EncodedRows(states, self._pool(encoded, inputs), memory)
 
     def _pool(self, encoded: Any, inputs: dict[str, Tensor]) -> Tensor | None:
         if isinstance(encoded, dict) and "pooled_output" in encoded:

@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
-from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.encoder import EncodedRows, Encoder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,11 +55,11 @@ class LastBlockReader(Encoder):
 
     def encode_rows(
         self, inputs: dict[str, Tensor], positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> EncodedRows:
         if positions is None or not self._reads_few_tokens() or self.summary_place != "first":
             return super().encode_rows(inputs, positions)
         states = self._read_tokens(inputs, ops.pad(positions, [[0, 0], [1, 0]]))
-        return states[:, 1:], self.pooler(states[:, 0])
+        return EncodedRows(states[:, 1:], self.pooler(states[:, 0]))
 
     def _reads_few_tokens(self) -> bool:
         takes_source = self.list_calls()[-1].self_attention.takes_source

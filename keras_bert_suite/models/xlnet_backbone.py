@@ -1,6 +1,6 @@
 """XLNet and Transformer-XL, the encoder without a head."""
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 
@@ -17,6 +17,7 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.models.bert_backbone import BertBackbone
+from keras_bert_suite.models.encoder import EncodedRows
 from keras_bert_suite.models.last_block import BlockCall
 
 #: The attention pattern of two streams, and the inputs that it reads.
@@ -158,6 +159,25 @@ class XLNetBackbone(BertBackbone):
             shape = (self.num_layers, None, self.hidden_dim)
             inputs["memory"] = keras.Input(shape=shape, dtype="float32", name="memory")
         return inputs
+
+    def for_texts(self) -> Self:
+        """A copy whose inputs a packer makes: of one stream, without memory and reversed rows."""
+        config: dict[str, Any] = {**self.get_config(), "reversed_rows": False}
+        config |= {"memory_length": None, "reuse_length": None, "same_length": False}
+        if self.attention_pattern == PERMUTED:
+            config["attention_pattern"] = "bidirectional"
+        copy = type(self).from_config(config)
+        copy.set_weights(self.get_weights())
+        return copy
+
+    def encode_rows(
+        self, inputs: dict[str, Tensor], positions: Tensor | None = None
+    ) -> EncodedRows:
+        if self.attention_pattern != PERMUTED or positions is None:
+            return super().encode_rows(inputs, positions)
+        encoded = self({**inputs, "mask_positions": positions})
+        memory = encoded.get("memory")
+        return EncodedRows(encoded["query_output"], self._pool(encoded, inputs), memory)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

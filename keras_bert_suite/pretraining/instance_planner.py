@@ -10,8 +10,12 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
 from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
-from keras_bert_suite.pretraining.instance_ranges import plan_pairs, plan_rows
-from keras_bert_suite.pretraining.objectives import MODES, PAIR_MODES
+from keras_bert_suite.pretraining.instance_ranges import (
+    plan_context_pairs,
+    plan_pairs,
+    plan_rows,
+)
+from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, PAIR_MODES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,10 +26,11 @@ class InstancePlan:
         documents: int64 (D,), the number of each document in the corpus. The last ones may be
             there for random second texts only.
         document_begins: int64 (D + 1,), the tokens before each document, counted from the first
-            token of the first document; then all tokens.
-        starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
-            segment, counted in the same way.
-        lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
+            token of the first document; then all tokens. In mode "context_pairs" a separator
+            after each document is counted, too.
+        starts: int64 (N, 2), (N, 1) without pairs, (N, 3) for contexts and pairs; the number of
+            the first token of each segment, counted in the same way.
+        lengths: int32 (N, 2), (N, 1) or (N, 3), how many tokens each segment has, at least 1.
         labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not, and 2 if
             it is the text before the first in mode "relations"; None without pairs.
         sentence_begins: int64 (S + 1,), the tokens before each sentence of the documents, then all
@@ -76,9 +81,24 @@ class InstancePlanner:
             of as many consecutive sentences as fit into `target` tokens. It continues over the end
             of a document, with an extra [SEP] there.
         "doc_sentences": as "full_sentences", but the segment ends where its document ends.
+        "context_pairs": a context, A and B (XLNet's `data_utils.py`). The documents, with a
+            separator after each, are one text. A context is the next `context_length` tokens of
+            the text. A begins behind it, and B behind A, so that each token is in a context once,
+            and in a pair before. A ends at random at one of the sentence ends in the room for
+            both. With probability 1/2, and always if no sentence ends there, B is whole sentences
+            at a random place, as many as A leaves room for. The pair then loses tokens at the end
+            of the longer text, or of B if both are equally long. It always fills the row. The
+            relation is not kept, since no loss of XLNet depends on it.
 
-    In the last two modes `target` is drawn for each row (RoBERTa has `short_seq_prob=0`). A row has
-    at least one sentence, but a sentence that is longer than a row is divided.
+    XLNet's code joins the files in a random order, and cuts the text into as many streams as a
+    batch has rows. Its batches must follow each other, because its model remembers the context of
+    the row before. Here the documents of a block are in their order, a plan begins at a random
+    token of the first `context_length`, and the rows are shuffled. A separator ends the last
+    sentence of its document, and <eod> is a sentence by itself there.
+
+    In "full_sentences" and "doc_sentences" `target` is drawn for each row (RoBERTa has
+    `short_seq_prob=0`). A row has at least one sentence, but a sentence that is longer than a row
+    is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
     document. This class always takes another document, unless the corpus has a single document.
@@ -91,6 +111,7 @@ class InstancePlanner:
         seed: int, not negative.
         num_separators: int, how many [SEP]s stand between the segments of a pair.
         keeps_sentences: bool, whether plans have `sentence_begins`, 8 bytes for each sentence.
+        context_length: int, the tokens of a context, for "context_pairs".
 
     Raises:
         ValueError: if an argument is out of its range, or the corpus is empty.
@@ -105,19 +126,29 @@ class InstancePlanner:
         seed=0,
         num_separators=1,
         keeps_sentences=False,
+        context_length=0,
     ):
-        check_choice("mode", mode, MODES)
+        check_choice("mode", mode, (*MODES, CONTEXT_MODE))
         check_share("short_seq_prob", short_seq_prob)
         check_integer("seed", seed)
-        num_segments = 2 if mode in PAIR_MODES else 1
+        self._has_context = mode == CONTEXT_MODE
+        if self._has_context and short_seq_prob:
+            raise ValueError(
+                f"mode={mode!r} fills all rows, got short_seq_prob={short_seq_prob}. Pass "
+                "short_seq_prob=0.0."
+            )
+        num_segments = 2 if mode in PAIR_MODES or self._has_context else 1
         special_tokens = count_special_tokens(num_segments, num_separators)
-        check_integer("sequence_length", sequence_length, at_least=2 + special_tokens)
+        check_integer(
+            "sequence_length", sequence_length, at_least=context_length + 2 + special_tokens
+        )
         if not corpus.num_documents:
             raise ValueError("The corpus has no document with a sentence; there is nothing to cut.")
         self.mode = mode
         self.short_seq_prob = short_seq_prob
         self.seed = seed
-        self._budget = count_places(sequence_length, num_segments, num_separators)
+        self._budget = count_places(sequence_length - context_length, num_segments, num_separators)
+        self._context_length = context_length
         self._keeps_sentences = keeps_sentences
         self.corpus = corpus
 
@@ -141,8 +172,11 @@ class InstancePlanner:
         blocks = [self.corpus.read_block(number) for number in numbers]
         if self.mode in PAIR_MODES and sum(map(_count_documents, blocks)) == 1:
             blocks += self._borrow_block(numbers)
-        documents, document_starts, tokens_before = _join(blocks)
+        documents, document_starts, tokens_before = _join(blocks, int(self._has_context))
         plan_block = plan_pairs if self.mode in PAIR_MODES else plan_rows
+        settings = self._budget, self.short_seq_prob, self.mode
+        if self._has_context:
+            plan_block, settings = plan_context_pairs, (self._budget, self._context_length)
         parts, first = [], 0
         for number, block in zip(numbers, blocks, strict=False):
             end = first + _count_documents(block)
@@ -150,7 +184,7 @@ class InstancePlanner:
             # the seed [seed, epoch], which orders the instances.
             rng = np.random.default_rng([self.seed, epoch, int(number) + 1])
             lengths = tokens_before, document_starts, (first, end)
-            planned = plan_block(rng, *lengths, self._budget, self.short_seq_prob, self.mode)
+            planned = plan_block(rng, *lengths, *settings)
             parts.append((planned[0], planned[1].astype("int32"), *planned[2:]))
             first = end
         return documents, document_starts, tokens_before, parts
@@ -176,11 +210,12 @@ def _count_documents(block):
     return len(block.document_starts) - 1
 
 
-def _join(blocks):
+def _join(blocks, num_separators):
     """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
 
-    It is int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
-    of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
+    The last sentence of each document has `num_separators` tokens more. It is int64 (D,), the
+    numbers of the documents in the corpus; int64 (D + 1,), the first sentence of each document,
+    then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
     """
     counts = [np.diff(block.document_starts) for block in blocks]
     numbers = [
@@ -188,7 +223,9 @@ def _join(blocks):
         for block, of_block in zip(blocks, counts, strict=True)
     ]
     lengths = np.concatenate([block.sentence_lengths for block in blocks])
-    tokens_before = np.zeros(len(lengths) + 1, "int64")
-    np.cumsum(lengths, dtype="int64", out=tokens_before[1:])
     document_starts = np.append(0, np.cumsum(np.concatenate(counts)))
+    tokens_before = np.zeros(len(lengths) + 1, "int64")
+    tokens_before[1:] = lengths
+    tokens_before[document_starts[1:]] += num_separators
+    np.cumsum(tokens_before, out=tokens_before)
     return np.concatenate(numbers), document_starts, tokens_before

@@ -120,6 +120,46 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
     return starts[:, None], (before[ends[begins]] - starts)[:, None]
 
 
+def plan_context_pairs(rng, tokens_before, document_starts, documents, budget, context_length):
+    """Plans contexts and pairs: starts int64 (N, 3) and lengths (N, 3).
+
+    `budget` is the number of tokens of each pair. See `plan_pairs` for the other arguments;
+    `tokens_before` counts the separators between documents.
+    """
+    first, end = tokens_before[document_starts[list(documents)]].tolist()
+    spare = end - first - context_length - budget
+    if spare < 0:
+        return np.zeros((0, 3), "int64"), np.zeros((0, 3), "int64")
+    contexts = np.arange(first + rng.integers(min(spare + 1, context_length)), first + spare + 1)
+    contexts = contexts[::context_length]
+    begins = contexts + context_length
+    # A may end at one of these sentence ends. The next one is the end of what is gathered.
+    before = np.searchsorted(tokens_before, begins, side="right")
+    ends = np.searchsorted(tokens_before, begins + budget)
+    choices = ends - before
+    is_random = (rng.random(len(begins)) < 0.5) | (choices == 0)
+    cuts = before + (rng.random(len(begins)) * choices).astype("int64")
+    a_ends = tokens_before[cuts]
+    b_begins, b_ends = a_ends.copy(), tokens_before[ends]
+    b_begins[is_random], b_ends[is_random] = _draw_sentences(
+        rng, tokens_before, budget - (a_ends - begins)[is_random]
+    )
+    kept = kept_lengths(NUMPY, [a_ends - begins, b_ends - b_begins], budget, "longest_first")
+    lengths = np.stack([np.full_like(begins, context_length), *kept], axis=1)
+    return np.stack([contexts, begins, b_begins], axis=1), lengths
+
+
+def _draw_sentences(rng, tokens_before, sizes):
+    """Draws places of some tokens, at least 1 each, and completes their first and last sentence.
+
+    It is int64 (n,) twice: the first token, and the token after the last one.
+    """
+    sizes = np.maximum(sizes, 1)
+    places = (rng.random(len(sizes)) * (tokens_before[-1] - sizes + 1)).astype("int64")
+    first = np.searchsorted(tokens_before, places, side="right") - 1
+    return tokens_before[first], tokens_before[np.searchsorted(tokens_before, places + sizes)]
+
+
 def draw_targets(rng, count, budget, short_seq_prob):
     """Draws the numbers of tokens to aim at, int64 (count,).
 

@@ -12,6 +12,8 @@ from typing import Any
 PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
 ROW_MODES = ("full_sentences", "doc_sentences")
 MODES = (*PAIR_MODES, *ROW_MODES)
+#: The mode of rows of a context and a pair, which only `PermutationTargets` takes.
+CONTEXT_MODE = "context_pairs"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Objective:
         modes: tuple of str, the values that `mode` may have.
         masking: dict of arguments of the masker that differ from their defaults; None for a
             masker or a corruption without arguments.
+        masking_options: tuple of str, the arguments of the masker that are to be chosen; None for
+            those of a `TokenMasker`.
         masker: name of a class of `keras_bert_suite.masking`, or function(tokenizer, **masking)
             that returns a masker or corruption.
         wrapper: the same, of a masker; it returns the masker of the batches. None for no wrapper.
@@ -49,6 +53,7 @@ class Objective:
     instances: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     modes: tuple[str, ...] = MODES
     masking: Mapping[str, Any] | None = dataclasses.field(default_factory=dict)
+    masking_options: tuple[str, ...] | None = None
     masker: str | Callable = "TokenMasker"
     wrapper: str | Callable | None = None
     task: str | type = "Pretrainer"
@@ -127,6 +132,16 @@ OBJECTIVES = {
         wrapper="LanguageModelMixture",
         models=("bert",),
         backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
+    ),
+    # XLNet, https://arxiv.org/abs/1906.08237
+    "permutation": Objective(
+        instances={"mode": CONTEXT_MODE, "short_seq_prob": 0.0},
+        modes=(CONTEXT_MODE, *ROW_MODES),
+        masking={"rate": 1 / 6},
+        masking_options=("rate", "max_predictions", "dynamic", "seed"),
+        masker="PermutationTargets",
+        models=("xlnet",),
+        backbone_arguments={"attention_pattern": "permuted"},
     ),
     # GPT, Radford et al., 2018
     "left_to_right": Objective(

@@ -20,8 +20,8 @@ from keras_bert_suite.pretraining.epoch_sections import (
     divide_blocks,
 )
 from keras_bert_suite.pretraining.instance_planner import InstancePlanner
-from keras_bert_suite.pretraining.objectives import PAIR_MODES
-from keras_bert_suite.pretraining.token_ranges import TokenRanges
+from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, PAIR_MODES
+from keras_bert_suite.pretraining.token_ranges import StreamRanges, TokenRanges
 
 #: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
 SHUFFLE_BLOCKS = 8
@@ -61,13 +61,14 @@ class PretrainingBatches(grain.MapDataset):
 
     Args:
         corpus: `TokenCorpus`.
-        masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one, or
-            `NextTokenTargets`, or a `MaskingLayer` or a `Corruption` of your own. Rows are packed
-            with the special tokens of its tokenizer.
+        masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one,
+            `NextTokenTargets` or `PermutationTargets`, or a `MaskingLayer` or a `Corruption` of
+            your own. Rows are packed with the special tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
-        mode: "pairs", "sop", "relations", "full_sentences" or "doc_sentences"; see
-            `InstancePlanner`. A corruption takes one of the last two.
+        mode: "pairs", "sop", "relations", "full_sentences", "doc_sentences" or, for
+            `PermutationTargets`, "context_pairs"; see `InstancePlanner`. A corruption takes
+            "full_sentences" or "doc_sentences".
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker or
             corruption has another seed, for its random numbers.
@@ -102,11 +103,18 @@ class PretrainingBatches(grain.MapDataset):
         if shuffle_blocks is not None:
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
-        _check_vocabulary(corpus, tokenizer)
+        check_vocabulary(corpus, tokenizer)
         if masker.reads_sentences and mode in PAIR_MODES:
             raise ValueError(
                 f"A {type(masker).__name__} takes rows of one text, and mode={mode!r} makes pairs. "
                 "Use mode='full_sentences' or 'doc_sentences'."
+            )
+        context_length = masker.count_context(sequence_length) if mode == CONTEXT_MODE else 0
+        if mode == CONTEXT_MODE and not context_length:
+            raise ValueError(
+                f"mode={mode!r} makes rows that begin with a context, and this "
+                f"{type(masker).__name__} has none. Use PermutationTargets with a reuse_length "
+                "over 0, or another mode."
             )
         planner = InstancePlanner(
             corpus,
@@ -116,9 +124,11 @@ class PretrainingBatches(grain.MapDataset):
             seed,
             tokenizer.num_separators,
             masker.reads_sentences,
+            context_length,
         )
         self._corpus = corpus
         self._masker = masker
+        self._ranges = StreamRanges if mode == CONTEXT_MODE else TokenRanges
         self.batch_size = batch_size
         self._sequence_length = sequence_length
         num_sections = -(-corpus.num_blocks // (shuffle_blocks or corpus.num_blocks))
@@ -167,11 +177,11 @@ class PretrainingBatches(grain.MapDataset):
             self._plans.prepare(next_epoch * self._num_sections + next_section)
         numbers = np.arange(batch * self.batch_size, (batch + 1) * self.batch_size)
         rows = order[numbers % len(order)]
-        ranges = TokenRanges(
+        ranges = self._ranges(
             self._corpus,
             plan.documents,
             plan.document_begins,
-            self._masker.tokenizer.end_token_id,
+            self._masker.separator_id,
             plan.sentence_begins,
         )
         texts = [
@@ -219,7 +229,7 @@ def name_arrays(
     return x, y, sample_weight
 
 
-def _check_vocabulary(corpus, tokenizer):
+def check_vocabulary(corpus, tokenizer):
     """Checks that the token ids of a corpus come from a tokenizer."""
     if corpus.vocabulary is None:
         return

@@ -68,3 +68,25 @@ class TokenRanges:
 
     def _read(self, document):
         return self._corpus.tokens(int(self._documents[document]))
+
+
+class StreamRanges(TokenRanges):
+    """The same for documents whose last token is a separator, which `document_begins` count.
+
+    The first document follows the last one.
+    """
+
+    def read(self, starts, lengths):
+        """As `TokenRanges.read`. A range may begin or end with a separator."""
+        documents = np.searchsorted(self._document_begins, starts, side="right") - 1
+        begins = starts - self._document_begins[documents]
+        parts = []
+        for document, begin, left in zip(
+            documents.tolist(), begins.tolist(), lengths.tolist(), strict=True
+        ):
+            while left > 0:
+                tokens = self._read(document)[begin : begin + left]
+                parts += tokens, self._separator[: left - len(tokens)]
+                left -= len(tokens) + 1
+                document, begin = (document + 1) % len(self._documents), 0
+        return RaggedRows({"token_ids": np.concatenate(parts)}, lengths.astype("int32"))

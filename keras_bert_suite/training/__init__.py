@@ -39,6 +39,7 @@ from keras_bert_suite.training.output_forms import OutputForm
 from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.technique import Technique
 from keras_bert_suite.training.wrapped_losses import (
@@ -53,6 +54,7 @@ __all__ = [
     "AdamW",
     "AttributeAccuracy",
     "AttributeLoss",
+    "CarriedMemory",
     "ClassAccuracy",
     "ClassCrossentropy",
     "ClassIdLoss",

@@ -6,6 +6,7 @@ import keras
 import pytest
 from cli.small_files import MODEL, SETTINGS, STEPS, save_tiny_checkpoint, write_reviews
 from peer_weights import randomize
+from small_sentence_pieces import make_xlnet
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
@@ -70,6 +71,17 @@ def corpus(tmp_path_factory):
     (folder / "corpus.txt").write_text("\n\n".join(documents) + "\n")
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
     arguments = ["--input", str(folder / "corpus.txt"), "--vocab", str(folder / "vocab.txt")]
+    assert main(["prepare", *arguments, "--output", str(folder / "shards"), "--workers=1"]) == 0
+    return folder / "shards"
+
+
+@pytest.fixture(scope="session")
+def xlnet_corpus(corpus, tmp_path_factory):
+    """The texts of `corpus` in the pieces of an XLNet. Not to be written to."""
+    folder = tmp_path_factory.mktemp("xlnet_corpus")
+    (folder / "spiece.model").write_bytes(make_xlnet())
+    texts = corpus.parent / "corpus.txt"
+    arguments = ["--input", str(texts), "--vocab", str(folder / "spiece.model")]
     assert main(["prepare", *arguments, "--output", str(folder / "shards"), "--workers=1"]) == 0
     return folder / "shards"
 

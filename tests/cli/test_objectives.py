@@ -12,7 +12,7 @@ from keras_bert_cli.objectives import choose_objective, list_choices, list_flags
 from keras_bert_suite.corpus import read_tokenizer
 from keras_bert_suite.masking import token_masker
 from keras_bert_suite.pretraining import objectives
-from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
+from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTIVES
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
@@ -21,18 +21,20 @@ COLUMNS = {
     "replaced_tokens": ("rtd_accuracy", "rtd_recall", "val_rtd_recall"),
     "unilm": ("nsp_accuracy", "val_nsp_accuracy"),
     "left_to_right": (),
+    "permutation": (),
 }
 
 
 @pytest.fixture(scope="module")
-def runs(corpus, tmp_path_factory):
+def runs(corpus, xlnet_corpus, tmp_path_factory):
     """Function: objective -> folder of a finished run. Not to be written to."""
     folder = tmp_path_factory.mktemp("objectives")
 
     def find_run(objective):
         output = folder / objective
         if not output.exists():
-            arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
+            read = xlnet_corpus if objective == "permutation" else corpus
+            arguments = ["--corpus", str(read), "--output", str(output), "--held_out=0.3"]
             idle = list_idle_flags(OBJECTIVES[objective])
             settings = [flag for flag in SETTINGS if flag[2:].partition("=")[0] not in idle]
             arguments += [*settings, *MODEL, *STEPS, f"--objective={objective}"]
@@ -58,6 +60,8 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
     status, out, err = run(*guess)
     if objective == "left_to_right":
         assert status == 1 and "reads in one direction" in err
+    elif objective == "permutation":
+        assert status == 1 and "predicts tokens without a mask token" in err
     else:
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 
@@ -144,6 +148,8 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         ),
         (["--objective=replaced_tokens", "--model=bert"], 2, "takes --model electra, got bert"),
         (["--objective=left_to_right"], 2, "left_to_right has no use for --max_predictions"),
+        (["--objective=permutation", "--unit=word"], 2, "permutation has no use for --unit; leave"),
+        (["--mode=context_pairs"], 2, "or doc_sentences, got context_pairs"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
         (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
@@ -159,7 +165,7 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
 def test_the_rows_of_the_table():
     assert masker_flags.UNITS == token_masker.UNITS
     for name, objective in OBJECTIVES.items():
-        assert set(objective.modes) <= set(MODES), name
+        assert set(objective.modes) <= {*MODES, CONTEXT_MODE}, name
         flags = {"mode": "pairs", **list_flags(objective)}
         for flag, choices in list_choices(objective).items():
             # The corpus or --checkpoint may say which model it is.

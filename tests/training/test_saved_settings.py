@@ -5,6 +5,7 @@ another way. A class or an argument that is missing in the table fails.
 """
 
 import inspect
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -89,6 +90,13 @@ def see_shifts(technique):
 
     technique.gradients(differentiate, None, None)
     return np.array([to_numpy(shift) for shift in shifts[1:]]), len(shifts)
+
+
+def see_memory(technique):
+    """The shape of the memory of a small model."""
+    backbone = SimpleNamespace(memory_length=2, num_layers=1, hidden_dim=4)
+    technique.build(SimpleNamespace(backbone=backbone, output={"memory": None}))
+    return (np.array(technique.memory.shape),)
 
 
 NAMED = {"name": "x"}
@@ -201,6 +209,7 @@ TABLE = {
         {"average": "micro"},
         {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
     ),
+    training.CarriedMemory: (see_memory, {"lanes": 2}, {"lanes": 3}),
     training.FGM: (see_shifts, {}, {"epsilon": 0.3}),
     training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
 }  # fmt: skip

@@ -19,6 +19,7 @@ class EncoderInputs:
         vocabulary_size, num_segments: int, the rows of two embeddings, or None.
         max_global_tokens: int, the global tokens that a row of a Longformer may have, or None.
         hides_second_text: bool, whether the vector of a row does not depend on its second text.
+        memory_shape: tuple of int, the layers and the width of a memory of earlier rows, or None.
     """
 
     names: tuple
@@ -26,6 +27,7 @@ class EncoderInputs:
     num_segments: int | None = None
     max_global_tokens: int | None = None
     hides_second_text: bool = False
+    memory_shape: tuple | None = None
 
     @classmethod
     def of(cls, backbone, summary_place=None):
@@ -33,13 +35,14 @@ class EncoderInputs:
 
         `summary_place` says which token of a row a task reads, "first" or "last"; None for several.
         """
-        encoder = Encoder.of(backbone)
+        encoder, memory = Encoder.of(backbone), backbone.input.get("memory")
         return cls(
             tuple(backbone.input),
             encoder.vocabulary_size,
             encoder.num_segments,
             encoder.max_global_tokens,
             encoder.attention_pattern == "seq2seq" and summary_place == "first",
+            None if memory is None else (memory.shape[1], memory.shape[3]),
         )
 
     def check_pairs(self):

@@ -61,6 +61,9 @@ class PresetTask(SavedTask):
     #: Which tokens are global in a `LongformerBackbone`, as `from_preset` sets it for a new task.
     global_tokens = "first_token"
 
+    #: Whether a backbone keeps the inputs that no packer makes, such as those of two streams.
+    takes_further_inputs = False
+
     #: Whether the backbone may be an encoder-decoder.
     takes_encoder_decoders = False
 
@@ -172,6 +175,8 @@ class PresetTask(SavedTask):
         else:
             skip = [skip] if isinstance(skip, str) else skip
             task = cls.load_checkpoint(checkpoint, load_weights, dtype=dtype, skip=skip, **kwargs)
+        if not cls.takes_further_inputs and _has_further_inputs(task.backbone):
+            task = task._resize("for_texts")
         if sizes != (None, None, False):
             task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))
         task.preprocessor = preprocessor
@@ -249,6 +254,11 @@ class PresetTask(SavedTask):
             # The preset's task may be for pairs of texts, and the new task for single texts.
             arguments = {**cls.head_defaults, **arguments}
         return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
+
+
+def _has_further_inputs(backbone):
+    """Whether a backbone has inputs that no packer makes, and a copy without them."""
+    return hasattr(backbone, "for_texts") and set(backbone.input) > set(backbone.input_names)
 
 
 def _take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):

@@ -86,6 +86,12 @@ class MaskedLM(Task, keras_hub.models.Task):
                 "masking must be a dict of arguments of TokenMasker, such as "
                 f"{{'unit': 'word'}}, got {masking!r}."
             )
+        if "mask_positions" in backbone.input:
+            raise ValueError(
+                f"A {type(backbone).__name__} with two streams predicts tokens without a mask "
+                "token. For a MaskedLM, train keras_bert_suite.change_pattern(backbone, "
+                "'bidirectional') on masked tokens."
+            )
         # === Layers ===
         self.backbone = backbone
         self.masked_lm = make_masked_lm_head(backbone)

@@ -1,5 +1,7 @@
 """Batches that are packed and masked, or corrupted, already."""
 
+import dataclasses
+
 import numpy as np
 
 from keras_bert_suite.heads.base.input_checks import check_inputs
@@ -22,13 +24,18 @@ class PretrainingData(TextData):
         self, packer, encoder, inputs=("mask_positions",), outputs=("mlm",), num_relations=None
     ):
         super().__init__(packer, encoder, ClassIds())
-        self.inputs = (*encoder.names, *inputs)
+        self.inputs = tuple(dict.fromkeys((*encoder.names, *inputs)))
         self.outputs = tuple(outputs) if num_relations is None else (*outputs, "nsp")
         self.num_relations = num_relations
 
     def pack(self, rows, labelled=False):
         if not rows.is_packed:
             return self._pack_pairs(rows.inputs, labelled), None, rows.weights
+        if self.encoder.memory_shape is not None and "memory" not in rows.inputs:
+            # No memory: it has no tokens.
+            num_layers, width = self.encoder.memory_shape
+            memory = np.zeros((len(rows), num_layers, 0, width), "float32")
+            rows = dataclasses.replace(rows, inputs={**rows.inputs, "memory": memory})
         check_inputs(rows.inputs, self.inputs)
         if labelled:
             self._check_labels(rows.labels if isinstance(rows.labels, dict) else {})

@@ -76,6 +76,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     """
 
     global_tokens = "none"
+    takes_further_inputs = True
     are_tokens = True
     HEAD = pretraining.HEAD
 
@@ -106,19 +107,23 @@ class Pretrainer(Task, keras_hub.models.Task):
             self.span_boundary_head = make_span_boundary_head(backbone)
 
         # === Functional Model ===
-        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        mask_positions = backbone.input.get("mask_positions")
+        if mask_positions is None:
+            mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         encoder = Encoder.of(backbone)
         if span_boundary:  # It reads the tokens beside the spans, too.
-            states, summary = encoder.encode_rows(backbone.input)
+            states, summary, memory = encoder.encode_rows(backbone.input)
             outputs = {"mlm": self.masked_lm(states, mask_positions)}
         else:
-            states, summary = encoder.encode_rows(backbone.input, mask_positions)
+            states, summary, memory = encoder.encode_rows(backbone.input, mask_positions)
             outputs = {"mlm": self.masked_lm(states)}
         if self.next_sentence_head is not None:
             encoder.check_summary()
             outputs["nsp"] = self.next_sentence_head(summary)
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(states, mask_positions)
+        if memory is not None:
+            outputs["memory"] = memory
         if not next_sentence:
             self.unused_paths = encoder.find_unused(transformed=True)
 
@@ -240,7 +245,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     def make_metrics(self) -> dict[str, Any]:
         """The accuracy of each head. `mlm_loss` and `perplexity` are always logged."""
         # With several outputs, Keras puts the name of the output before the metric's name.
-        several = self.next_sentence or self.span_boundary
+        several = len(self.output) > 1
         metrics = {"mlm": [MaskedLMAccuracy(name="accuracy" if several else "mlm_accuracy")]}
         if self.next_sentence:
             metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
@@ -249,7 +254,8 @@ class Pretrainer(Task, keras_hub.models.Task):
         return {"weighted_metrics": metrics}
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
-        """Makes the labels and the weights of `sbo` from `mlm`."""
+        """Leaves the memory out, and makes the labels and the weights of `sbo` from `mlm`."""
+        y_pred = {name: output for name, output in y_pred.items() if name != "memory"}
         if self.span_boundary_head is None:
             return y, y_pred, sample_weight
         if sample_weight is None:

@@ -118,7 +118,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
             states = encoder.encode_tokens_at(inputs, places[:, 0::2])
             return keras.layers.Reshape((2 * states.shape[-1],), dtype=states.dtype)(states)
         encoder.check_summary()
-        encoded, summary = encoder.encode_rows(inputs)
+        encoded, summary, _ = encoder.encode_rows(inputs)
         if encoder.summary_place is None:
             self.unused_paths = frozenset()  # The summary is the pooled output.
         else:
