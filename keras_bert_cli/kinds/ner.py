@@ -11,11 +11,12 @@ from keras_bert_suite.heads.tags.conll.reader import read_conll
 from .. import head_layers
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..table_flags import TABLE_FLAGS
+from ..table_flags import TABLE_FLAGS, report_left_out
 from .kind import Kind, format_json
 
 #: The ends of the names of files of annotation tools, and the flags that are for other files.
-ANNOTATIONS, CONLL_FLAGS = (".json", ".jsonl"), ("word_column", "tag_column", "max_tags", "outside")
+ANNOTATIONS = (".json", ".jsonl")
+CONLL_FLAGS = ("word_column", "tag_column", "max_tags", "outside", "row_errors")
 
 #: The values of --head, and the class of each.
 HEADS = {head.flag: head.task for head in heads_of_command("ner")}
@@ -40,7 +41,7 @@ class EntityKind(Kind):
         "head_layers",
         "png",
     )
-    idle_table_flags = TABLE_FLAGS
+    idle_table_flags = tuple(name for name in TABLE_FLAGS if name != "row_errors")
 
     @property
     def task(self):
@@ -105,7 +106,7 @@ class EntityKind(Kind):
             scheme = None if self.finds_spans else values.tag_scheme or self._find_scheme()
             return read_annotations(path, scheme, values.span_errors, encoding=values.encoding)
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        return read_conll(
+        examples = read_conll(
             path,
             values.word_column,
             values.tag_column,
@@ -113,7 +114,11 @@ class EntityKind(Kind):
             scheme,
             values.max_tags,
             values.outside,
+            values.row_errors,
         )
+        if values.row_errors == "skip":
+            report_left_out(examples)
+        return examples
 
     def _find_scheme(self):
         """The scheme of the tags of the model, or BIO."""

@@ -174,6 +174,7 @@ def read_labelled(task, file):
         f"--tag_column=2 {ner}": "read_conll.tag_column",
         f"--max_tags=7 {ner}": "read_conll.max_tags",
         f"--outside=B-X {ner}": "read_conll.outside",
+        f"--row_errors=skip {ner}": "read_conll.errors",
         f"--tag_scheme=BIOES {ner}": "read_conll.scheme",
         f"--span_errors=fix {spans}": {
             "read_annotations.errors": "fix",
