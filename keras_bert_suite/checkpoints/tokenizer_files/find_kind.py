@@ -12,8 +12,14 @@ from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
+    read_plain_sentence_piece,
 )
-from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, FAST_FILE
+from keras_bert_suite.checkpoints.tokenizer_files.settings import (
+    CONFIG_FILE,
+    FAST_CLASSES,
+    FAST_FILE,
+    read_settings,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import list_directory, shorten
 
@@ -76,6 +82,10 @@ def read_folder_tokenizer(path):
         )
     if files[0].name != FAST_FILE and any((path / name).is_file() for name in SETTINGS_FILES):
         name, read = VOCABULARIES[files[0].name]
+        config, _ = read_settings(path)
+        if name == "AlbertTokenizer" and config.get("tokenizer_class") in FAST_CLASSES:
+            # The class that is named for no model has no rules of ALBERT.
+            name, read = "SentencePieceTokenizer", read_plain_sentence_piece
         return name, read(path)
     return None, files[0]
 
