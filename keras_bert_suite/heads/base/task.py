@@ -14,7 +14,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.argument_checks import check_arguments, is_auto
 from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.heads.base.answers import RowAnswers
-from keras_bert_suite.heads.base.compile_arguments import read_losses, read_metrics
+from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.part_checks import check_encoder, check_preprocessor
@@ -48,8 +48,6 @@ from keras_bert_suite.training import (
 )
 from keras_bert_suite.training.head_rate import RATE_ADVICE
 
-#: The arguments of `compile` that are structures of metrics.
-METRICS = ("metrics", "weighted_metrics")
 #: Keras' name of a format -> the function that writes it.
 EXPORTS = {
     "tf_saved_model": "export_saved_model",
@@ -324,9 +322,7 @@ class Task(TrainedModel, PredictingModel, PackedSequences, PresetTask):
         loss = read_losses(self, loss)
         # Keras would track the metrics in an attribute.
         given = vars(self)["given_metrics"] = {name: kwargs[name] for name in METRICS}
-        read = dict(zip(METRICS, read_metrics(self, *given.values()), strict=True))
-        vars(self)["metrics_of_compile"] = read
-        kwargs.update(read)
+        kwargs.update(read_metrics(self, **given))
         forget_metrics(self)
         self._has_common_weights = False
         self._given_jit_compile = kwargs.get("jit_compile", "auto")
