@@ -1,7 +1,6 @@
 """The flags of a command: how they are defined, parsed and explained."""
 
 import argparse
-import difflib
 import inspect
 import itertools
 import os
@@ -9,7 +8,7 @@ import os
 from absl import flags as absl_flags
 from absl.flags import argparse_flags
 
-from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
+from keras_bert_suite.foreign_arguments import find_meant
 
 from .backend import BACKENDS
 
@@ -120,15 +119,9 @@ class Flags(argparse_flags.ArgumentParser):
             name = flag[2:].partition("=")[0]
             # What holds a space is a value, as for argparse.
             if flag.startswith("--") and " " not in name and name not in known:
-                meant = self._find_meant(name, list(self.defaults))
+                meant, _ = find_meant(name, list(self.defaults))
                 hint = f". Did you mean --{meant}?" if meant else ""
                 self.error(f"unrecognized arguments: {flag}{hint}")
-
-    @staticmethod
-    def _find_meant(name, own):
-        if name in FOREIGN_ARGUMENTS:
-            return next((each for each in FOREIGN_ARGUMENTS[name][0] if each in own), None)
-        return next(iter(difflib.get_close_matches(name, own, n=1)), None)
 
     def error(self, message):
         raise UsageError(f"{message} ({self.prog} --help lists the flags)")
