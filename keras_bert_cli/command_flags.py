@@ -84,6 +84,17 @@ class Flags(argparse_flags.ArgumentParser):
         read.__name__ = f"list of {kind.__name__}"  # argparse shows it in errors.
         self.text(name, default, explanation, type=read, metavar="A,B")
 
+    def mapping(self, name, explanation):
+        """Adds a flag that takes pairs of texts, A=B,C=D, as a dict. A text may be empty."""
+
+        def read(text):
+            pairs = [pair.partition("=") for pair in text.split(",")]
+            if wrong := [key for key, mark, _ in pairs if not mark]:
+                raise argparse.ArgumentTypeError(f"wanted A=B,C=D, got {wrong[0]!r} without a =")
+            return {key: value for key, _, value in pairs}
+
+        self.text(name, None, explanation, type=read, metavar="A=B,C=D")
+
     def integer(self, name, default, explanation, at_least=1, words=()):
         """Adds a flag that takes an int, or one of a few words."""
         self.text(name, default, explanation, type=_Number(int, at_least, None, words), metavar="N")

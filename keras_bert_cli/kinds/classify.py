@@ -38,7 +38,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment")
+    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment", "tuned_label")
 
     #: `problem_type` of the task.
     has_classes = True
@@ -99,6 +99,12 @@ class ClassifyKind(Kind):
             "Default: all windows."
         )
         flags.integer("training_windows", None, explanation)
+        explanation = (
+            "Of two labels the one whose F1 on --dev is to be the highest, with --task classify: "
+            "it is the answer above the threshold that reaches it. Default: the likelier label is "
+            "the answer."
+        )
+        flags.text("tuned_label", None, explanation)
 
     @classmethod
     def recognizes(cls, model):
@@ -164,6 +170,14 @@ class ClassifyKind(Kind):
 
     def find_arguments(self, train):
         values = self.values
+        if values.tuned_label is not None:
+            if values.dev is None:
+                raise UsageError("--tuned_label needs --dev, the rows that its F1 is of")
+            if len(train.label_names) != 2 or values.tuned_label not in train.label_names:
+                raise UsageError(
+                    f"--tuned_label must be one of two labels, got {values.tuned_label!r}, and the "
+                    f"labels of {train.path} are {', '.join(train.label_names)[:200]}"
+                )
         # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
         arguments = {"label_names": train.label_names, "problem_type": self.problem_type}
         if self._features:
@@ -181,6 +195,12 @@ class ClassifyKind(Kind):
             if name in values.given:
                 raise UsageError(f"--{name} needs --window_pooling")
         return arguments
+
+    def complete(self, task, dev):
+        label = self.values.tuned_label
+        if label is not None:
+            task.tune_thresholds(dev.x, dev.y, self.values.batch_size, label=label)
+        return label is not None
 
     def score_outputs(self, task, outputs, rows, labels, **arguments):
         names = task.label_names

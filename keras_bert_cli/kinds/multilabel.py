@@ -12,7 +12,7 @@ class MultiLabelKind(ClassifyKind):
     name = "multilabel"
     about = "a set of labels for each text"
     problem_type = "multi_label_classification"
-    own_flags = (*ClassifyKind.own_flags, "label_separator")
+    own_flags = (*ClassifyKind.own_flags[:-1], "label_separator")  # No "tuned_label".
     score_outputs = Kind.score_outputs
 
     @staticmethod
