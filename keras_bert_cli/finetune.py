@@ -344,12 +344,12 @@ def augment_rows(values, task, train):
         masked_lm = open_task(values.checkpoint, "MaskedLM")
         masked_lm.preprocessor.sequence_length = task.preprocessor.sequence_length
         augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
-    if train.feature_names:
+    if train.features:
         task.learn_features(train.x)
     rows = kbs.AugmentedRows(
         *(train.x, train.y, augment, values.batch_size),
         seed=values.seed,
-        features=train.feature_names,
+        features=tuple(train.features),
     )
     return rows, None, None
 

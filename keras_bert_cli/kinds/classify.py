@@ -4,19 +4,18 @@ from keras_bert_suite.heads.base.label_scores import count_confusions
 
 from ..command_flags import UsageError
 from ..feature_columns import (
-    add_features,
     choose_features,
     define_feature_flag,
     find_features,
-    find_kinds,
+    name_columns,
     name_features,
-    read_features,
+    read_rows,
+    split_flag,
 )
 from ..table_flags import (
     choose_text_columns,
     is_table,
     read_examples,
-    read_text_columns,
     to_field,
 )
 from .kind import Kind, format_json
@@ -125,10 +124,10 @@ class ClassifyKind(Kind):
         columns = choose_text_columns(values, self.model and self.model.input_names)
         if values.label_columns and "label_column" in values.given:
             raise UsageError("--label_columns stands in place of --label_column. Leave one out")
-        if self._features is None and values.feature_columns:  # It is the training file.
-            self._features = find_kinds(values, path)
-            kinds = ", ".join(f"{name} {kind}" for name, kind in self._features.values())
-            print(f"features: {kinds}")
+        is_training = self._features is None and bool(values.feature_columns)
+        kinds = split_flag(values)
+        if not is_training:
+            kinds = {column: kind for column, (_, kind) in (self._features or {}).items()}
         examples = read_examples(
             values,
             path,
@@ -136,13 +135,18 @@ class ClassifyKind(Kind):
             None if values.label_columns else values.label_column,
             problem_type=self.problem_type,
             label_columns=values.label_columns,
+            features=kinds,
             left_out_labels=values.left_out_labels,
             **arguments,
         )
-        if not self._features:
+        if not kinds:
             return examples
+        if is_training:
+            found = zip(name_features(values), examples.features.values(), strict=True)
+            self._features = dict(zip(kinds, found, strict=True))
+            print(f"features: {', '.join(map(' '.join, self._features.values()))}")
         names = self.input_names if self.model is None else self.model.input_names
-        return add_features(values, examples, names or columns, self._features)
+        return name_columns(examples, names or columns, dict(self._features.values()))
 
     def read_texts(self):
         if not self._features:
@@ -152,10 +156,11 @@ class ClassifyKind(Kind):
                 f"--model {self.values.model} reads {', '.join(find_features(self.model))} beside "
                 f"the texts, so --input must be a table with these columns, got {self.values.input}"
             )
-        features = read_features(self.values, self.values.input, self._features)
         # A SavedModel has them among its inputs.
+        features = find_features(self.model)
         names = [name for name in self.model.input_names or () if name not in features]
-        return {**read_text_columns(self.values, "input", names), **features}
+        texts = choose_text_columns(self.values, names)
+        return read_rows(self.values, self.values.input, texts, self._features)
 
     def order_texts(self, columns):
         features = find_features(self.model)

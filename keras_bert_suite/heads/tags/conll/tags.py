@@ -29,7 +29,7 @@ def check_tags(lines, word_column, tag_column, max_tags, is_named):
         for sentence in lines.sentences
         for line, fields in sentence
     ]
-    located: dict[str, tuple[int, str]] = {}
+    located = {}
     for line, word, tag in rows:
         located.setdefault(tag, (line, word))
     if len(located) > max_tags:
