@@ -81,7 +81,7 @@ class TrainedModel:
         trainable = set(map(id, self.trainable_weights))
         return [variable for variable in self.weights if id(variable) not in trainable]
 
-    def _get_jax_state(self, *, purge_model_variables: bool = False, **kinds: bool) -> Any:
+    def _get_jax_state(self, **kinds: bool) -> Any:
         """Keras' state of a step under JAX. Notes from which variables it was taken.
 
         Keras notes the state after a step. If the first step fails, and the variables have given
@@ -94,8 +94,8 @@ class TrainedModel:
         }
         # `setattr` of Keras would take all of them for weights of the model.
         vars(self)["jax_variables"] = taken
-        state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
-        if purge_model_variables:
+        state = super()._get_jax_state(**kinds)
+        if kinds.get("purge_model_variables"):
             self._jax_state = dict(zip(taken, state, strict=True))
         return state
 
