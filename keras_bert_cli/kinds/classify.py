@@ -20,8 +20,11 @@ from ..table_flags import (
 )
 from .kind import Kind, format_json
 
-WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
-LABEL_FLAGS = ("label_columns", "left_out_labels", "feature_columns")
+#: The flags that classes, sets of labels and numbers have in common.
+TEXT_FLAGS = (
+    *("window_pooling", "max_windows", "training_windows", "truncation", "augment"),
+    *("label_columns", "left_out_labels", "feature_columns"),
+)
 
 #: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
 POOLINGS = {
@@ -37,7 +40,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment", "tuned_label")
+    own_flags = (*TEXT_FLAGS, "png", "tuned_label")
 
     #: `problem_type` of the task.
     has_classes = True
