@@ -47,6 +47,8 @@ class ConllLines:
 
     def leave_out(self):
         """Drops the sentences with a refused line. Raises a ValueError as `RowFaults.keep`."""
+        if not self.faults.places:
+            return
         refused = self.faults.rows
         self.sentences[:] = [
             rows for rows in self.sentences if not any(line in refused for line, _ in rows)
