@@ -1,7 +1,6 @@
 """The flags of a command: how they are defined, parsed and explained."""
 
 import argparse
-import difflib
 import inspect
 import itertools
 import os
@@ -9,7 +8,7 @@ import os
 from absl import flags as absl_flags
 from absl.flags import argparse_flags
 
-from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
+from keras_bert_suite.foreign_arguments import find_meant
 
 from .backend import BACKENDS
 
@@ -85,6 +84,17 @@ class Flags(argparse_flags.ArgumentParser):
         read.__name__ = f"list of {kind.__name__}"  # argparse shows it in errors.
         self.text(name, default, explanation, type=read, metavar="A,B")
 
+    def mapping(self, name, explanation):
+        """Adds a flag that takes pairs of texts, A=B,C=D, as a dict. A text may be empty."""
+
+        def read(text):
+            pairs = [pair.partition("=") for pair in text.split(",")]
+            if wrong := [key for key, mark, _ in pairs if not mark]:
+                raise argparse.ArgumentTypeError(f"wanted A=B,C=D, got {wrong[0]!r} without a =")
+            return {key: value for key, _, value in pairs}
+
+        self.text(name, None, explanation, type=read, metavar="A=B,C=D")
+
     def integer(self, name, default, explanation, at_least=1, words=()):
         """Adds a flag that takes an int, or one of a few words."""
         self.text(name, default, explanation, type=_Number(int, at_least, None, words), metavar="N")
@@ -120,15 +130,9 @@ class Flags(argparse_flags.ArgumentParser):
             name = flag[2:].partition("=")[0]
             # What holds a space is a value, as for argparse.
             if flag.startswith("--") and " " not in name and name not in known:
-                meant = self._find_meant(name, list(self.defaults))
+                meant, _ = find_meant(name, list(self.defaults))
                 hint = f". Did you mean --{meant}?" if meant else ""
                 self.error(f"unrecognized arguments: {flag}{hint}")
-
-    @staticmethod
-    def _find_meant(name, own):
-        if name in FOREIGN_ARGUMENTS:
-            return next((each for each in FOREIGN_ARGUMENTS[name][0] if each in own), None)
-        return next(iter(difflib.get_close_matches(name, own, n=1)), None)
 
     def error(self, message):
         raise UsageError(f"{message} ({self.prog} --help lists the flags)")

@@ -1,16 +1,13 @@
 """Columns of numbers, booleans and categories beside the texts of a table: --feature_columns."""
 
 import dataclasses
-import math
 
 from keras_bert_suite.data.readers.columns import read_columns
+from keras_bert_suite.data.readers.feature_fields import KINDS, name_kinds, read_features
+from keras_bert_suite.data.readers.row_faults import RowFaults
 
 from .command_flags import UsageError
 from .table_flags import table_arguments
-
-KINDS = ("number", "boolean", "category")
-
-BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def define_feature_flag(flags):
@@ -70,103 +67,32 @@ def choose_features(values, model):
         raise UsageError(
             "--feature_columns says the kinds of columns, which the model knows. Name the columns"
         )
-    kinds = [_name_kind(kind) for kind in features.values()]
-    pairs = zip(features, kinds, strict=True)
-    return dict(zip(columns or features, pairs, strict=True))
+    return dict(zip(columns or features, name_kinds(features).items(), strict=True))
 
 
-def _name_kind(said):
-    """The kind of a column in the `features` of a task: a list has the categories."""
-    if isinstance(said, list):
-        return "category"
-    return said["kind"] if isinstance(said, dict) else said
-
-
-def find_kinds(values, path):
-    """The kinds of the columns of --feature_columns: those given, or as the fields of a file say.
-
-    Returns: as `choose_features`.
-    """
-    given = split_flag(values)
-    read = read_columns(path, list(given), **table_arguments(values))
-    return {
-        column: (name, kind or _find_kind(fields))
-        for (column, kind), name, fields in zip(
-            given.items(), name_features(values), read.columns, strict=True
-        )
-    }
-
-
-def _find_kind(fields):
-    filled = [field for field in fields if field != ""]
-    if any(isinstance(field, list) for field in filled):
-        return "category"  # Whose reading names the row.
-    if all(field.lower() in ("true", "false") for field in filled):
-        return "boolean"
-    try:
-        return "number" if all(math.isfinite(float(field)) for field in filled) else "category"
-    except ValueError:
-        return "category"
-
-
-def read_features(values, path, chosen, lines=None):
-    """Reads the features of the rows of a table.
+def read_rows(values, path, texts, chosen):
+    """Reads the texts and the features of the rows of a table, without labels.
 
     Args:
         values: the flags.
         path: str.
-        chosen: dict of the column -> (name, kind).
-        lines: list of the lines of the rows that are kept, or None for all.
+        texts: list of the columns of the texts.
+        chosen: dict of the column -> (name, kind), from `choose_features`.
 
     Returns:
-        dict of the name of a feature -> list of values, None for an empty field.
+        dict of the column of a text, or of the name of a feature -> list of N values.
     """
-    read = read_columns(path, list(chosen), **table_arguments(values))
-    rows = range(len(read))
-    if lines is not None and read.lines is not None:
-        place_of = {line: row for row, line in enumerate(read.lines)}
-        rows = [place_of[line] for line in lines]
-    return {
-        name: [_read_field(read, row, name, kind, fields[row]) for row in rows]
-        for (name, kind), fields in zip(chosen.values(), read.columns, strict=True)
-    }
+    read = read_columns(path, [*texts, *chosen], **table_arguments(values))
+    faults, rows = RowFaults(path), range(len(read))
+    kinds = {column: kind for column, (_, kind) in chosen.items()}
+    features = read_features(read, len(texts), kinds, rows, faults)
+    faults.keep(rows)
+    columns = dict(zip(texts, read.columns, strict=False))
+    return columns | {chosen[c][0]: [*v.values()] for c, (_, v) in features.items()}
 
 
-def _read_field(read, row, name, kind, field):
-    if field == "":
-        return None
-    if isinstance(field, str):
-        if kind == "category":
-            return field
-        if kind == "boolean" and field.lower() in BOOLEANS:
-            return BOOLEANS[field.lower()]
-        try:
-            if kind == "number" and math.isfinite(float(field)):
-                return float(field)
-        except ValueError:
-            pass
-    wanted = {"number": "a finite number", "boolean": "true or false, 1 or 0"}.get(kind, "a name")
-    remedy = "" if kind == "category" else f", or train with --feature_columns {name}=category"
-    raise ValueError(
-        f"{read.locate(row)}: the feature {name!r} is a {kind}, got {str(field)[:40]!r}. Wanted "
-        f"{wanted}, or an empty field for a missing value. Correct it{remedy}."
-    )
-
-
-def add_features(values, examples, names, chosen):
-    """`Examples` whose `x` is a dict: the texts by their names, and the features.
-
-    Args:
-        values: the flags.
-        examples: `Examples` of texts.
-        names: the names of the texts.
-        chosen: dict of the column -> (name, kind).
-    """
-    features = read_features(values, examples.path, chosen, examples.lines)
-    if any(len(column) != len(examples) for column in features.values()):
-        raise UsageError(
-            f"{examples.path} does not number its rows, so --feature_columns cannot be read where "
-            "--left_out_labels leaves rows out. Save it as .tsv, .csv or .jsonl"
-        )
-    x = {**dict(zip(names, examples.columns, strict=True)), **features}
-    return dataclasses.replace(examples, x=x, feature_names=tuple(features))
+def name_columns(examples, texts, features):
+    """`Examples` whose texts and features have the names that the model knows them by."""
+    x = dict(zip([*texts, *features], examples.x.values(), strict=True))
+    kinds = dict(zip(features, examples.features.values(), strict=True))
+    return dataclasses.replace(examples, x=x, features=kinds)

@@ -4,6 +4,9 @@ The generator of an ELECTRA makes its guesses.
 
 Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
+
+  # The probabilities of two words.
+  keras-bert fill-mask --model run/model --text 'The film was [MASK].' --targets good,bad
 """
 
 from .command_flags import REQUIRED
@@ -22,7 +25,12 @@ def define_flags(flags):
         "more than once."
     )
     flags.text("text", REQUIRED, explanation, action="append")
-    flags.integer("top_k", 5, "Guesses for each mask.")
+    flags.integer("top_k", None, "Guesses for each mask. Default: 5, or all of --targets.")
+    explanation = (
+        "The only words that are guessed, joined by commas: good,bad. Each is one token. Default: "
+        "all tokens."
+    )
+    flags.list("targets", None, explanation)
 
 
 def run(values):
@@ -34,7 +42,7 @@ def run(values):
             "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
             f"--checkpoint {values.model}"
         )
-    print_guesses(values.model, values.text, values.top_k)
+    print_guesses(values.model, values.text, values.top_k, values.targets)
 
 
 def has_masked_lm(path):
@@ -42,10 +50,12 @@ def has_masked_lm(path):
     return path.endswith(".keras") or find_task(path) in (*PRETRAINERS, "MaskedLM")
 
 
-def print_guesses(path, texts, top_k=5):
+def print_guesses(path, texts, top_k=None, targets=None):
     """Prints the guesses of the model at a path, a line for each mask."""
     model = open_task(path, "MaskedLM")
-    answers = model.predict(texts, top_k=top_k, verbose=0)
+    if targets is None:
+        top_k = top_k or 5
+    answers = model.predict(texts, top_k=top_k, targets=targets, verbose=0)
     for text, masks in zip(texts, answers, strict=True):
         print(text)
         for guesses in masks:

@@ -99,6 +99,11 @@ def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://..."
     flags.path("checkpoint", REQUIRED, explanation)
+    explanation = (
+        "Beginnings of the names of tensors of a Hugging Face --checkpoint, and what stands in "
+        "their place, for a module with names of its own: encoder.=,model.=bert."
+    )
+    flags.mapping("rename", explanation)
     define_task_flag(flags)
     explanation = (
         "Training file: .tsv, .csv, .jsonl, .parquet, or another with --delimiter or --task."
@@ -250,6 +255,7 @@ def make_task(values, data, arguments, train):
             input_names=data.input_names,
             dtype=values.dtype,
             num_layers=values.num_layers,
+            rename=values.rename,
             **arguments,
         )
     set_sequence_length(task, values.sequence_length, train, data)
@@ -338,12 +344,12 @@ def augment_rows(values, task, train):
         masked_lm = open_task(values.checkpoint, "MaskedLM")
         masked_lm.preprocessor.sequence_length = task.preprocessor.sequence_length
         augment = functools.partial(kbs.replace_words, masked_lm=masked_lm)
-    if train.feature_names:
+    if train.features:
         task.learn_features(train.x)
     rows = kbs.AugmentedRows(
         *(train.x, train.y, augment, values.batch_size),
         seed=values.seed,
-        features=train.feature_names,
+        features=tuple(train.features),
     )
     return rows, None, None
 

@@ -47,7 +47,8 @@ def define_table_flags(flags, text_column=None, label_column=None, pairs=True):
         flags.list("left_out_labels", None, explanation)
         explanation = (
             "What becomes of rows of a table that cannot be read, such as those without a text or "
-            "a label: raise, one error names them; skip leaves them out, and counts them."
+            "a label, and of sentences with such words: raise, one error names them; skip leaves "
+            "them out, and counts them."
         )
         flags.choice("row_errors", "raise", ROW_ERRORS, explanation)
     explanation = (

@@ -1,13 +1,12 @@
 """Checks of arguments. Their errors name the argument, its value and the values it may have."""
 
-import difflib
 import inspect
 import numbers
 import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
+from keras_bert_suite.foreign_arguments import find_meant
 
 
 def is_auto(value: object) -> bool:
@@ -99,18 +98,9 @@ def check_arguments(
 
 
 def advise_argument(name: str, known: Sequence[str]) -> str:
-    """What a caller that knows some arguments says of another: a sentence.
-
-    The names of other libraries come first, then the spelling. So `num_labels` is never taken for
-    `num_layers`.
-    """
-    spelled = difflib.get_close_matches(name, [*known, *FOREIGN_ARGUMENTS], n=1)
-    foreign = name if name in FOREIGN_ARGUMENTS else "".join(spelled)
-    if foreign in FOREIGN_ARGUMENTS and foreign not in known:
-        names, place = FOREIGN_ARGUMENTS[foreign]
-        own = [each for each in names if each in known]
-        return f"Did you mean {own[0]!r}?" if own else place
-    return f"Did you mean {spelled[0]!r}?" if spelled else f"Wanted one of {list(known)}."
+    """What a caller that knows some arguments says of another: a sentence."""
+    meant, place = find_meant(name, known)
+    return f"Did you mean {meant!r}?" if meant else place or f"Wanted one of {list(known)}."
 
 
 def check_further_arguments(cls: type, arguments: Iterable[str], known: Iterable[str]) -> None:

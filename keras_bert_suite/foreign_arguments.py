@@ -1,8 +1,11 @@
-"""What stands here for the arguments of other libraries. It imports nothing.
+"""What stands here for the arguments of other libraries.
 
 The names are those of transformers, sentence-transformers, simpletransformers, bert4keras, KerasHub
 and Google's scripts.
 """
+
+import difflib
+from collections.abc import Sequence
 
 _CLASSES = (
     ("num_classes", "label_names"),
@@ -67,6 +70,10 @@ _OUTPUT = (
 )
 _SEED = ("seed",), "Call `keras.utils.set_random_seed(0)` before the model is made."
 _DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
+_FEATURES = (
+    ("features",),
+    "Columns beside the texts are `features` of a `TextClassifier` or a `DocumentClassifier`.",
+)
 _SIZES = {
     ("vocab_size",): "vocabulary_size",
     ("hidden_size", "embed_dim", "d_model"): "hidden_dim",
@@ -104,6 +111,7 @@ _GROUPS = {
     "output_dir output_path save_steps save_strategy": _OUTPUT,
     "random_state manual_seed": _SEED,
     "device use_cuda use_gpu device_map no_cuda": _DEVICE,
+    "features feature_columns": _FEATURES,
     **{
         " ".join(names): ((size,), f"The size is `{size}` of a backbone.")
         for names, size in _SIZES.items()
@@ -114,3 +122,20 @@ _GROUPS = {
 FOREIGN_ARGUMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     name: meaning for names, meaning in _GROUPS.items() for name in names.split()
 }
+
+
+def find_meant(name: str, known: Sequence[str]) -> tuple[str | None, str | None]:
+    """(the known argument that a name was meant for; where an argument of another library belongs).
+
+    The names of other libraries come first, then the spelling. So `num_labels` is never taken for
+    `num_layers`.
+
+    >>> find_meant("num_labels", ["num_layers"])[0], find_meant("num_layer", ["num_layers"])[0]
+    (None, 'num_layers')
+    """
+    spelled = difflib.get_close_matches(name, [*known, *FOREIGN_ARGUMENTS], n=1)
+    foreign = name if name in FOREIGN_ARGUMENTS else "".join(spelled)
+    if foreign in FOREIGN_ARGUMENTS and foreign not in known:
+        names, place = FOREIGN_ARGUMENTS[foreign]
+        return next((each for each in names if each in known), None), place
+    return next(iter(spelled), None), None

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Keras reads this once, when it is first imported.
@@ -35,6 +36,10 @@ else:
 # The imports and the collection of the tests make a million objects and no garbage. Looking for it
 # would take a sixth of their time.
 gc.disable()
+
+# On a machine with other work, an example may take a second that takes a millisecond alone.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")

@@ -168,3 +168,14 @@ def to_numpy(tensor):
     if keras.backend.standardize_dtype(tensor.dtype) in ("bfloat16", "float16"):
         tensor = keras.ops.cast(tensor, "float32")
     return keras.ops.convert_to_numpy(tensor)
+
+
+def name_initializers(layers):
+    """set of the initializers of the matrices in Keras layers, such as "TruncatedNormal 0.02"."""
+    attributes = ("kernel_initializer", "embeddings_initializer", "recurrent_initializer")
+    found = [getattr(layer, name, None) for layer in layers for name in attributes]
+    return {
+        f"{type(each).__name__} {each.get_config().get('stddev', '')}".strip()
+        for each in found
+        if each is not None
+    }

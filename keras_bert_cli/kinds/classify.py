@@ -4,25 +4,27 @@ from keras_bert_suite.heads.base.label_scores import count_confusions
 
 from ..command_flags import UsageError
 from ..feature_columns import (
-    add_features,
     choose_features,
     define_feature_flag,
     find_features,
-    find_kinds,
+    name_columns,
     name_features,
-    read_features,
+    read_rows,
+    split_flag,
 )
 from ..table_flags import (
     choose_text_columns,
     is_table,
     read_examples,
-    read_text_columns,
     to_field,
 )
 from .kind import Kind, format_json
 
-WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
-LABEL_FLAGS = ("label_columns", "left_out_labels", "feature_columns")
+#: The flags that classes, sets of labels and numbers have in common.
+TEXT_FLAGS = (
+    *("window_pooling", "max_windows", "training_windows", "truncation", "augment"),
+    *("label_columns", "left_out_labels", "feature_columns"),
+)
 
 #: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
 POOLINGS = {
@@ -38,7 +40,7 @@ class ClassifyKind(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "png", "augment")
+    own_flags = (*TEXT_FLAGS, "png", "tuned_label")
 
     #: `problem_type` of the task.
     has_classes = True
@@ -99,6 +101,12 @@ class ClassifyKind(Kind):
             "Default: all windows."
         )
         flags.integer("training_windows", None, explanation)
+        explanation = (
+            "Of two labels the one whose F1 on --dev is to be the highest, with --task classify: "
+            "it is the answer above the threshold that reaches it. Default: the likelier label is "
+            "the answer."
+        )
+        flags.text("tuned_label", None, explanation)
 
     @classmethod
     def recognizes(cls, model):
@@ -119,10 +127,10 @@ class ClassifyKind(Kind):
         columns = choose_text_columns(values, self.model and self.model.input_names)
         if values.label_columns and "label_column" in values.given:
             raise UsageError("--label_columns stands in place of --label_column. Leave one out")
-        if self._features is None and values.feature_columns:  # It is the training file.
-            self._features = find_kinds(values, path)
-            kinds = ", ".join(f"{name} {kind}" for name, kind in self._features.values())
-            print(f"features: {kinds}")
+        is_training = self._features is None and bool(values.feature_columns)
+        kinds = split_flag(values)
+        if not is_training:
+            kinds = {column: kind for column, (_, kind) in (self._features or {}).items()}
         examples = read_examples(
             values,
             path,
@@ -130,13 +138,18 @@ class ClassifyKind(Kind):
             None if values.label_columns else values.label_column,
             problem_type=self.problem_type,
             label_columns=values.label_columns,
+            features=kinds,
             left_out_labels=values.left_out_labels,
             **arguments,
         )
-        if not self._features:
+        if not kinds:
             return examples
+        if is_training:
+            found = zip(name_features(values), examples.features.values(), strict=True)
+            self._features = dict(zip(kinds, found, strict=True))
+            print(f"features: {', '.join(map(' '.join, self._features.values()))}")
         names = self.input_names if self.model is None else self.model.input_names
-        return add_features(values, examples, names or columns, self._features)
+        return name_columns(examples, names or columns, dict(self._features.values()))
 
     def read_texts(self):
         if not self._features:
@@ -146,10 +159,11 @@ class ClassifyKind(Kind):
                 f"--model {self.values.model} reads {', '.join(find_features(self.model))} beside "
                 f"the texts, so --input must be a table with these columns, got {self.values.input}"
             )
-        features = read_features(self.values, self.values.input, self._features)
         # A SavedModel has them among its inputs.
+        features = find_features(self.model)
         names = [name for name in self.model.input_names or () if name not in features]
-        return {**read_text_columns(self.values, "input", names), **features}
+        texts = choose_text_columns(self.values, names)
+        return read_rows(self.values, self.values.input, texts, self._features)
 
     def order_texts(self, columns):
         features = find_features(self.model)
@@ -164,6 +178,14 @@ class ClassifyKind(Kind):
 
     def find_arguments(self, train):
         values = self.values
+        if values.tuned_label is not None:
+            if values.dev is None:
+                raise UsageError("--tuned_label needs --dev, the rows that its F1 is of")
+            if len(train.label_names) != 2 or values.tuned_label not in train.label_names:
+                raise UsageError(
+                    f"--tuned_label must be one of two labels, got {values.tuned_label!r}, and the "
+                    f"labels of {train.path} are {', '.join(train.label_names)[:200]}"
+                )
         # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
         arguments = {"label_names": train.label_names, "problem_type": self.problem_type}
         if self._features:
@@ -181,6 +203,12 @@ class ClassifyKind(Kind):
             if name in values.given:
                 raise UsageError(f"--{name} needs --window_pooling")
         return arguments
+
+    def complete(self, task, dev):
+        label = self.values.tuned_label
+        if label is not None:
+            task.tune_thresholds(dev.x, dev.y, self.values.batch_size, label=label)
+        return label is not None
 
     def score_outputs(self, task, outputs, rows, labels, **arguments):
         names = task.label_names

@@ -2,7 +2,7 @@
 
 from ..command_flags import UsageError
 from ..table_flags import to_field
-from .classify import ClassifyKind
+from .classify import TEXT_FLAGS, ClassifyKind
 from .kind import Kind, format_json
 
 
@@ -12,7 +12,7 @@ class MultiLabelKind(ClassifyKind):
     name = "multilabel"
     about = "a set of labels for each text"
     problem_type = "multi_label_classification"
-    own_flags = (*ClassifyKind.own_flags, "label_separator")
+    own_flags = (*TEXT_FLAGS, "png", "label_separator")
     score_outputs = Kind.score_outputs
 
     @staticmethod

@@ -7,15 +7,17 @@ from keras_bert_suite.data.readers.text_places import ERRORS
 from keras_bert_suite.heads.tags import tag_forms, tag_schemes
 from keras_bert_suite.heads.tags.annotations import read_annotations
 from keras_bert_suite.heads.tags.conll.reader import read_conll
+from keras_bert_suite.heads.tags.scores import MODES
 
 from .. import head_layers
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..table_flags import TABLE_FLAGS
+from ..table_flags import TABLE_FLAGS, report_left_out
 from .kind import Kind, format_json
 
 #: The ends of the names of files of annotation tools, and the flags that are for other files.
-ANNOTATIONS, CONLL_FLAGS = (".json", ".jsonl"), ("word_column", "tag_column", "max_tags", "outside")
+ANNOTATIONS = (".json", ".jsonl")
+CONLL_FLAGS = ("word_column", "tag_column", "max_tags", "outside", "row_errors")
 
 #: The values of --head, and the class of each.
 HEADS = {head.flag: head.task for head in heads_of_command("ner")}
@@ -36,11 +38,12 @@ class EntityKind(Kind):
         "max_tags",
         "outside",
         "span_errors",
+        "entity_mode",
         "head",
         "head_layers",
         "png",
     )
-    idle_table_flags = TABLE_FLAGS
+    idle_table_flags = tuple(name for name in TABLE_FLAGS if name != "row_errors")
 
     @property
     def task(self):
@@ -83,6 +86,11 @@ class EntityKind(Kind):
             "fix trims, moves or widens them; skip leaves them out."
         )
         flags.choice("span_errors", "raise", ERRORS, explanation)
+        explanation = (
+            "How tags are scored that break the rules of their scheme, with --task ner: lenient, "
+            "an I after O begins an entity; strict, it is none, as seqeval's mode='strict'."
+        )
+        flags.choice("entity_mode", "lenient", MODES, explanation)
 
     @staticmethod
     def define_training_flags(flags):
@@ -101,11 +109,13 @@ class EntityKind(Kind):
             if name in values.given:
                 wanted = "words and tags" if is_annotated else f"{', '.join(ANNOTATIONS)} files"
                 raise UsageError(f"--{name} is for {wanted}, and got the file {path}")
+        if self.finds_spans and "entity_mode" in values.given:
+            raise UsageError("--entity_mode is for tags, and the answers of the model are spans")
         if is_annotated:
             scheme = None if self.finds_spans else values.tag_scheme or self._find_scheme()
             return read_annotations(path, scheme, values.span_errors, encoding=values.encoding)
         scheme = "spans" if self.finds_spans else values.tag_scheme
-        return read_conll(
+        examples = read_conll(
             path,
             values.word_column,
             values.tag_column,
@@ -113,7 +123,11 @@ class EntityKind(Kind):
             scheme,
             values.max_tags,
             values.outside,
+            values.row_errors,
         )
+        if values.row_errors == "skip":
+            report_left_out(examples)
+        return examples
 
     def _find_scheme(self):
         """The scheme of the tags of the model, or BIO."""
@@ -137,6 +151,10 @@ class EntityKind(Kind):
         import keras_bert_suite as kbs
 
         return [] if dev is None else [kbs.EntityF1(dev.x, dev.y, self.values.batch_size)]
+
+    def score_outputs(self, task, outputs, rows, labels):
+        arguments = {} if self.finds_spans else {"mode": self.values.entity_mode}
+        return task.answers.score(outputs, rows, labels, **arguments)
 
     def draw(self, scores, path):
         from ..plots import plot_label_scores

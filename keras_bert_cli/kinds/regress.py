@@ -1,6 +1,6 @@
 """A number for each text: a `TextClassifier`, and tables of texts and numbers."""
 
-from .classify import LABEL_FLAGS, WINDOW_FLAGS, ClassifyKind
+from .classify import TEXT_FLAGS, ClassifyKind
 from .kind import Kind, format_json
 
 
@@ -9,7 +9,7 @@ class RegressKind(ClassifyKind):
 
     name = "regress"
     about = "a number for each text"
-    own_flags = (*WINDOW_FLAGS, *LABEL_FLAGS, "truncation", "augment")
+    own_flags = TEXT_FLAGS
     problem_type = "regression"
     has_classes = False
     score_outputs = Kind.score_outputs

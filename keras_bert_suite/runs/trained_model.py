@@ -24,6 +24,12 @@ from keras_bert_suite.runs.technique_step import take_step
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import open_schedule_end
 
+#: The parts of the state of a step under JAX, in Keras' order.
+_JAX_KINDS = (
+    *("trainable_variables", "non_trainable_variables"),
+    *("optimizer_variables", "metrics_variables"),
+)
+
 
 class TrainedModel:
     """A `keras.Model` whose replicas share each batch, and which leaves unused weights alone.
@@ -76,14 +82,22 @@ class TrainedModel:
         return [variable for variable in self.weights if id(variable) not in trainable]
 
     def _get_jax_state(self, **kinds: bool) -> Any:
-        """Keras' state of a step under JAX. Notes from which variables it was taken."""
-        known = ("trainable_variables", "non_trainable_variables", "metrics_variables")
-        held = {kind: getattr(self, kind) for kind in known}
-        if kinds.get("optimizer_variables"):
-            held["optimizer_variables"] = self.optimizer.variables
+        """Keras' state of a step under JAX. Notes from which variables it was taken.
+
+        Keras notes the state after a step. If the first step fails, and the variables have given
+        their values away, `jax_state_sync` finds the values here.
+        """
+        taken = {
+            kind: self.optimizer.variables if kind == "optimizer_variables" else getattr(self, kind)
+            for kind in _JAX_KINDS
+            if kinds.get(kind)
+        }
         # `setattr` of Keras would take all of them for weights of the model.
-        vars(self)["jax_variables"] = held
-        return super()._get_jax_state(**kinds)
+        vars(self)["jax_variables"] = taken
+        state = super()._get_jax_state(**kinds)
+        if kinds.get("purge_model_variables"):
+            self._jax_state = dict(zip(taken, state, strict=True))
+        return state
 
     def jax_state_sync(self) -> None:
         """Gives the state of a step under JAX back to the variables that it was taken from.
@@ -96,7 +110,8 @@ class TrainedModel:
         for kind, values in state.items():
             variables = vars(self)["jax_variables"][kind]
             for variable, value in zip(variables, values or (), strict=False):
-                variable.assign(value)
+                if not value.is_deleted():  # A step that failed may have taken the array over.
+                    variable.assign(value)
         self._jax_state_synced: bool = True
 
     def train_step(self, *arguments: Any) -> Any:

@@ -24,21 +24,11 @@ def lock_weights(task: keras.Model) -> Iterator[None]:
         return
     with _LOCKS.setdefault(task.backbone, threading.RLock()):
         _put_back(task)  # A callback may be in the block already, or in a `fit`.
-        held = [(v, v.value) for v in _state_of(task)]
         try:
             yield
         except BaseException:
             _put_back(task)
-            # Of a first step that failed, Keras has no state. The compiled step deletes arrays that
-            # it has taken over.
-            for variable, value in held:
-                if variable._value is None and not value.is_deleted():
-                    variable.assign(value)
             raise
-
-
-def _state_of(task):
-    return *task.trainable_variables, *task.non_trainable_variables, *task.metrics_variables
 
 
 def _put_back(task):

@@ -33,12 +33,12 @@ class AdamW(BertOptimizer):
         no_decay: regular expressions searched in `variable.path`. A variable is not decayed if an
             expression is found in its path. The default is biases and norms, and with them any
             vector or scalar, such as the thresholds of a head; but not the weights of `ScalarMix`
-            and of a `ConditionalRandomField`.
+            and of a `ConditionalRandomField`. None decays every variable.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
-            that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
-        rate_multipliers: dict of regular expression -> factor, or pairs. The learning rate of a
-            variable is multiplied by the factor of the first expression that is found in
-            `variable.path`. So the transitions of a CRF may learn faster than the encoder:
+            that are not decayed, or None. `exclude_from_weight_decay(var_names=...)` adds to them.
+        rate_multipliers: dict of regular expression -> factor, or pairs; None for none. The
+            learning rate of a variable is multiplied by the factor of the first expression that is
+            found in `variable.path`. So the transitions of a CRF may learn faster than the encoder:
             `{"crf/": 100.0}`. Numbers are found whole: "layer_1" does not find `layer_10`.
             `[v.path for v in task.trainable_variables]` lists the paths, such as
             `transformer_layer_1/self_attention/query/kernel`.

@@ -54,9 +54,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         epsilon: float = 1e-6,
         global_clipnorm: float | None = 1.0,
         bias_correction: bool = False,
-        no_decay: Sequence[str] = NO_DECAY,
-        no_decay_names: Sequence[str] = (),
-        rate_multipliers: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        no_decay: Sequence[str] | None = NO_DECAY,
+        no_decay_names: Sequence[str] | None = None,
+        rate_multipliers: Mapping[str, float] | Sequence[tuple[str, float]] | None = None,
         gradient_accumulation_steps: int | None = None,
         momentum_dtype: str | None = None,
         **kwargs: Any,
@@ -87,9 +87,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.epsilon = epsilon
         self.bias_correction = bias_correction
         self.momentum_dtype = momentum_dtype
-        self.no_decay = tuple(no_decay)
-        self.no_decay_names = tuple(no_decay_names)
-        pairs: Any = rate_multipliers
+        self.no_decay = tuple(no_decay or ())
+        self.no_decay_names = tuple(no_decay_names or ())
+        pairs: Any = rate_multipliers or ()
         if isinstance(rate_multipliers, Mapping):
             pairs = rate_multipliers.items()
         # A configuration holds lists.

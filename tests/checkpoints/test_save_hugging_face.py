@@ -58,6 +58,7 @@ def test_transformers_loads_the_classifier(tmp_path, inputs, make_classifier):
 
     peer = load_with_transformers(transformers.BertForSequenceClassification, path)
     assert peer.config.id2label == {0: "bad", 1: "só só", 2: "good"}
+    assert peer.config.label2id == {"bad": 0, "só só": 1, "good": 2}
     with torch.no_grad():
         expected = run_transformers(peer, inputs).logits.numpy()
     np.testing.assert_allclose(to_numpy(model(inputs)), expected, atol=1e-5)

@@ -174,6 +174,7 @@ def read_labelled(task, file):
         f"--tag_column=2 {ner}": "read_conll.tag_column",
         f"--max_tags=7 {ner}": "read_conll.max_tags",
         f"--outside=B-X {ner}": "read_conll.outside",
+        f"--row_errors=skip {ner}": "read_conll.errors",
         f"--tag_scheme=BIOES {ner}": "read_conll.scheme",
         f"--span_errors=fix {spans}": {
             "read_annotations.errors": "fix",
@@ -221,6 +222,7 @@ FINETUNE = {
     },
     "--max_windows=7 --window_pooling=mean": "fit.self.max_windows",
     "--training_windows=7 --window_pooling=mean": "fit.self.training_windows",
+    f"--entity_mode=strict {NER} --test=words.txt": {"score.mode": "strict"},
     f"--head=global_pointer {NER}": {"fit.self.__class__.__name__": "EntitySpanClassifier"},
     f"--head_layers=last:2,bilstm:7 {NER}": {
         "from_preset.head_layers.0.config.num_layers": 2,
@@ -260,6 +262,8 @@ FINETUNE = {
         "fit.self.optimizer.rate_multipliers.0.1": 0.5
     },
     "--num_layers=7": "from_preset.num_layers",
+    "--rename=encoder.=,model.=bert.": {"from_preset.rename": {"encoder.": "", "model.": "bert."}},
+    "--tuned_label=no --dev=dev.tsv": {"tune_thresholds.label": "no"},
     "--warmup_ratio=0.75": RATE + "warmup_ratio",
     "--weight_decay=0.5": "fit.self.optimizer.decay",
     "--bias_correction": "fit.self.optimizer.bias_correction",
@@ -314,6 +318,7 @@ EVALUATE = {
     f"--other_label=no {LABELLED['relation']}": {"score.other": "no"},
     "--feature_columns=number --model=columns": {"score_with.x.half": [1.0, 2.0, 3.0]},
     f"--characters=korquad {IN_QA}": "score.characters",
+    f"--entity_mode=strict {IN_NER}": "score.mode",
     "--json=scores.json": "put_in_place.path",
     "--png=scores.png": "put_in_place.path",
     "--errors=errors.csv": "put_in_place.path",
@@ -414,6 +419,7 @@ TABLES = [
             "--model=other_masked_lm": "from_preset.preset",
             "--text=a": "predict.x",
             "--top_k=7": "predict.top_k",
+            "--targets=good,bad": {"predict.targets": ["good", "bad"], "predict.top_k": None},
         },
     ),
     (

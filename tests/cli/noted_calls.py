@@ -17,6 +17,7 @@ from keras_bert_suite.files import atomic_directory
 from keras_bert_suite.heads.base import task
 from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.heads.relations.answers import RelationAnswers
+from keras_bert_suite.heads.tags.answers import WordAnswers
 from keras_bert_suite.runs import batches, prediction
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
@@ -30,7 +31,8 @@ FUNCTIONS = {
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
     **{"batch_rows": [batches, prediction], "choose_size": [kbs.heads.targets.decoding]},
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},
-    **{"score": [kbs.QuestionAnswerer, RelationAnswers], "search": [kbs.TextEmbedder]},
+    "score": [kbs.QuestionAnswerer, RelationAnswers, WordAnswers],
+    "search": [kbs.TextEmbedder],
     **{"predict": [kbs.MaskedLM], "score_retrieval": [kbs.TextEmbedder]},
     **{
         "inspect_by_folds": [kbs],

@@ -72,7 +72,13 @@ class Case:
 
 
 def pack_rows(task, rows, labels):
-    """Columns (x, y) or (x, y, sample_weight) of all rows, as `fit` packs them."""
+    """Columns (x, y) or (x, y, sample_weight) of all rows, as `fit` packs them.
+
+    The texts of a row of an embedder stand one after the other in a batch. Rows that were packed
+    before have an axis for them, (B, S, L).
+    """
     windows = task.data.window(task.data.read(rows, labels, labelled=True))
-    packed = task.data.pack(windows.take(slice(None), 0), labelled=True)
-    return tuple(column for column in packed if column is not None)
+    x, *others = task.data.pack(windows.take(slice(None), 0), labelled=True)
+    if x["token_ids"].shape[0] != len(windows):
+        x = {name: a.reshape(len(windows), -1, a.shape[-1]) for name, a in x.items()}
+    return x, *(column for column in others if column is not None)

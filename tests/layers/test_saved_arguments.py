@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from peer_weights import randomize, to_numpy
+from peer_weights import name_initializers, randomize, to_numpy
 from tables import everywhere_for
 
 import keras_bert_suite.layers as layers
@@ -449,6 +449,29 @@ def test_precision_and_trainability_are_saved(cls):
     given = tuple(type(value) for value in arguments.values() if isinstance(value, keras.Layer))
     inner = [layer for layer in again._flatten_layers() if not isinstance(layer, given)]
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
+
+
+#: The layers whose matrices do not begin as BERT's: bert4keras' pointers, and Keras' own layers.
+OTHER_INITIALIZERS = {
+    **dict.fromkeys([layers.GlobalPointer, layers.EfficientGlobalPointer], {"LecunNormal"}),
+    **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
+    layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
+}
+
+
+@pytest.mark.parametrize("cls", CASES)
+def test_matrices_begin_as_those_of_the_source(cls):
+    case = CASES[cls]
+    layer = make(cls, **case.arguments)
+    case.run(layer)
+    given = tuple(
+        type(value) for value in case.arguments.values() if isinstance(value, keras.Layer)
+    )
+    own = [inner for inner in layer._flatten_layers() if not isinstance(inner, given)]
+    found = name_initializers(own) - {"Zeros"}  # Of a layer that adds nothing at first.
+    has_matrices = any(len(weight.shape) > 1 for inner in own for weight in inner.weights)
+    if cls is not layers.ConditionalRandomField and has_matrices:
+        assert found == OTHER_INITIALIZERS.get(cls, {"TruncatedNormal 0.02"})
 
 
 @pytest.mark.parametrize("policy", everywhere_for(["bfloat16", "float16"], "bfloat16"))

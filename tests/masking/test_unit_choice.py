@@ -101,7 +101,7 @@ def test_units_literally():
     assert first.tolist() == [[-1, -1, -1, 3, 4, 4, 4, -1], [-1, 1, 1, -1, -1, -1, -1, -1]]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(batches())
 def test_units_equal_a_loop(batch):
     rows, (keys, _), budget = batch
@@ -148,7 +148,7 @@ def test_ngrams_literally():
 
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("shares", [(1.0,), (6.0, 3.0, 2.0), tuple(geometric_shares(0.2, 10))])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(batch=batches())
 def test_groups_equal_a_loop(batch, shares, clip):
     rows, (keys, lengths), budget = batch

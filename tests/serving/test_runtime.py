@@ -12,12 +12,13 @@ import pytest
 from heads.cases import CASES, HOSTILE
 from peer_weights import randomize
 from small_byte_pairs import MERGES, make_vocabulary
-from small_sentence_pieces import make_albert, make_xlnet
+from small_sentence_pieces import make_albert, make_xlm_roberta, make_xlnet
 from small_tasks import assert_close, make_task
 from small_texts import ONE_LAYER, VOCABULARY
 from test_import import HIDE_TENSORFLOW
 
 import keras_bert_suite as kbs
+from keras_bert_suite import tokenizers
 from keras_bert_suite.heads.base.head import HEADS
 from keras_bert_suite.serving import TaskRuntime
 from keras_bert_suite.serving.portable_formats import write_companions
@@ -271,8 +272,18 @@ TOKENIZERS = {
         VOCABULARY, lowercase=False, strip_accents=True, max_word_length=7
     ),
     "byte pairs": lambda: kbs.BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
-    "sentence pieces": lambda: kbs.AlbertTokenizer(make_albert(), lowercase=False),
+    "ModernBERT": lambda: kbs.ModernBertTokenizer(
+        make_vocabulary(special=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]), MERGES
+    ),
+    "sentence pieces": lambda: kbs.SentencePieceTokenizer(make_albert()),
+    "ALBERT": lambda: kbs.AlbertTokenizer(make_albert(), lowercase=False),
+    "XLM-RoBERTa": lambda: kbs.XLMRobertaTokenizer(make_xlm_roberta()),
 }
+
+
+@pytest.mark.backend("torch")
+def test_each_tokenizer_is_in_the_table():
+    assert {type(make()) for make in TOKENIZERS.values()} == {*tokenizers.TOKENIZERS.values()}
 
 
 @pytest.mark.backend("torch")
@@ -280,12 +291,12 @@ TOKENIZERS = {
 def test_texts_are_packed_as_the_task_packs_them(kind, tmp_path):
     tokenizer = TOKENIZERS[kind]()
     tokenizer.add_tokens(["covid-19"])
-    has_segments = kind != "byte pairs"
+    has_segments = kind in ("WordPiece", "sentence pieces", "ALBERT")
     settings = {"truncation": "head_tail", "head_length": 5, "padding_lengths": None}
     settings["segment_ids"] = (1, 0) if has_segments else None
     packer = kbs.SegmentPacker(tokenizer, 24, **settings)
     sizes = {**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()}
-    backbone = (kbs.RobertaBackbone if kind == "byte pairs" else kbs.BertBackbone)(**sizes)
+    backbone = (kbs.BertBackbone if has_segments else kbs.RobertaBackbone)(**sizes)
     task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
     runtime = kbs.open_runtime(write_folder(task, tmp_path))
     texts = [*HOSTILE, "Good covid-19 \u00e9", "longerthan7"]

@@ -302,6 +302,7 @@ def test_other_activations_are_refused(activation):
         (TextEmbedder, {"normalise": False}, "Did you mean 'normalize'"),
         (TextEmbedder, {"window_pooling": "mean"}, "TextEmbedder has no argument 'window_pooling'"),
         (TextClassifier, {"num_clases": 2}, "Did you mean 'num_classes'"),
+        (TokenClassifier, {"num_classes": 2, "features": {"a": "number"}}, "`features` of a `Tex"),
         (TextClassifier, {"num_classes": 2, "trainabel": False}, "Did you mean 'trainable'"),
         (DocumentClassifier, {"num_classes": 2, "window_poling": "max"}, "mean 'window_pooling'"),
         (MultipleChoice, {"pooling": "mean"}, "MultipleChoice has no argument 'pooling'"),

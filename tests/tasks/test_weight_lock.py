@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from small_texts import ONE_LAYER, VOCABULARY
 
-from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.runs.weight_lock import lock_weights
 
 pytestmark = pytest.mark.backend("jax")
@@ -83,6 +89,21 @@ def test_an_error_loses_no_weights(classifier):
     # Of TensorFlow it is an error of the graph.
     with pytest.raises(Exception, match=r"length 65|64 is not in \[0, 64\)"):
         classifier.predict(too_long, verbose=0)
+
+
+def test_an_error_in_a_first_step_loses_no_weights(classifier):
+    weights = classifier.get_weights()
+    classifier.compile()
+    too_long = {name: np.ones((2, 65), "int32") for name in classifier.input}
+    for call in (classifier.fit, classifier.evaluate):
+        with pytest.raises(Exception, match="length 65"):
+            call(too_long, [0, 1], verbose=0)
+        assert all(map(np.array_equal, classifier.get_weights(), weights))
+    classifier.compile(AdamW(0.0))
+    with pytest.raises(Exception, match="length 65"):
+        classifier.fit(too_long, [0, 1], verbose=0)
+    classifier.fit(TEXTS, [0, 1], verbose=0)
+    assert int(classifier.optimizer.iterations) == 1
 
 
 def test_a_callback_may_predict(classifier, same_answers):

@@ -65,7 +65,7 @@ def pair(request):
     return BytePairTokenizer(vocabulary, merges, add_prefix_space), theirs
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(texts=texts_strategy)
 def test_both_engines_equal_the_rust_library(texts, pair):
     ours, theirs = pair

@@ -75,7 +75,7 @@ def check_pair(ours, theirs, texts):
     check_engines(ours, texts, expected)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(texts=texts_strategy)
 def test_both_engines_equal_transformers(texts, pair):
     check_pair(*pair, texts)

@@ -123,7 +123,7 @@ texts_strategy = st.lists(
 )
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(texts=texts_strategy)
 @example(texts=["cafe\u0301 CAFE\u0301"])  # For rules of several characters, chance is too seldom.
 @pytest.mark.parametrize("name", NAMES)

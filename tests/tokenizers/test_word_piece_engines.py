@@ -137,7 +137,7 @@ texts_strategy = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(texts=texts_strategy)
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_both_engines_equal_the_original_rules(texts, lowercase, uncased, cased):
@@ -168,14 +168,14 @@ def check_rules(tokenizer, texts):
     assert tokenizer.tokenize(tf.constant(encoded)).to_list() == eager
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8, derandomize=True)
 @given(texts=texts_strategy)
 def test_offsets_of_both_engines_agree(texts, uncased):
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     check_engines(uncased, texts, uncased.tokenize(texts))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(text=st.lists(st.one_of(st.sampled_from(BORDERLINE), st.characters())).map("".join))
 def test_offsets_cover_what_a_piece_was_made_from(text, cased):
     """Without lower case and decomposition a span holds its piece and what was deleted."""

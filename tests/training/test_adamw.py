@@ -138,6 +138,17 @@ def test_numbers_are_found_whole(pattern, wanted):
     assert rates == {number: 3.0 if number in wanted else 1.0 for number in variables}
 
 
+@pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
+def test_none_for_no_patterns(model, optimizer_cls):
+    nones = dict.fromkeys(["no_decay", "no_decay_names", "rate_multipliers"])
+    optimizer = optimizer_cls(1e-3, DECAY, **nones)
+    optimizer = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    optimizer.build(model.trainable_variables)
+    for variable in model.trainable_variables:
+        assert optimizer.decay_of(variable) == DECAY
+        assert optimizer.rate_multiplier_of(variable) == 1.0
+
+
 def test_wrong_rate_multipliers(model):
     with pytest.raises(ValueError, match="rate_multipliers='crf/' finds none of the 5 variables"):
         AdamW(rate_multipliers=[("crf/", 10.0)]).build(model.trainable_variables)

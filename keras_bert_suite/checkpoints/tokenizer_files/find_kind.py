@@ -13,8 +13,14 @@ from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
     read_hugging_face_xlnet,
+    read_plain_sentence_piece,
 )
-from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, FAST_FILE
+from keras_bert_suite.checkpoints.tokenizer_files.settings import (
+    CONFIG_FILE,
+    FAST_CLASSES,
+    FAST_FILE,
+    read_settings,
+)
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import list_directory, shorten
 
@@ -83,11 +89,14 @@ def read_folder_tokenizer(path):
 
 
 def _find_vocabulary(path, file):
-    """The row of `VOCABULARIES` for a file of a folder. ALBERT and XLNet share the name of one."""
-    config = path / CONFIG_FILE
-    name = read_json(config).get("tokenizer_class") if config.is_file() else None
-    if file == "spiece.model" and str(name).startswith("XLNet"):
-        return "XLNetTokenizer", read_hugging_face_xlnet
+    """The row of `VOCABULARIES` for a file of a folder. Several classes share the name of one."""
+    if file == "spiece.model":
+        config, _ = read_settings(path)
+        name = str(config.get("tokenizer_class"))
+        if name.startswith("XLNet"):
+            return "XLNetTokenizer", read_hugging_face_xlnet
+        if name in FAST_CLASSES:  # The class that is named for no model has no rules of ALBERT.
+            return "SentencePieceTokenizer", read_plain_sentence_piece
     return VOCABULARIES[file]
 
 

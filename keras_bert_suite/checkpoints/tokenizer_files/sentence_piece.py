@@ -104,6 +104,12 @@ def _read_albert(directory, kind, lowers=True, control=()):
     return {**arguments, **_list_arguments(files)}
 
 
+def read_plain_sentence_piece(directory):
+    """The arguments of a `SentencePieceTokenizer`, as its export has them: tokens, and no rules."""
+    files = TokenizerFiles(directory, _ALBERT, ("spiece.model",))
+    return {"vocabulary": str(files.paths[0]), **files.list_arguments()}
+
+
 def _read_albert_rules(files, lowers):
     """(whether text is lowered; whether accents stay), bool."""
     config, steps = files.config, list_steps(files.fast.get("normalizer"))

@@ -30,7 +30,8 @@ class Examples:
         ids: list of N str, the ids that the file gives its examples; None if it gives none.
         left_out: dict of a reason -> list of the lines, ids or rows that were left out for it.
         corrected: dict of a reason -> list of the ids of the examples that were changed for it.
-        feature_names: tuple of str, the columns of a dict `x` that are no texts.
+        features: dict of the columns of a dict `x` that are no texts -> their kinds, for `features`
+            of a classifier.
     """
 
     path: str
@@ -41,13 +42,13 @@ class Examples:
     ids: list[str] | None = None
     left_out: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     corrected: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
-    feature_names: tuple[str, ...] = ()
+    features: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[list[Any], ...]:
         """The columns of `x`, one or more; without its features."""
         if isinstance(self.x, dict):
-            return tuple(c for name, c in self.x.items() if name not in self.feature_names)
+            return tuple(c for name, c in self.x.items() if name not in self.features)
         return self.x if isinstance(self.x, tuple) else (self.x,)
 
     def __len__(self) -> int:

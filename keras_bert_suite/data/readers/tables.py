@@ -3,10 +3,12 @@
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.examples import Examples
+from keras_bert_suite.data.readers.feature_fields import name_kinds, read_features
 from keras_bert_suite.data.readers.field_checks import (
     CLASSES,
     NUMBERS,
@@ -30,6 +32,7 @@ def read_table(
     header: bool = True,
     *,
     label_columns: Sequence[str | int] | None = None,
+    features: Sequence[str | int] | Mapping[str | int, Any] | None = None,
     left_out_labels: Sequence[str | int] | None = None,
     quoting: int | None = None,
     label_names: Sequence[str] | None = None,
@@ -68,6 +71,10 @@ def read_table(
         label_columns: list of str or int, in place of `label_column`. For classes and sets of
             labels it is a column of 0 and 1 for each label, which has the name of the column; for
             "regression" a column for each number of a row.
+        features: list of the columns beside the texts that a classifier reads, see its `features`:
+            a column of numbers is a "number", one of true and false a "boolean", and others are a
+            "category". Or a dict of a column -> its kind, such as `train.features` or
+            `classifier.features`. An empty field is a missing value.
         left_out_labels: labels of rows without a label, such as ["-"] in SNLI. Rows that have one
             of them in a label column are left out. With the empty list no label is suspected.
         quoting: `csv.QUOTE_MINIMAL`: fields with a delimiter, a quote or a line end are in quotes,
@@ -76,14 +83,16 @@ def read_table(
         label_names: list of str, the labels that there may be, in their order: for a dev or test
             file those of the training file, `train.label_names`. None for all labels of the file.
         errors: what becomes of rows that cannot be read: a text or a label is missing, a label is
-            none of `label_names` or no finite number, or a row has more or fewer fields than the
-            first line. "raise": one error names the first such lines, and has their number. "skip":
-            they are left out.
+            none of `label_names` or no finite number, a feature is of another kind, or a row has
+            more or fewer fields than the first line. "raise": one error names the first such lines,
+            and has their number. "skip": they are left out.
 
     Returns:
         `Examples`. Its `label_names` are the labels of the file, sorted, by value if all are
-        integers. For "regression" they are the name of the column, or "score" without a header. Its
-        `left_out` has the lines of rows that `left_out_labels` or `errors="skip"` leave out.
+        integers. For "regression" they are the name of the column, or "score" without a header.
+        With `features` its `x` is a dict of the texts and the features by the names of their
+        columns, "column_2" without a header, and its `features` has their kinds. Its `left_out`
+        has the lines of rows that `left_out_labels` or `errors="skip"` leave out.
 
     Raises:
         ValueError: if rows cannot be read, see `errors`, or none is left; if a column does not
@@ -109,13 +118,18 @@ def read_table(
     labels = TableLabels(
         label_column, problem_type, label_separator, label_columns, left_out_labels, label_names
     )
-    examples = label_table(read, texts, labels, RowFaults(str(path), errors))
+    kinds = name_kinds(features)
+    examples = label_table(read, texts, labels, RowFaults(str(path), errors), kinds)
+    if kinds and not header:
+        x = {f"column_{column}": values for column, values in examples.x.items()}
+        kinds = {f"column_{column}": kind for column, kind in examples.features.items()}
+        examples = dataclasses.replace(examples, x=x, features=kinds)
     if problem_type == NUMBERS and label_column is not None and not header:
         return dataclasses.replace(examples, label_names=["score"])
     return examples
 
 
-def label_table(read, texts, labels, faults):
+def label_table(read, texts, labels, faults, kinds=None):
     """Reads columns, and the labels among them.
 
     Args:
@@ -124,16 +138,20 @@ def label_table(read, texts, labels, faults):
         texts: list of str, the columns of the texts.
         labels: `TableLabels`.
         faults: `RowFaults`.
+        kinds: dict of each feature -> its kind or None, from `name_kinds`; or None.
 
     Returns, Raises: as `read_table`.
     """
-    columns = [*texts, *labels.columns]
+    columns = [*texts, *(kinds or ()), *labels.columns]
     if len(set(columns)) != len(columns):
         raise ValueError(f"Wanted different columns, got {', '.join(columns)}.")
     table = read(columns, faults)
     rows, left_out = labels.keep_rows(table)
     rows = [row for row in rows if row not in faults.rows]
+    if kinds and labels.problem_type == TAGS:
+        raise ValueError(f"Features are for texts, not for words with tags: {', '.join(kinds)}.")
     x = _read_texts(table, texts, labels.problem_type, rows, faults)
+    features = read_features(table, len(texts), kinds or {}, rows, faults)
     y, names = labels.read(table, rows, faults) if labels.columns else (None, None)
     if labels.problem_type == TAGS and y is not None:
         _check_lengths(table, x[0], y, faults)
@@ -141,6 +159,10 @@ def label_table(read, texts, labels, faults):
     if labels.problem_type != TAGS:
         _warn_of_prints(table, texts, rows)
     x = tuple([column[row] for row in rows] for column in x)
+    x = x if len(x) > 1 or features else x[0]
+    if features:
+        x = dict(zip(texts, x, strict=True))
+        x |= {name: [values[row] for row in rows] for name, (_, values) in features.items()}
     if y is not None:
         y = [y[row] for row in rows]
         if labels.problem_type is not None and names is None:
@@ -150,11 +172,12 @@ def label_table(read, texts, labels, faults):
     left_out = {reason: [lines[row] for row in found] for reason, found in left_out.items()}
     return Examples(
         table.path,
-        x if len(x) > 1 else x[0],
+        x,
         y,
         names,
         lines=table.lines and [lines[row] for row in rows],
         left_out={**left_out, **faults.left_out},
+        features={name: kind for name, (kind, _) in features.items()},
     )
 
 

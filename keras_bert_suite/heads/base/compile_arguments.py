@@ -6,14 +6,17 @@ from typing import Any
 
 import keras
 
+#: The arguments of `compile` that are structures of metrics.
+METRICS = ("metrics", "weighted_metrics")
+
 
 def read_losses(task: Any, loss: Any) -> Any:
     """The losses, in the same structure, as `task.read_loss` makes them."""
     return _read_outputs(task, task.read_loss, loss)
 
 
-def read_metrics(task: Any, metrics: Any, weighted_metrics: Any) -> tuple[Any, Any]:
-    """(metrics, weighted metrics) as `task.read_metric` makes them.
+def read_metrics(task: Any, metrics: Any, weighted_metrics: Any) -> dict[str, Any]:
+    """dict of `metrics` and `weighted_metrics`, as `task.read_metric` makes them.
 
     One metric is a list of one, as in TensorFlow's Keras 2. Where weights say which predictions
     count, all metrics are weighted metrics.
@@ -21,10 +24,12 @@ def read_metrics(task: Any, metrics: Any, weighted_metrics: Any) -> tuple[Any, A
     metrics, weighted_metrics = _list_one(metrics), _list_one(weighted_metrics)
     weighted = _read_outputs(task, task.read_metric, weighted_metrics)
     if not task.are_tokens:
-        return _read_outputs(task, task.read_metric, metrics), weighted
+        unweighted = _read_outputs(task, task.read_metric, metrics)
+        return {"metrics": unweighted, "weighted_metrics": weighted}
     read = functools.partial(task.read_metric, only_counts=True)
     counted = _read_outputs(task, read, metrics)
-    return None, _join(counted, weighted) if counted and weighted else counted or weighted
+    joined = _join(counted, weighted) if counted and weighted else counted or weighted
+    return {"metrics": None, "weighted_metrics": joined}
 
 
 def _list_one(metrics):

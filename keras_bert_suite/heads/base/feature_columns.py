@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from keras_bert_suite.data.arrays import as_array, is_number
+from keras_bert_suite.data.readers.feature_fields import BOOLEAN, CATEGORY, NUMBER
 from keras_bert_suite.data.readers.records import is_missing, make_field
 
 #: The input of a model that has the encoded features of rows. No column may have this name.
@@ -23,11 +24,13 @@ class NumberColumn:
         mean, std: floats; None until the training rows are known.
     """
 
-    kind = "number"
+    kind = NUMBER
     #: The type of its tensor in an export.
     dtype = "float32"
     #: What an export takes for a missing value.
     missing = float("nan")
+    #: For an error: what the values are, and how a column gets them.
+    values, remedy = "finite numbers", "correct the column, such as by pandas.to_numeric"
     #: A missing number is 0 in the first place and 1 in the second, others 0 in the second.
     size = 2
 
@@ -42,9 +45,8 @@ class NumberColumn:
 
     def describe(self):
         """The argument that makes this column, as JSON can hold it."""
-        return (
-            {"kind": self.kind, "mean": self.mean, "std": self.std} if self.is_learned else "number"
-        )
+        known = {"kind": self.kind, "mean": self.mean, "std": self.std}
+        return known if self.is_learned else self.kind
 
     def read(self, column):
         """float64 (N,) of a column, NaN for missing values."""
@@ -72,10 +74,10 @@ class NumberColumn:
 
     def _refuse(self, row, value):
         raise ValueError(
-            f"The feature {self.name!r} is a number, got {str(value)[:40]!r} "
-            f"({type(value).__name__}) at row {row}. Wanted finite numbers, and None or NaN for "
-            f"missing ones: correct the column, such as by pandas.to_numeric; or, for names, make "
-            f"the task with features={{{self.name!r}: 'category'}}."
+            f"The feature {self.name!r} is a {self.kind}, got {str(value)[:40]!r} "
+            f"({type(value).__name__}) at row {row}. Wanted {self.values}, and None or NaN for "
+            f"missing ones: {self.remedy}; or, for names, make the task with "
+            f"features={{{self.name!r}: 'category'}}."
         )
 
     def learn(self, numbers):
@@ -112,7 +114,8 @@ class NumberColumn:
 class BooleanColumn(NumberColumn):
     """A column of True and False, as 1 and 0."""
 
-    kind = "boolean"
+    kind = BOOLEAN
+    values, remedy = "True and False, or 1 and 0", "map the column to them"
 
     def __init__(self, name):
         super().__init__(name, mean=0.0, std=1.0)
@@ -127,14 +130,6 @@ class BooleanColumn(NumberColumn):
             self._refuse(wrong[0], numbers[wrong[0]])
         return numbers
 
-    def _refuse(self, row, value):
-        raise ValueError(
-            f"The feature {self.name!r} is a boolean, got {str(value)[:40]!r} "
-            f"({type(value).__name__}) at row {row}. Wanted True and False, or 1 and 0, and None "
-            f"or NaN for missing ones. Map the column to them, or make the task with "
-            f"features={{{self.name!r}: 'category'}}."
-        )
-
 
 class CategoryColumn:
     """A column of categories, each with a place in a row of 0 and a 1.
@@ -148,7 +143,7 @@ class CategoryColumn:
         are_given: bool, whether the user has listed them, so that they need no more places.
     """
 
-    kind = "category"
+    kind = CATEGORY
     dtype = "string"
     missing = ""
 

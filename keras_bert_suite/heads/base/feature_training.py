@@ -11,6 +11,7 @@ from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.input_dataset import preprocess_batches
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.heads.base.compile_arguments import read_metrics
 from keras_bert_suite.replicas import whole_batches
 from keras_bert_suite.runs.batches import (
     Batches,
@@ -154,7 +155,7 @@ def find_pooled_features(
 def _compile_head(head, task, optimizer):
     """Compiles a head with the loss and the metrics of its task."""
     if task.compiled:
-        loss, arguments = task.loss, task.metrics_of_compile
+        loss, arguments = task.loss, read_metrics(task, **task.given_metrics)
     else:
         loss, arguments = task.read_loss(task.make_loss()), task.make_metrics()
     for metric in keras.tree.flatten(list(arguments.values())):

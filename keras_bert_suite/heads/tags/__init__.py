@@ -11,18 +11,15 @@ CRF_RATE = ("(^|/)crf/", 100.0)
 def make_parts(said, packer, encoder):
     """The parts of a `TokenClassifier`."""
     from keras_bert_suite.heads.tags.answers import WordAnswers
-    from keras_bert_suite.heads.tags.data import WordData
     from keras_bert_suite.heads.tags.labels import Tags
 
     labels = Tags(said["labels"])
-    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
-    return data, WordAnswers(labels)
+    return _make_data(said, packer, encoder, labels), WordAnswers(labels)
 
 
 def make_chain_parts(said, packer, encoder):
     """The parts of a `CrfTokenClassifier`. A runtime has the scores of its layer as `crf`."""
     from keras_bert_suite.heads.tags.answers import ChainAnswers
-    from keras_bert_suite.heads.tags.data import WordData
     from keras_bert_suite.heads.tags.labels import ChainTags
 
     layer = said.get("layer")
@@ -32,11 +29,17 @@ def make_chain_parts(said, packer, encoder):
         layer and layer.allowed,
         bool(layer and layer.constrained_training),
     )
-    data = WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
+    data = _make_data(said, packer, encoder, labels)
     if layer:
         return data, ChainAnswers(labels, layer.read_scores)
     scores = [np.array(values, "float32") for values in said["crf"]]
     return data, ChainAnswers(labels, lambda: scores)
+
+
+def _make_data(said, packer, encoder, labels):
+    from keras_bert_suite.heads.tags.data import WordData
+
+    return WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
 
 
 def describe_chains(task):

@@ -152,6 +152,44 @@ def test_a_space_for_a_tab_in_conllu_is_named(path, sentences, multiword, data):
 ROWS = ["1\tRio\t_\tNOUN\t_\t_\t0\t_\t_\t_", "2\tis\t_\tVERB\t_\t_\t0\t_\t_\t_"]
 
 
+GOOD = "Rio B-LOC\nis O\n\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "line", "reason"),
+    [
+        ("big\n", 4, "another number of fields"),
+        ("big O\nNew York O\n", 5, "another number of fields"),
+        ("big\tO\n", 4, "other marks between fields"),
+        ("big O\n# next\nis O\n", 5, "a comment within a sentence"),
+        ("big _\nis O\n", 4, "a tag that is likely none"),
+    ],
+)
+def test_sentences_with_faults_are_left_out_on_request(path, bad, line, reason):
+    good = read(path, GOOD * 3)
+    content = GOOD + bad + "\n" + GOOD * 2
+    with pytest.raises(ValueError, match=f"train.txt, line {line}: "):
+        read(path, content)
+    left = read(path, content, errors="skip")
+    assert (left.x, left.y, left.label_names) == (good.x, good.y, good.label_names)
+    assert left.left_out == {reason: [line]}
+
+
+def test_each_form_leaves_out_its_faults(path):
+    numbered = "1 Rio B-LOC\n2 is O\n\n" * 3
+    left = read(path, f"{numbered}1 big O\n3 is O\n", errors="skip")
+    assert left.left_out == {"another number than the place of the word": [11]}
+    left = read(path, "A (ORG*\nB *\n\nC (GPE)\nD *\n", errors="skip")
+    assert (left.y, left.left_out) == ([["B-GPE", "O"]], {"brackets that are not read": [2]})
+    left = read(path, "a b\tO O\na b c\tO O\n", errors="skip")
+    assert (left.x, left.lines) == ([["a", "b"]], [1])
+    assert left.left_out == {"another number of words than of tags": [2]}
+    with pytest.raises(ValueError, match="line 1: .*; line 3: .* 2 of 3 rows have such faults"):
+        read(path, "a b c\tO O\na b\tO O\na b c d\tO O\n")
+    with pytest.raises(ValueError, match="line 1: .* No other row is left"):
+        read(path, "a b c\tO O\n", errors="skip")
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "error"),
     [

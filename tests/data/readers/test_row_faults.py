@@ -15,6 +15,11 @@ CLASSES, SETS, TAGS = (
 HEAD = "text\tlabel\n"
 SWAG = "sent1,sent2,ending0,ending1,ending2,ending3,label\n"
 
+
+def read_features(path, text, **options):
+    return kbs.read_table(path, text, features={"label": "number"}, **options)
+
+
 #: (reader, arguments, name of the file, lines before the rows, rows, numbers of the faulty rows,
 #: parts of the message). A row is a text of whole lines.
 CASES = {
@@ -40,6 +45,11 @@ CASES = {
         *(kbs.read_table, ("text", "label", "regression"), "a.tsv", [HEAD]),
         *(["a\t1\n", "b\tx\n", "\tnan\n"], [1, 2]),
         ["line 4: the text", "line 3: the label in the column 'label' is 'x'", "is 'nan'"],
+    ),
+    "features": (
+        *(read_features, ("text",), "a.tsv", [HEAD]),
+        *(["a\t1\n", "b\tx\n", "c\t\n", "d\tinf\n"], [1, 3]),
+        ["line 3: the feature 'label' is a number, got 'x'", "line 5: the feature"],
     ),
     "sets": (
         *(kbs.read_table, ("text", "label", SETS), "a.tsv", [HEAD]),

@@ -106,9 +106,29 @@ def test_another_separator_of_labels(write, labels, separator, warned):
         read_table(path, "1", "2", SETS, label_separator=separator, header=False)
 
 
+def test_columns_beside_the_texts(write):
+    rows = "a\t1.5\ttrue\tx\ty\nb\t\tFALSE\t\tn\nc\t2\t\t7\ty\n"
+    path = write(f"text\tprice\tnew\tshop\tlabel\n{rows}")
+    train = read_table(path, "text", "label", features=["shop", "price", "new"])
+    values = {"shop": ["x", None, "7"], "price": [1.5, None, 2.0], "new": [True, False, None]}
+    assert train.x == {"text": ["a", "b", "c"], **values}
+    assert train.features == {"shop": "category", "price": "number", "new": "boolean"}
+    assert (train.y, train.columns, len(train)) == (["y", "n", "y"], (["a", "b", "c"],), 3)
+    known = {"price": {"kind": "category"}, "new": "boolean", "shop": ["x", "7"]}
+    again = read_table(path, "text", "label", features=known, left_out_labels=["n"])
+    assert again.x == {
+        "text": ["a", "c"], "price": ["1.5", "2"], "new": [True, None], "shop": ["x", "7"]
+    }  # fmt: skip
+    plain = read_table(write(rows), 1, 5, header=False, features={2: "number"})
+    assert plain.x == {"column_1": ["a", "b", "c"], "column_2": values["price"]}
+    assert plain.features == {"column_2": "number"}
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "error"),
     [
+        ("x\ta\n", {"features": {"label": "date"}}, "kind of the column 'label' must be one of n"),
+        ("x\ta\n", {"features": ["label"]}, "different columns, got text, label, label"),
         ("x\ta\n \tb\n\tb\n", {}, "line 3: the text in the column 'text' is missing, also in "),
         ("x\ta\ny\t \n", {}, "line 3: the label in the column 'label' is missing. Add"),
         ("x\ta\ny\t\n", {"problem_type": None}, "line 3: the text in the column 'label'"),

@@ -25,27 +25,24 @@ def are_brackets(tags):
     return 0 < len(opened) < len(tags) and all(opened)
 
 
-def read_brackets(path, sentences):
+def read_brackets(lines, sentences):
     """Turns brackets into tags of the scheme BIO. Other tags stay as they are.
 
     Args:
-        path: str or path.
+        lines: `ConllLines`. It refuses a line whose bracket lies within another or does not close,
+            or whose tag has none.
         sentences: list of lists of `(line number, tag)`.
 
     Returns:
         list of lists of tags.
-
-    Raises:
-        ValueError: if brackets lie within each other or do not close, or a tag has none, naming
-            the line.
     """
     tags = {tag for sentence in sentences for _, tag in sentence}
     if not any(map(_OPEN.fullmatch, tags)) or not any("*" in tag for tag in tags):
         return [[tag for _, tag in sentence] for sentence in sentences]
-    return [_read_sentence(path, sentence) for sentence in sentences]
+    return [_read_sentence(lines, sentence) for sentence in sentences]
 
 
-def _read_sentence(path, sentence):
+def _read_sentence(lines, sentence):
     tags, kind = [], None
     for line, tag in sentence:
         found = _OPEN.fullmatch(tag)
@@ -55,17 +52,20 @@ def _read_sentence(path, sentence):
         elif tag == _EMPTY or (tag == _CLOSE and kind is not None):
             tags.append(OUTSIDE if kind is None else f"I-{kind}")
         else:
-            _refuse(path, line, f"{tag!r} {'within' if kind else 'without'} an open bracket")
+            _refuse(lines, line, f"{tag!r} {'within' if kind else 'without'} an open bracket")
+            return [tag for _, tag in sentence]
         if tag.endswith(")"):
             kind = None
     if kind is not None:
-        _refuse(path, line, f"the end of a sentence within the brackets of {kind!r}")
+        _refuse(lines, line, f"the end of a sentence within the brackets of {kind!r}")
     return tags
 
 
-def _refuse(path, line, got):
-    raise ValueError(
-        f"{path}, line {line}: got {got}. Tags in brackets are read if they are (TYPE*, *, *) and "
-        "(TYPE), without brackets within brackets. Correct the line, or name the column of the "
-        "tags by `tag_column`."
+def _refuse(lines, line, got):
+    lines.refuse(
+        line,
+        "brackets that are not read",
+        f"got {got}",
+        "Tags in brackets are read if they are (TYPE*, *, *) and (TYPE), without brackets within "
+        "brackets. Correct the line, or name the column of the tags by `tag_column`.",
     )

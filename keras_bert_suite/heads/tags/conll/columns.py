@@ -36,7 +36,7 @@ def choose_columns(lines, word_column, tag_column):
 
 
 def check_fields(lines, word, tag):
-    """Raises a ValueError if a line has more or fewer fields than the others, naming it.
+    """Leaves out sentences with a line of more or fewer fields than the others.
 
     If both columns count from the first, each sentence may have its number of fields: CoNLL-2012
     has a column for each verb.
@@ -44,6 +44,9 @@ def check_fields(lines, word, tag):
     Args:
         lines: `ConllLines`.
         word, tag: int, from `choose_columns`.
+
+    Raises:
+        ValueError: as `RowFaults.keep`.
     """
     fewest = max(2, *(column + 1 if column >= 0 else -column for column in (word, tag)))
     first = lines.sentences[0][0]
@@ -53,22 +56,19 @@ def check_fields(lines, word, tag):
         number, fields = first if is_fixed else sentence[0]
         wanted = len(lines.names or fields)
         for line, fields in sentence:
-            got = f"{lines.path}, line {line}: got {len(fields)} fields"
+            reason, got = "another number of fields", f"got {len(fields)} fields"
             if len(fields) < fewest:
-                raise ValueError(
-                    f"{got}, wanted at least {fewest}, a word and its tag among them, with tabs or "
-                    "spaces between."
-                )
-            if len(fields) != wanted:
+                got += f", wanted at least {fewest}, a word and its tag among them, with tabs or "
+                lines.refuse(line, reason, f"{got}spaces between", "Correct the line.")
+            elif len(fields) != wanted:
                 has = f"line {number} has" if lines.names is None else "the names of columns are"
                 remedy = "between two fields is a tab, or a space in a file without tabs."
                 if lines.names is None and min(word, tag) < 0:
                     remedy += " If sentences have columns of their own, as in CoNLL-2012, pass "
                     remedy += "`word_column` and `tag_column` that count from 1."
-                raise ValueError(
-                    f"{got}, {str(fields)[:200]}, and {has} {wanted}, so its columns may be "
-                    f"shifted. Correct the line: {remedy}"
-                )
+                got += f", {str(fields)[:200]}, and {has} {wanted}, so its columns may be shifted"
+                lines.refuse(line, reason, got, f"Correct the line: {remedy}")
+    lines.leave_out()
 
 
 def _read_number(column):

@@ -14,15 +14,24 @@ _BRACKETS = re.compile(r"\S+/\w+\]\w*")
 
 
 def check_places(lines):
-    """Raises a ValueError if the numbers of words do not count, naming the line."""
+    """Leaves out sentences in which the numbers of words do not count.
+
+    Raises:
+        ValueError: as `RowFaults.keep`.
+    """
     for sentence in lines.sentences:
         for place, (line, fields) in zip(count_places(sentence), sentence, strict=True):
             if fields[0] != place:
-                raise ValueError(
-                    f"{lines.path}, line {line}: the first column counts the words of each "
-                    f"sentence, wanted {place}, got {fields[0][:40]!r}. Correct the line, with an "
-                    "empty line before each sentence, or pass `word_column`."
+                lines.refuse(
+                    line,
+                    "another number than the place of the word",
+                    f"the first column counts the words of each sentence, wanted {place}, got "
+                    f"{fields[0][:40]!r}",
+                    "Correct the line, with an empty line before each sentence, or pass "
+                    "`word_column`.",
                 )
+                break
+    lines.leave_out()
 
 
 def check_words(lines, word):

@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import re
 
+from keras_bert_suite.data.readers.row_faults import RowFaults
 from keras_bert_suite.data.readers.text_files import split_lines
 from keras_bert_suite.heads.tags.conll.sentence_lines import read_sentence_lines
 from keras_bert_suite.heads.tags.tag_forms import split_tags
@@ -26,6 +27,7 @@ class ConllLines:
     Attributes:
         path: str or path.
         sentences: list of lists of `(line number, fields)`.
+        faults: `RowFaults`, whose rows are numbers of lines.
         names: list of str, the names of the columns, or None.
         is_numbered: bool, whether the first column counts the words of each sentence.
         left_out: dict of a reason -> list of line numbers.
@@ -33,12 +35,28 @@ class ConllLines:
 
     path: object
     sentences: list
+    faults: RowFaults
     names: list | None = None
     is_numbered: bool = False
     left_out: dict = dataclasses.field(default_factory=dict)
 
+    def refuse(self, line, reason, got, remedy):
+        """Adds a fault of a line with a word; see `RowFaults.add_line`."""
+        self.faults.rows.add(line)
+        self.faults.add_line(line, reason, got, remedy)
 
-def read_conll_lines(path, text):
+    def leave_out(self):
+        """Drops the sentences with a refused line. Raises a ValueError as `RowFaults.keep`."""
+        if not self.faults.places:
+            return
+        refused = self.faults.rows
+        self.sentences[:] = [
+            rows for rows in self.sentences if not any(line in refused for line, _ in rows)
+        ]
+        self.faults.keep([rows[0][0] for rows in self.sentences])
+
+
+def read_conll_lines(path, text, errors):
     """Splits a text into `ConllLines`.
 
     Between the fields of a file are tabs, or spaces if most lines have no tab. A blank line or a
@@ -46,20 +64,26 @@ def read_conll_lines(path, text):
     comment if it begins with # and is not a word with its fields: it has more or fewer fields than
     the other lines, or its last field is no tag that other lines have.
 
+    A line has a fault if it has no tab and most have one, or the reverse; or if a comment stands
+    within a sentence, before it.
+
     Raises:
-        ValueError: if there are no words; or if a line has no tab and most have one, or the
-            reverse, or a comment stands within a sentence, naming it.
+        ValueError: if there are no words; or for faults, see `RowFaults.keep`.
     """
+    faults = RowFaults(str(path), errors)
     lines = list(enumerate(split_lines(text), 1))
-    sentences = read_sentence_lines(path, [row for row in lines if row[1].strip()])
+    sentences = read_sentence_lines([row for row in lines if row[1].strip()], faults)
     if sentences is not None:
-        return ConllLines(path, sentences)
+        read = ConllLines(path, sentences, faults)
+        read.leave_out()
+        return read
     words = [line for _, line in lines if line.strip() and not _may_be_no_word(line)]
     has_tabs = 0 < len(words) <= 2 * sum(map(_has_tabs, words))
     fields_of = _split_tabs if has_tabs else _split_spaces
     width = _count_fields([fields_of(line) for line in words])
     tags = {fields[-1] for fields in (fields_of(line, width) for line in words) if fields}
-    sentences, is_open, names = [], False, None
+    read, is_open = ConllLines(path, [], faults), False
+    sentences = read.sentences
     for number, line in lines:
         if not line.strip() or line.upper().startswith("-DOCSTART-"):
             is_open = False
@@ -67,19 +91,25 @@ def read_conll_lines(path, text):
         fields = fields_of(line, width)
         if line.startswith("#") and not _is_word(fields, width, tags):
             if is_open:
-                raise ValueError(
-                    f"{path}, line {number}: {line[:40]!r} begins with # and does not have the "
-                    f"{width} fields of a word and its tag. If it is a comment before the next "
-                    "sentence, put an empty line before it. A comment within a sentence must go."
+                faults.rows.add(sentences[-1][-1][0])
+                faults.add_line(
+                    number,
+                    "a comment within a sentence",
+                    f"{line[:40]!r} begins with # and does not have the {width} fields of a word "
+                    "and its tag",
+                    "If it is a comment before the next sentence, put an empty line before it. A "
+                    "comment within a sentence must go.",
                 )
             found = _COLUMNS_COMMENT.fullmatch(line)
-            names = found[1].split() if found else names
+            read.names = found[1].split() if found else read.names
             continue
         if "\t" not in line if has_tabs else _has_tabs(line):
-            raise ValueError(
-                f"{path}, line {number}: the line {line[:40]!r} has {'no' if has_tabs else 'a'} "
-                f"tab, and other lines have {'tabs' if has_tabs else 'spaces'} between their "
-                "fields. Put the same between the fields of this line."
+            read.refuse(
+                number,
+                "other marks between fields",
+                f"the line {line[:40]!r} has {'no' if has_tabs else 'a'} tab, and other lines have "
+                f"{'tabs' if has_tabs else 'spaces'} between their fields",
+                "Put the same between the fields of all lines.",
             )
         if not is_open:
             sentences.append([])
@@ -87,7 +117,9 @@ def read_conll_lines(path, text):
         sentences[-1].append((number, fields))
     if not sentences:
         raise ValueError(f"{path} holds no sentences: wanted a word and its tag in each line.")
-    return _drop_extra_rows(path, sentences, names)
+    read.leave_out()
+    _drop_extra_rows(read)
+    return read
 
 
 def count_places(sentence):
@@ -138,26 +170,25 @@ def _split_spaces(line, width=None):
     return [" ", *fields] if line.startswith(" ") and len(fields) + 1 == width else fields
 
 
-def _drop_extra_rows(path, sentences, names):
-    """`ConllLines` without the rows of CoNLL-U that are no words, if the first column counts."""
+def _drop_extra_rows(lines):
+    """Drops the rows of CoNLL-U that are no words, if the first column counts."""
     extra = {}
-    for sentence in sentences:
+    for sentence in lines.sentences:
         for number, fields in sentence:
             for reason, pattern in _EXTRA_ROWS.items():
                 if pattern.fullmatch(fields[0]):
                     extra[number] = reason
-    kept = [[row for row in sentence if row[0] not in extra] for sentence in sentences]
+    kept = [[row for row in sentence if row[0] not in extra] for sentence in lines.sentences]
     kept = [sentence for sentence in kept if sentence]
     has_names = _are_most(len(fields) == len(CONLLU) for rows in kept for _, fields in rows)
-    is_numbered = _are_most(_compare_places(kept, has_names))
-    if not is_numbered:
-        kept, extra = sentences, {}
-    left_out = {}
+    lines.is_numbered = _are_most(_compare_places(kept, has_names))
+    if not lines.is_numbered:
+        return
+    lines.sentences = kept
     for number, reason in extra.items():
-        left_out.setdefault(reason, []).append(number)
-    if names is None and is_numbered and has_names:
-        names = CONLLU
-    return ConllLines(path, kept, names, is_numbered, left_out)
+        lines.left_out.setdefault(reason, []).append(number)
+    if lines.names is None and has_names:
+        lines.names = CONLLU
 
 
 def _compare_places(sentences, has_names):

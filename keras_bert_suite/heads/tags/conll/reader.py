@@ -35,6 +35,7 @@ def read_conll(
     scheme: str | None = None,
     max_tags: int = 100,
     outside: str = OUTSIDE,
+    errors: str = "raise",
 ) -> Examples:
     """Reads the words of sentences, and their tags.
 
@@ -63,25 +64,29 @@ def read_conll(
             "spans": by triples (start, end, type) that count words, for `EntitySpanClassifier`.
         max_tags: int, the most different tags of the file. More are likely another column.
         outside: the tag of words outside of entities, which becomes "O", such as "0" or "other".
+        errors: "raise" for one error about the lines that cannot be read, or "skip" to leave out
+            their sentences.
 
     Returns:
         `Examples` of at least one sentence. `x`: lists of words. `y`: lists of tags, or of spans.
         `label_names`: the tags, "O" first, then the others sorted by type; or the types, sorted.
-        `left_out`: the lines of multiword tokens and empty nodes.
+        `left_out`: the lines of multiword tokens and empty nodes, and with "skip" those that
+        cannot be read.
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if a line is in another encoding, lacks a field, has another number of fields
-            than the others, of words than of tags, or another number than the place of its word,
-            naming the line; if a comment stands within a sentence; if brackets do not close; if
-            tags are likely words, or more than `max_tags`, naming a line; if no column is named
-            and another may be meant, or words and tags are joined as in word/tag; if there are no
-            sentences, or the file is JSON; or if there is no such column, encoding or scheme.
+        ValueError: if a line is in another encoding; unless `errors` is "skip", if a line lacks a
+            field, has another number of fields than the others, of words than of tags, or another
+            number than the place of its word, if a comment stands within a sentence, if brackets
+            do not close, or if tags are likely words, naming the lines; if there are more than
+            `max_tags`; if no column is named and another may be meant, or words and tags are joined
+            as in word/tag; if there are no sentences, or the file is JSON; or if there is no such
+            column, encoding, scheme or value of `errors`.
     """
     text = read_text(path, encoding)
     _check_is_no_json(path, text)
     _check_is_no_table(path, text)
-    lines = read_conll_lines(path, text)
+    lines = read_conll_lines(path, text, errors)
     word, tag = choose_columns(lines, word_column, tag_column)
     if tag_column is None:
         conll_guesses.check_joined_words(lines)
@@ -93,23 +98,21 @@ def read_conll(
         conll_guesses.check_places(lines)
     elif word_column is None:
         conll_guesses.check_words(lines, word)
+    check_tags(lines, word, tag, max_tags, is_named=tag_column is not None)
     words = [[fields[word] for _, fields in sentence] for sentence in lines.sentences]
     tags = [[fields[tag] for _, fields in sentence] for sentence in lines.sentences]
     firsts = [sentence[0][0] for sentence in lines.sentences]
-    located: dict[str, tuple[int, str]] = {}
-    for sentence in lines.sentences:
-        for line, fields in sentence:
-            located.setdefault(fields[tag], (line, fields[word]))
-    check_tags(path, located, max_tags, is_named=tag_column is not None)
-    warn_of_strangers(located, str(path))
+    found = dict.fromkeys(each for row in tags for each in row)
+    warn_of_strangers(found, str(path))
     if scheme is None:
         warn_of_mixed_schemes(path, tags, firsts)
     if _are_numbered(word for row in words for word in row):
         words = [_strip_places(row) for row in words]
     language = _find_language(word for row in words for word in row)
     words = [[word.removeprefix(language) for word in row] for row in words]
-    y, names = _label(tags, located, scheme)
-    return Examples(str(path), words, y, names, firsts, left_out=lines.left_out)
+    y, names = _label(tags, found, scheme)
+    left_out = {**lines.left_out, **lines.faults.left_out}
+    return Examples(str(path), words, y, names, firsts, left_out=left_out)
 
 
 def _check_is_no_json(path, text):
@@ -146,9 +149,10 @@ def _rewrite_tags(lines, column, outside):
         [(line, OUTSIDE if fields[column] == outside else fields[column]) for line, fields in rows]
         for rows in lines.sentences
     ]
-    for sentence, tags in zip(lines.sentences, read_brackets(lines.path, rows), strict=True):
+    for sentence, tags in zip(lines.sentences, read_brackets(lines, rows), strict=True):
         for (_, fields), tag in zip(sentence, tags, strict=True):
             fields[column] = tag
+    lines.leave_out()
 
 
 def _label(tags, names, scheme):

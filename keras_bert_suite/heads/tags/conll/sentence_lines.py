@@ -7,22 +7,19 @@ _BETWEEN = ("\t", "|||")
 _MARK = "\x02"
 
 
-def read_sentence_lines(path, lines):
+def read_sentence_lines(lines, faults):
     """Splits lines such as `Ada lives here<TAB>B-PER O O` into words with a tag each.
 
     Between the words and the tags is a tab or `|||`. Between words, and between tags, are spaces or
     the character U+0002. The words may also be the characters of a text.
 
     Args:
-        path: str or path.
         lines: list of `(line number, line)`, without blank lines.
+        faults: `RowFaults`, for lines with another number of words than of tags.
 
     Returns:
         list of sentences, lists of `(line number, [word, tag])`; None if most lines have a single
         tag, so that a line is a word.
-
-    Raises:
-        ValueError: if a line has another number of words than of tags, naming it.
     """
     between = next((mark for mark in _BETWEEN if lines and _divides(mark, lines)), None)
     if between is None:
@@ -38,10 +35,13 @@ def read_sentence_lines(path, lines):
     for number, text, tags in rows:
         words = split(text, mark)
         if len(words) != len(tags):
-            raise ValueError(
-                f"{path}, line {number}: got {len(words)} words and {len(tags)} tags. Other lines "
-                f"have {_SPLITS[split]}, and then a tag for each. Correct the line."
+            faults.add_line(
+                number,
+                "another number of words than of tags",
+                f"got {len(words)} words and {len(tags)} tags",
+                f"Other lines have {_SPLITS[split]}, and then a tag for each. Correct the line.",
             )
+            continue
         sentences.append([(number, list(pair)) for pair in zip(words, tags, strict=True)])
     return sentences
 

@@ -12,31 +12,46 @@ _TAG_COLUMN = "`tag_column` names the column of the tags."
 _TYPE = re.compile(r"(?=.*[A-Z])[A-Z0-9_.:+-]+")
 
 
-def check_tags(path, located, max_tags, is_named):
-    """Raises a ValueError if tags are likely no tags, showing the line.
+def check_tags(lines, word_column, tag_column, max_tags, is_named):
+    """Leaves out sentences with tags that are likely no tags.
 
     Args:
-        path: str or path.
-        located: dict of tag -> `(line number, word)`, where it occurs first.
+        lines: `ConllLines`.
+        word_column, tag_column: int, from `choose_columns`.
         max_tags: int.
         is_named: bool, whether the user named the column.
+
+    Raises:
+        ValueError: if there are more tags, naming a line; or as `RowFaults.keep`.
     """
+    rows = [
+        (line, fields[word_column], fields[tag_column])
+        for sentence in lines.sentences
+        for line, fields in sentence
+    ]
+    located = {}
+    for line, word, tag in rows:
+        located.setdefault(tag, (line, word))
     if len(located) > max_tags:
         tag, (line, word) = list(located.items())[max_tags]
         raise ValueError(
-            f"{path} has {len(located)} different tags, more than {max_tags}. Number "
+            f"{lines.path} has {len(located)} different tags, more than {max_tags}. Number "
             f"{max_tags + 1} is {tag[:40]!r} of the word {word[:40]!r} in line {line}. "
             f"{_TAG_COLUMN} If these are tags, pass max_tags={len(located)}."
         )
-    for tag in _find_no_tags(located, is_named):
-        line, word = located[tag]
-        raise ValueError(
-            f"{path}, line {line}: {tag[:40]!r} is the tag of {word[:40]!r}, and is likely a word, "
-            "a comment or an empty field: it has no letter such as B or I, as tags of entities "
-            f"have. Correct the line, with O outside of entities. If {tag[:40]!r} says that a word "
-            f"is outside of entities, pass outside={tag[:40]!r}. {_TAG_COLUMN} If the line has the "
-            "names of the columns, pass these names."
-        )
+    no_tags = set(_find_no_tags(located, is_named))
+    for line, word, tag in rows:
+        if tag in no_tags:
+            lines.refuse(
+                line,
+                "a tag that is likely none",
+                f"{tag[:40]!r} is the tag of {word[:40]!r}, and is likely a word, a comment or an "
+                "empty field: it has no letter such as B or I, as tags of entities have",
+                f"Correct the line, with O outside of entities. If {tag[:40]!r} says that a word "
+                f"is outside of entities, pass outside={tag[:40]!r}. {_TAG_COLUMN} If the line has "
+                "the names of the columns, pass these names.",
+            )
+    lines.leave_out()
 
 
 def warn_of_mixed_schemes(path, tags, lines):
