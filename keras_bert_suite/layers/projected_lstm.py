@@ -61,9 +61,7 @@ class ProjectedLSTMCell(ConfiguredLayer):
         kernel = ops.convert_to_tensor(self.kernel)[: inputs.shape[-1]]
         return ops.matmul(inputs, kernel) + ops.convert_to_tensor(self.bias)
 
-    def call(
-        self, inputs: Tensor, states: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, list[Tensor]]:
+    def call(self, inputs: Tensor, states: tuple[Tensor, Tensor]) -> tuple[Tensor, list[Tensor]]:
         """A step.
 
         Args:
