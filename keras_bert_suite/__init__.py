@@ -8,6 +8,7 @@ from keras_bert_suite.heads import (
     CrfTokenClassifier,
     DocumentClassifier,
     ElectraPretrainer,
+    ElmoPretrainer,
     EntityF1,
     EntitySpanClassifier,
     MaskedLM,
@@ -53,6 +54,7 @@ from keras_bert_suite.layers import (
     WindowTransformer,
 )
 from keras_bert_suite.masking import (
+    BidirectionalTargets,
     LanguageModelMixture,
     NextTokenTargets,
     TokenMasker,
@@ -131,6 +133,7 @@ __all__ = [
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
+    "BidirectionalTargets",
     "CoSENT",
     "ConditionalRandomField",
     "ConvolutionPooling",
@@ -142,6 +145,7 @@ __all__ = [
     "ElectraBackbone",
     "ElectraPretrainer",
     "ElmoBackbone",
+    "ElmoPretrainer",
     "EntityF1",
     "EntitySpanClassifier",
     "ErnieBackbone",

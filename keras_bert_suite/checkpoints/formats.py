@@ -52,8 +52,8 @@ def open_checkpoint(preset, rename=None):
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint`, `KerasHubCheckpoint` or `ElmoCheckpoint`. None
-        for a preset that KerasHub reads: a preset of our classes, of another architecture, or at an address that only
-        KerasHub knows, such as `modelscope://`.
+        for a preset that KerasHub reads: a preset of our classes, of another architecture, or at an
+        address that only KerasHub knows, such as `modelscope://`.
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.

@@ -19,6 +19,7 @@ from small_texts import VOCABULARY, make_reviews
 from keras_bert_suite import (
     AlbertTokenizer,
     BytePairTokenizer,
+    BidirectionalTargets,
     LanguageModelMixture,
     ModernBertBackbone,
     ModernBertTokenizer,
@@ -166,6 +167,10 @@ TABLE = {
         },
     ),
     NextTokenTargets: (
+        {"tokenizer": TOKENIZER},
+        {"tokenizer": WordPieceTokenizer(WORDS, lowercase=False), "dynamic": False},
+    ),
+    BidirectionalTargets: (
         {"tokenizer": TOKENIZER},
         {"tokenizer": WordPieceTokenizer(WORDS, lowercase=False), "dynamic": False},
     ),
