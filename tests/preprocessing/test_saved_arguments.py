@@ -18,8 +18,8 @@ from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AlbertTokenizer,
-    BytePairTokenizer,
     BidirectionalTargets,
+    BytePairTokenizer,
     LanguageModelMixture,
     ModernBertBackbone,
     ModernBertTokenizer,
