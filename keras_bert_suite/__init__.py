@@ -91,6 +91,7 @@ from keras_bert_suite.serving import (
 from keras_bert_suite.tokenizers import (
     AlbertTokenizer,
     BytePairTokenizer,
+    CharacterTokenizer,
     ModernBertTokenizer,
     SentencePieceTokenizer,
     WordPieceTokenizer,
@@ -134,6 +135,7 @@ __all__ = [
     "BiLSTMPooling",
     "BytePairTokenizer",
     "BidirectionalTargets",
+    "CharacterTokenizer",
     "CoSENT",
     "ConditionalRandomField",
     "ConvolutionPooling",
