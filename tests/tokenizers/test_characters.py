@@ -187,7 +187,7 @@ def test_what_does_not_fit():
         with pytest.raises(ValueError, match=r"has no use for a (Word|Char).*with `characters`"):
             TextClassifier(encoder, 2, preprocessor=packer)
     tokenizer = CharacterTokenizer()
-    with pytest.raises(ValueError, match="reads the characters of each word, got the tokens"):
+    with pytest.raises(ValueError, match="reads the characters of each word, got the added_tokens"):
         tokenizer.add_tokens(["[E]"])
     with pytest.raises(ValueError, match="transformers has no ELMo"):
         tokenizer.hugging_face_config()

@@ -1,6 +1,5 @@
 """ELMo's tokenizer: a word is a token, and a token is its characters."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -72,16 +71,17 @@ class CharacterTokenizer(TextTokenizer):
         """int32 (3, W), the rows of <S>, of </S> and of padding."""
         return special_rows((self.start_token_id, self.end_token_id), self.max_characters)
 
-    def set_vocabulary(self, vocabulary: None = None) -> None:
-        """There is no other vocabulary than the table of characters."""
+    def set_vocabulary(self) -> None:  # type: ignore[override]  # It is in no file.
+        """Sets the table of characters, which is the same for all tokenizers of this class."""
         self._use_vocabulary(CharacterVocabulary())
 
-    def add_tokens(self, tokens: Sequence[str | dict[str, Any]], special: bool = False) -> int:
-        """Raises a ValueError. No word is unknown, so none needs an id."""
-        raise ValueError(
-            f"A CharacterTokenizer reads the characters of each word, got the tokens {tokens}. "
-            "Write them into the texts as they are."
-        )
+    def _read_added_tokens(self, tokens):
+        if tokens:
+            raise ValueError(
+                "A CharacterTokenizer reads the characters of each word, got the added_tokens "
+                f"{list(tokens)}. Write them into the texts as they are."
+            )
+        return []
 
     def tokenize_words(self, words: Any) -> Any:
         """As `tokenize_flat`, for words that are parts of a text. Each word is one token.
