@@ -104,7 +104,9 @@ class CharacterEmbeddings(ConfiguredLayer):
             if layer is not None:
                 layer.build(one_row)
 
-    def _make_dense(self, units, name, activation=None, bias=0.0):
+    def _make_dense(
+        self, units: int, name: str, activation: str | None = None, bias: float = 0.0
+    ) -> keras.layers.Dense:
         return keras.layers.Dense(
             units,
             activation=activation,
