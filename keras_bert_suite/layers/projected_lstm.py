@@ -12,7 +12,6 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 FORGET_BIAS = 1.0
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ProjectedLSTMCell(ConfiguredLayer):
     """A step of a `ProjectedLSTM`, after the product with its input.
 

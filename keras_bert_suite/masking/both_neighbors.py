@@ -1,13 +1,17 @@
 """Makes the targets of a bidirectional language model."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.masking.masking_layer import MaskingLayer
+from keras_bert_suite.tokenizers.characters.character_tokenizer import CharacterTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -26,6 +30,8 @@ class BidirectionalTargets(MaskingLayer):
 
     Args:
         tokenizer: a tokenizer of this package. `PretrainingBatches` packs rows with it.
+        max_characters: int W, with which the batches also have the characters of the tokens, for an
+            `ElmoBackbone` with `characters`. None for no characters.
         dynamic: bool. False gives `PretrainingBatches` the same instances in every epoch.
 
     Source: Peters et al., 2018 (https://arxiv.org/abs/1802.05365), section 3.1. Rows are packed as
@@ -39,10 +45,17 @@ class BidirectionalTargets(MaskingLayer):
     }
 
     def __init__(
-        self, tokenizer: keras_hub.tokenizers.Tokenizer, dynamic: bool = True, **kwargs: Any
+        self,
+        tokenizer: keras_hub.tokenizers.Tokenizer,
+        max_characters: int | None = None,
+        dynamic: bool = True,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if max_characters is not None:
+            check_integer("max_characters", max_characters, at_least=3)
         self.tokenizer = tokenizer
+        self.max_characters = max_characters
         self.dynamic = dynamic
 
     def call(
@@ -60,13 +73,32 @@ class BidirectionalTargets(MaskingLayer):
             dict of `inputs` and three further arrays (B, L - 1), one entry for each pair of
             tokens side by side: `next_ids` int32, the second tokens, which the first predict
             forwards; `previous_ids` int32, the first tokens, which the second predict backwards;
-            `neighbor_weights` float32, 1 for pairs of tokens. All are 0 beside padding.
+            `neighbor_weights` float32, 1 for pairs of tokens. All are 0 beside padding. With
+            `max_characters` also `character_ids` int32 (B, L, W).
         """
         token_ids, is_token = inputs["token_ids"], inputs["padding_mask"] != 0
         are_tokens = is_token[:, :-1] & is_token[:, 1:]
+        characters = {}
+        if self.max_characters is not None:
+            characters = {"character_ids": self._character_table[token_ids]}
         return {
             **inputs,
+            **characters,
             "next_ids": are_tokens * token_ids[:, 1:].astype("int32"),
             "previous_ids": are_tokens * token_ids[:, :-1].astype("int32"),
             "neighbor_weights": are_tokens.astype("float32"),
         }
+
+    @functools.cached_property
+    def _character_table(self) -> np.ndarray:
+        """int32 (V, W), the characters of each token, as a `CharacterTokenizer` has those of words.
+
+        A piece that continues a word is read as a word.
+        """
+        characters = CharacterTokenizer(max_characters=self.max_characters)
+        size = self.tokenizer.vocabulary_size()
+        words = [self.tokenizer.detokenize([id]).strip() or " " for id in range(size)]
+        table, _ = characters.tokenize_words(words)
+        ids = ("start_token_id", "end_token_id", "pad_token_id")
+        table[[getattr(self.tokenizer, id) for id in ids]] = characters.special_rows
+        return table

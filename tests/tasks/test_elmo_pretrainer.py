@@ -12,6 +12,7 @@ from keras_bert_suite import (
     AdamW,
     BertBackbone,
     BidirectionalTargets,
+    CharacterTokenizer,
     ElmoBackbone,
     ElmoPretrainer,
     LinearWarmupDecay,
@@ -59,6 +60,22 @@ def test_literal_predictions():
     assert listed["neighbor_weights"].tolist() == [[1, 1, 1], [1, 1, 0]]
     names = ("next_ids", "previous_ids", "neighbor_weights")
     assert [listed[name].dtype.name for name in names] == ["int32", "int32", "float32"]
+
+
+def test_characters_of_tokens():
+    """Whole words have the rows of a `CharacterTokenizer`."""
+    characters = CharacterTokenizer(max_characters=9)
+    packed = SegmentPacker(TOKENIZER, 12).pack(["the good film", "bad"])
+    listed = BidirectionalTargets(TOKENIZER, max_characters=9)(packed)
+    wanted = SegmentPacker(characters, 12).pack(["the good film", "bad"])
+    np.testing.assert_array_equal(listed["character_ids"], wanted["character_ids"])
+    sizes = {"filters": [(1, 3), (2, 4)], "embedding_dim": 2, "max_characters": 9}
+    backbone = ElmoBackbone(None, **SIZES, characters=sizes)
+    pretrainer = ElmoPretrainer(backbone, vocabulary_size=len(VOCABULARY))
+    pretrainer.compile(AdamW(3e-2))
+    batches = make_batches(BidirectionalTargets(TOKENIZER, max_characters=9))
+    loss = pretrainer.fit(batches, epochs=2, verbose=0).history["loss"]
+    assert loss[1] < loss[0]
 
 
 class TorchLanguageModel(torch.nn.Module):
