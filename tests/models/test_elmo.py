@@ -135,6 +135,8 @@ def test_clips_and_skip_connections():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(1, 6, 3)).astype("float32") * 9
     lstm = ProjectedLSTM(4, 2, cell_clip=0.3, projection_clip=0.1)
+    lstm.build(inputs.shape)
+    lstm.set_weights([rng.normal(size=w.shape) * 5 for w in lstm.weights])  # Most gates are 0 or 1.
     outputs, state = lstm(inputs, np.ones((1, 6), "int32"))
     assert np.abs(to_numpy(outputs)).max() == pytest.approx(0.1)
     assert np.abs(to_numpy(state)[:, 2:]).max() == pytest.approx(0.3)

@@ -123,6 +123,7 @@ def test_packed_rows():
 
 def test_copies(tmp_path):
     tokenizer = CharacterTokenizer(max_characters=7, split_punctuation=False)
+    ElmoBackbone(None, **SIZES, characters=CHARACTERS).save_to_preset(tmp_path)
     SegmentPacker(tokenizer, 9).save_to_preset(tmp_path)
     config = keras.saving.serialize_keras_object(tokenizer)
     for copy in (
