@@ -11,7 +11,7 @@ Example:
 
 from .command_flags import REQUIRED
 from .model_paths import check_model
-from .saved_tasks import PRETRAINERS, find_task, open_task
+from .saved_tasks import find_task, open_task
 
 
 def define_flags(flags):
@@ -47,7 +47,11 @@ def run(values):
 
 def has_masked_lm(path):
     """Whether a model has a head that guesses masked tokens. A `.keras` file is not opened."""
-    return path.endswith(".keras") or find_task(path) in (*PRETRAINERS, "MaskedLM")
+    return path.endswith(".keras") or find_task(path) in (
+        "Pretrainer",
+        "ElectraPretrainer",
+        "MaskedLM",
+    )
 
 
 def print_guesses(path, texts, top_k=None, targets=None):

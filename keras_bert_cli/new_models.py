@@ -4,10 +4,10 @@ import inspect
 
 from .command_flags import SIZES, UsageError
 
-#: The kinds of model, by `model_type` in a config.json.
+#: The kinds of model, by their names in `ALL_TYPES`.
 MODELS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
-    *("albert", "roformer", "nezha", "modernbert", "longformer", "xlnet"),
+    *("albert", "roformer", "nezha", "modernbert", "longformer", "xlnet", "elmo"),
 )
 
 #: The flags of a new model. A checkpoint brings its model.
@@ -52,7 +52,7 @@ def make_backbone(values, objective, tokenizer):
     A kind that has no such size, needs segment ids that the tokenizer does not make, or cannot be
     trained with the objective, is a `UsageError`.
     """
-    from keras_bert_suite.models import BERT_SIZES, BertBackbone
+    from keras_bert_suite.models import BertBackbone
 
     cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
     kinds = [
@@ -66,17 +66,15 @@ def make_backbone(values, objective, tokenizer):
             f"--objective {values.objective} cannot train a {cls.__name__} with a "
             f"{type(tokenizer).__name__}; {remedy}prepare the corpus with a vocab.txt"
         )
-    if values.size not in cls.sizes and values.size not in BERT_SIZES:
+    # A kind without attention has sizes of its own alone.
+    sizes = {**(BertBackbone.sizes if takes(cls, "num_heads") else {}), **cls.sizes}
+    if values.size not in sizes:
         raise UsageError(
-            f"--size={values.size} is no size of a {cls.__name__}; choose one of "
-            f"{', '.join({**BERT_SIZES, **cls.sizes})}"
+            f"--size={values.size} is no size of a {cls.__name__}; choose one of {', '.join(sizes)}"
         )
-    size = cls.sizes.get(values.size) or BertBackbone.sizes[values.size]
-    longest = find_default(cls, "max_sequence_length")
     return cls(
         vocabulary_size=tokenizer.vocabulary_size(),
-        **size,
-        max_sequence_length=longest and max(longest, values.sequence_length),
+        **sizes[values.size],
         **choose_arguments(cls, values, tokenizer),
         initializer_range=values.initializer_range,
         dtype=values.dtype,
@@ -86,21 +84,31 @@ def make_backbone(values, objective, tokenizer):
 
 def find_backbone(kind):
     """The class of a kind of model, one of `MODELS`."""
-    from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
+    from keras_bert_suite.checkpoints.model_types.table import ALL_TYPES
     from keras_bert_suite.models import BACKBONES
 
-    return BACKBONES[MODEL_TYPES[kind].backbone]
+    return BACKBONES[ALL_TYPES[kind].backbone]
 
 
 def choose_arguments(cls, values, tokenizer):
     """dict of the arguments that only some classes of backbones take."""
-    from keras_bert_suite.argument_checks import list_arguments
-
-    # A `Pretrainer` has the global tokens of transformers' head for masked tokens.
-    arguments = {"separator_id": tokenizer.end_token_id, "global_tokens": "none"}
+    longest = find_default(cls, "max_sequence_length")
+    arguments = {
+        "max_sequence_length": longest and max(longest, values.sequence_length),
+        "separator_id": tokenizer.end_token_id,
+        # A `Pretrainer` has the global tokens of transformers' head for masked tokens.
+        "global_tokens": "none",
+    }
     if values.dropout is not None:
         arguments |= dict.fromkeys(DROPOUTS, values.dropout)
-    return {name: value for name, value in arguments.items() if name in list_arguments(cls)}
+    return {name: value for name, value in arguments.items() if takes(cls, name)}
+
+
+def takes(cls, name):
+    """Whether the constructor of a backbone has an argument."""
+    from keras_bert_suite.argument_checks import list_arguments
+
+    return name in list_arguments(cls)
 
 
 def find_default(cls, name):

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from keras_bert_suite.checkpoints.elmo.reader import ElmoCheckpoint, is_elmo
 from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
 from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
@@ -15,7 +16,8 @@ from keras_bert_suite.files.messages import list_directory, list_names, reading
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
     "google-research/bert (bert_config.json and bert_model.ckpt.*) or google-research/albert "
-    "(albert_config.json and model.ckpt-best.*), or a preset of Keras"
+    "(albert_config.json and model.ckpt-best.*), an ELMo of allenai/bilm-tf (options.json and "
+    "weights.hdf5), or a preset of Keras"
 )
 
 #: The files of a checkpoint beside its weights: configurations, tokenizers, and the licence's name.
@@ -34,7 +36,7 @@ _WEIGHT_PATTERNS = (
 
 
 def open_checkpoint(preset, rename=None):
-    """Opens a checkpoint of Hugging Face, Google or KerasHub. No tensor is read yet.
+    """Opens a checkpoint of Hugging Face, Google, KerasHub or bilm-tf. No tensor is read yet.
 
     >>> open_checkpoint("hf://sentence-transformers/all-MiniLM-L6-v2").backbone_config
     {'vocabulary_size': 30522, 'num_layers': 6, 'num_heads': 12, 'hidden_dim': 384, ...}
@@ -50,9 +52,9 @@ def open_checkpoint(preset, rename=None):
             {"model.": ""}. The longest beginning counts. None for the names of transformers.
 
     Returns:
-        `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
-        KerasHub reads: a preset of our classes, of another architecture, or at an address that only
-        KerasHub knows, such as `modelscope://`.
+        `HuggingFaceCheckpoint`, `GoogleCheckpoint`, `KerasHubCheckpoint` or `ElmoCheckpoint`. None
+        for a preset that KerasHub reads: a preset of our classes, of another architecture, or at an
+        address that only KerasHub knows, such as `modelscope://`.
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
@@ -137,6 +139,8 @@ def _open_directory(path):
             return HuggingFaceCheckpoint(path)
     elif has_weights and (path / "bert_config.json").is_file():
         return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
+    elif is_elmo(path):
+        return ElmoCheckpoint(path)
     if len(prefixes) > 1:
         names = {model.checkpoint for model in NAMED_MODELS}
         prefixes = [prefix for prefix in prefixes if prefix.name in names] or prefixes

@@ -1,4 +1,4 @@
-"""Reads files of weights: safetensors and PyTorch's, whole or in shards, and Keras' HDF5."""
+"""Reads files of weights: safetensors and PyTorch's, whole or in shards, and HDF5."""
 
 import json
 from pathlib import Path
@@ -148,7 +148,7 @@ class ShardedFiles:
 
 
 class HDF5File:
-    """The arrays of one `.weights.h5` file of Keras. It may not refer to other files."""
+    """The arrays of one file of HDF5, such as Keras' `.weights.h5`. It refers to no other file."""
 
     def __init__(self, path):
         import h5py

@@ -29,6 +29,7 @@ from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
+from keras_bert_suite.heads.pretraining.elmo_pretrainer import ElmoPretrainer
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.heads.questions.callbacks import AnswerF1
 from keras_bert_suite.heads.questions.question_answerer import QuestionAnswerer

@@ -37,6 +37,7 @@ from keras_bert_suite.layers.companions import (
 )
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings, ProjectedEmbeddings
+from keras_bert_suite.layers.embeddings.character_embeddings import CharacterEmbeddings
 from keras_bert_suite.layers.embeddings.unplaced_embeddings import (
     TokenEmbeddings,
     UnplacedEmbeddings,
@@ -66,4 +67,5 @@ from keras_bert_suite.layers.poolings.pooling import (
     WeightedMeanPooling,
 )
 from keras_bert_suite.layers.poolings.window_layers import WindowSampler, WindowTransformer
+from keras_bert_suite.layers.projected_lstm import ProjectedLSTM
 from keras_bert_suite.layers.transformer_block import TransformerBlock

@@ -1,5 +1,6 @@
 """Masking: which tokens pretraining hides, moves or deletes, and which tokens it predicts."""
 
+from keras_bert_suite.masking.both_neighbors import BidirectionalTargets
 from keras_bert_suite.masking.corruption import Corruption
 from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
 from keras_bert_suite.masking.next_tokens import NextTokenTargets

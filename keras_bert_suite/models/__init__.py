@@ -9,6 +9,7 @@ from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.bert_encoder_decoder import BertEncoderDecoder
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
+from keras_bert_suite.models.elmo_backbone import ElmoBackbone
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
 from keras_bert_suite.models.longformer_backbone import LongformerBackbone
@@ -31,6 +32,7 @@ BACKBONES = {
         BertEncoderDecoder,
         DistilBertBackbone,
         ElectraBackbone,
+        ElmoBackbone,
         ErnieBackbone,
         LongformerBackbone,
         ModernBertBackbone,
@@ -49,6 +51,7 @@ __all__ = [
     "BertEncoderDecoder",
     "DistilBertBackbone",
     "ElectraBackbone",
+    "ElmoBackbone",
     "Encoder",
     "ErnieBackbone",
     "LongformerBackbone",

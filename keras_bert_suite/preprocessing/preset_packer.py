@@ -81,10 +81,11 @@ class PresetPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPrep
             tokenizer = tokenizer.with_lowercase(lowercase)
         checkpoints.check_case(tokenizer, checkpoint.path)
         sizes = checkpoint.encoder_config
-        checkpoints.check_vocabulary(
-            tokenizer.vocabulary_size(),
-            sizes["vocabulary_size"],
-            f"The tokenizer in {checkpoint.path}",
-        )
+        if sizes["vocabulary_size"] is not None:  # An ELMo has characters.
+            checkpoints.check_vocabulary(
+                tokenizer.vocabulary_size(),
+                sizes["vocabulary_size"],
+                f"The tokenizer in {checkpoint.path}",
+            )
         length = sequence_length or checkpoint.sequence_length or sizes.get("max_sequence_length")
         return cls(tokenizer, sequence_length=length or DEFAULT_LENGTH, **kwargs)

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing.character_packing import pack_characters
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
     TRUNCATIONS,
@@ -22,7 +23,7 @@ from keras_bert_suite.preprocessing.packing import (
 from keras_bert_suite.preprocessing.padding_lengths import list_lengths
 from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH, PresetPacker
 from keras_bert_suite.preprocessing.windows import choose_stride, number_tokens, slide_windows
-from keras_bert_suite.tokenizers import WordPieceTokenizer
+from keras_bert_suite.tokenizers import CharacterTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.row_template import RowTemplate
 from keras_bert_suite.tokenizers.text_inputs import as_written
 
@@ -235,7 +236,7 @@ class SegmentPacker(PresetPacker):
             `ids`, -1 on special tokens, padding and tokens of queries.
         """
         xp = choose_namespace(ids)
-        places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
+        places = (xp.cast(xp.arange(xp.shape(ids)[0])), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
         return self._pack_numbered(xp, [*queries, (ids, starts, lengths)], [*no_places, places])
 
@@ -272,15 +273,16 @@ class SegmentPacker(PresetPacker):
         return count_places(self.sequence_length, num_segments, self.tokenizer.num_separators)
 
     def _pack(self, xp, ragged, batched, template=None):
-        return pack_segments(
-            xp,
-            ragged,
-            sequence_length=self.sequence_length,
-            template=template or self.row_template,
-            truncation=self.truncation,
-            head_length=self.head_length,
-            allowed_lengths=self.allowed_lengths(batched),
-        )
+        settings = {
+            "sequence_length": self.sequence_length,
+            "template": template or self.row_template,
+            "truncation": self.truncation,
+            "head_length": self.head_length,
+            "allowed_lengths": self.allowed_lengths(batched),
+        }
+        if template is None and isinstance(self.tokenizer, CharacterTokenizer):
+            return pack_characters(xp, ragged, self.tokenizer, **settings)
+        return pack_segments(xp, ragged, **settings)
 
     def _pack_numbered(self, xp, ragged, numbers, batched=True):
         """Packed arrays, and `token_indices`, the numbers of their tokens."""

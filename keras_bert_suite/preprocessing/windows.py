@@ -143,8 +143,9 @@ def number_tokens(xp, segment):
     The rows (ids, starts, lengths) lie one after the other.
     """
     ids, starts, lengths = segment
-    position = xp.cast(xp.arange(xp.size(ids)))
-    return position - xp.take(starts, find_rows(xp, lengths, xp.size(ids)))
+    size = xp.shape(ids)[0]
+    position = xp.cast(xp.arange(size))
+    return position - xp.take(starts, find_rows(xp, lengths, size))
 
 
 def find_rows(xp, lengths, total):

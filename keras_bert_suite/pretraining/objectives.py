@@ -156,6 +156,15 @@ OBJECTIVES = {
         ),
         backbone_arguments={"attention_pattern": "left_to_right"},
     ),
+    # ELMo, https://arxiv.org/abs/1802.05365
+    "bidirectional_language_model": Objective(
+        instances={"mode": "full_sentences"},
+        modes=ROW_MODES,
+        masking=None,
+        masker="BidirectionalTargets",
+        task="ElmoPretrainer",
+        models=("elmo",),
+    ),
 }
 
 

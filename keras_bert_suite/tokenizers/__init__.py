@@ -3,6 +3,7 @@
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
 from keras_bert_suite.tokenizers.byte_pair.vocabulary_training import train_byte_pairs
+from keras_bert_suite.tokenizers.characters.character_tokenizer import CharacterTokenizer
 from keras_bert_suite.tokenizers.open_tokenizer import TOKENIZERS, open_tokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
@@ -19,6 +20,7 @@ __all__ = [
     "TOKENIZERS",
     "AlbertTokenizer",
     "BytePairTokenizer",
+    "CharacterTokenizer",
     "ModernBertTokenizer",
     "SentencePieceTokenizer",
     "WordPieceTokenizer",

@@ -13,6 +13,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
+from keras_bert_suite.tokenizers.characters.character_tokenizer import CharacterTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
@@ -29,8 +30,8 @@ from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPiec
 TOKENIZERS = {
     cls.__name__: cls
     for cls in (
-        *(AlbertTokenizer, BytePairTokenizer, ModernBertTokenizer, SentencePieceTokenizer),
-        *(WordPieceTokenizer, XLMRobertaTokenizer, XLNetTokenizer),
+        *(AlbertTokenizer, BytePairTokenizer, CharacterTokenizer, ModernBertTokenizer),
+        *(SentencePieceTokenizer, WordPieceTokenizer, XLMRobertaTokenizer, XLNetTokenizer),
     )
 }
 

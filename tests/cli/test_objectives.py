@@ -22,6 +22,7 @@ COLUMNS = {
     "unilm": ("nsp_accuracy", "val_nsp_accuracy"),
     "left_to_right": (),
     "permutation": (),
+    "bidirectional_language_model": ("forward_accuracy", "val_backward_accuracy"),
 }
 
 
@@ -50,7 +51,8 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
     with open(output / "log.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["step"] for row in rows] == ["2", "4", "6"]
-    for name in ("mlm_loss", "val_mlm_loss", "perplexity", *COLUMNS[objective]):
+    loss = "forward_loss" if objective == "bidirectional_language_model" else "mlm_loss"
+    for name in (loss, f"val_{loss}", "perplexity", *COLUMNS[objective]):
         assert all(float(row[name]) >= 0 for row in rows), name
     assert (output / "curves.png").read_bytes().startswith(b"\x89PNG")
     settings = json.loads((output / "settings.json").read_text())
@@ -62,6 +64,8 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
         assert status == 1 and "reads in one direction" in err
     elif objective == "permutation":
         assert status == 1 and "predicts tokens without a mask token" in err
+    elif objective == "bidirectional_language_model":
+        assert status == 1 and "holds a ElmoPretrainer" in err
     else:
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 

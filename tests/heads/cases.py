@@ -10,6 +10,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
+from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 from keras_bert_suite.training import NDCG
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
@@ -80,6 +81,10 @@ def factorize(backbone, packer):
     return kbs.ElectraBackbone.from_config(config)
 
 
+def read_both_ways(backbone, packer):
+    return kbs.ElmoBackbone(backbone.vocabulary_size, units=6, projection_dim=4, dropout=0.0)
+
+
 def pack_pretraining(task, rows, labels):
     """A batch as `PretrainingBatches` makes it."""
     packer = task.preprocessor
@@ -92,6 +97,11 @@ def pack_pretraining(task, rows, labels):
 def pack_replaced(task, rows, labels):
     x, y, weights = pack_pretraining(task, rows, labels)
     return x, {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
+
+
+def pack_neighbors(task, rows, labels):
+    targets = kbs.BidirectionalTargets(task.preprocessor.tokenizer)
+    return name_arrays(targets(task.preprocessor.pack(rows)), targets.labels)
 
 
 def ask_texts(task, rows):
@@ -464,6 +474,12 @@ CASES = {
             Changed({"generator_width": 1.0, "seed": 7}, observed.outputs, {"embedding_dim": 4}),
         ),
     ),
+    "neighbors": Case(
+        *(kbs.ElmoPretrainer, FIRST, None),
+        encoder=read_both_ways,
+        pack=pack_neighbors,
+        changed=(Changed({"vocabulary_size": 9}, observed.outputs),),
+    ),
     "targets": Case(
         kbs.Seq2Seq,
         FIRST,
@@ -488,7 +504,7 @@ CASES = {
 
 #: The heads of the tables that combine them with preprocessors and inputs. The replaced tokens
 #: share these with the other pretraining.
-TASKS = tuple(name for name in CASES if name != "replaced tokens")
+TASKS = tuple(name for name in CASES if name not in ("replaced tokens", "neighbors"))
 
 
 def find_case(task):

@@ -8,6 +8,7 @@ from small_texts import VOCABULARY
 from keras_bert_suite import (
     DocumentClassifier,
     ElectraPretrainer,
+    ElmoPretrainer,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
@@ -32,6 +33,9 @@ def make_packer(length=12):
 
 def make_inputs(task):
     """dict of arrays for the model of a task."""
+    if isinstance(task, ElmoPretrainer):
+        packed = make_packer().pack(TEXTS)
+        return {name: packed[name] for name in task.input}
     if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, Seq2Seq)):
         masker = TokenMasker(make_packer().tokenizer, rate=0.4)
         masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))

@@ -173,7 +173,34 @@ def attend(layer):
     return [layer(HIDDEN, MASK, positions=POSITIONS, training=mode) for mode in (False, True)]
 
 
+CHARACTERS = np.random.default_rng(3).integers(1, 262, (2, 7, 50)).astype("int32")
+
+
 CASES = {
+    layers.CharacterEmbeddings: Case(
+        {"output_dim": 4, "filters": [[1, 3], [2, 4]]},
+        {
+            "output_dim": 3,
+            "filters": [[1, 2]],
+            "embedding_dim": 3,
+            "num_highways": 1,
+            "activation": keras.activations.tanh,
+            "num_characters": 300,
+            "max_characters": 20,
+        },
+        lambda layer: [layer(CHARACTERS[..., : layer.max_characters])],
+    ),
+    layers.ProjectedLSTM: Case(
+        {"units": 6, "projection_dim": 4},
+        {
+            "units": 5,
+            "projection_dim": 3,
+            "cell_clip": 0.1,
+            "projection_clip": 0.01,
+            "go_backwards": True,
+        },
+        lambda layer: list(layer(HIDDEN, MASK)),
+    ),
     layers.SelfAttention: Case({"num_heads": 2}, HEADS, attend),
     layers.RotaryAttention: Case(
         {"num_heads": 2}, {**HEADS, "num_heads": 1, "rotary_value": True, "use_bias": False}, attend

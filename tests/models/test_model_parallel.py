@@ -12,9 +12,12 @@ from keras_bert_suite import (
     BertBackbone,
     ElectraBackbone,
     ElectraPretrainer,
+    ElmoBackbone,
+    ElmoPretrainer,
     ModelParallel,
     ModernBertBackbone,
     Pretrainer,
+    TextClassifier,
 )
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS, WHOLE
 
@@ -87,6 +90,9 @@ def test_every_task_has_a_table():
     tasks.append(ElectraPretrainer(ElectraBackbone(**SIZES, embedding_dim=4)))
     tasks.append(Pretrainer(BertBackbone(**SIZES), span_boundary=True))
     tasks.append(Pretrainer(ModernBertBackbone(**SIZES)))
+    tasks.append(ElmoPretrainer(ElmoBackbone(9, units=4, projection_dim=2)))
+    elmo = ElmoBackbone(None, units=4, projection_dim=2, characters={"filters": [(1, 3)]})
+    tasks.append(TextClassifier(elmo, 2))
     for task in tasks:
         layouts = list_layouts(task)
         # Scores of the vocabulary are split, as its embedding is.

@@ -18,7 +18,9 @@ from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AlbertTokenizer,
+    BidirectionalTargets,
     BytePairTokenizer,
+    CharacterTokenizer,
     LanguageModelMixture,
     ModernBertBackbone,
     ModernBertTokenizer,
@@ -35,6 +37,7 @@ from keras_bert_suite.preprocessing.family_packers import (
     ModernBertSegmentPacker,
     RobertaSegmentPacker,
 )
+from keras_bert_suite.tokenizers.characters.character_rows import CHARACTERS
 
 ROOMS = tuple(f"keras_bert_suite.{room}" for room in ("tokenizers", "preprocessing", "masking"))
 TEXTS = ["Café cafe good GOOD", " the  low film aaaa", "e\u0301 x龥 z lowd", "[SEP] <mask>"]
@@ -70,6 +73,10 @@ TOKENIZER = WordPieceTokenizer(WORDS)
 #: class -> (the arguments that it needs, other values than the defaults). Where a value shows only
 #: beside others, it is the dict of all of them, and the default is compared beside them too.
 TABLE = {
+    CharacterTokenizer: (
+        {},
+        {"max_characters": 7, "split_punctuation": False, **special(*CHARACTERS[70:75])},
+    ),
     WordPieceTokenizer: (
         {"vocabulary": WORDS},
         {
@@ -169,6 +176,14 @@ TABLE = {
         {"tokenizer": TOKENIZER},
         {"tokenizer": WordPieceTokenizer(WORDS, lowercase=False), "dynamic": False},
     ),
+    BidirectionalTargets: (
+        {"tokenizer": TOKENIZER},
+        {
+            "tokenizer": WordPieceTokenizer(WORDS, lowercase=False),
+            "max_characters": 5,
+            "dynamic": False,
+        },
+    ),
     LanguageModelMixture: (
         {"masker": TokenMasker(TOKENIZER)},
         {
@@ -197,6 +212,8 @@ def test_the_table_has_every_class_and_argument():
         # Byte pairs have no segments.
         has_segments = getattr(base.get("tokenizer"), "has_segment_ids", True)
         idle = FIXED if has_segments else {*FIXED, "segment_ids"}
+        if cls is CharacterTokenizer:
+            idle = {*FIXED, "added_tokens"}  # They are refused.
         assert set(others) == list_arguments(cls) - idle, cls
 
 

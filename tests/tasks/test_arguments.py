@@ -13,10 +13,18 @@ from heads.cases import CASES
 from heads.observed import TEXTS, make_inputs, make_packer
 from small_texts import ONE_LAYER
 
-from keras_bert_suite import BertBackbone, ElectraBackbone, ElectraPretrainer, TextEmbedder
+from keras_bert_suite import (
+    BertBackbone,
+    ElectraBackbone,
+    ElectraPretrainer,
+    ElmoBackbone,
+    ElmoPretrainer,
+    TextEmbedder,
+)
 from keras_bert_suite.heads.base.task import Task
 
 SIZES = {**ONE_LAYER, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}
+ELMO = {"units": 6, "projection_dim": 4, "dropout": 0.0, "initializer_range": 0.5}
 
 #: They are saved in files of their own, or in another argument.
 ELSEWHERE = {"self", "backbone", "preprocessor", "num_classes", "kwargs"}
@@ -33,7 +41,10 @@ def build(name, arguments=None, **rates):
     cls, changed = CHANGED[name]
     keras.utils.set_random_seed(0)
     encoder = ElectraBackbone if cls is ElectraPretrainer else BertBackbone
-    backbone = encoder(**{**SIZES, **changed.backbone, **rates})
+    sizes = SIZES
+    if cls is ElmoPretrainer:
+        encoder, sizes = ElmoBackbone, {**ELMO, "vocabulary_size": SIZES["vocabulary_size"]}
+    backbone = encoder(**{**sizes, **changed.backbone, **rates})
     given = changed.arguments if arguments is None else arguments
     return cls(backbone, preprocessor=make_packer(), **given)
 
@@ -180,7 +191,8 @@ RATES = ("dropout", "attention_dropout")
 def list_rates():
     for name, case in CASES.items():
         if case.changed:
-            yield from ((name, rate) for rate in RATES)
+            rates = RATES[:1] if case.cls is ElmoPretrainer else RATES
+            yield from ((name, rate) for rate in rates)
             if "dropout" in case.changed[0].arguments:
                 yield name, "head"
 

@@ -151,6 +151,7 @@ REPLACED_TOKENS = HeadType(
     ending="ForPreTraining",
     drops_pooler=True,
 )
+NEIGHBORS = HeadType(task="ElmoPretrainer", layer="language_model")
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
 MASKS = replace(MASKED_TOKENS, task="MaskedLM")
@@ -165,7 +166,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    SPAN_BOUNDARY,
+    *(SPAN_BOUNDARY, NEIGHBORS),
 )
 
 #: The first record of each layer of a head.

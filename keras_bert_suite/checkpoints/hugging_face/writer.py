@@ -10,7 +10,7 @@ from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
-from keras_bert_suite.checkpoints.model_types.table import type_of_model
+from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 from keras_bert_suite.checkpoints.writing_steps import (
     collect_weights,
@@ -72,6 +72,11 @@ def save_hugging_face(
     """
     backbone = getattr(model, "backbone", model)
     kind = type_of_model(model, tokenizer)
+    if kind.name not in MODEL_TYPES:
+        raise ValueError(
+            f"transformers has no {kind.title}, got a {type(backbone).__name__}. Use "
+            "`save_to_preset`."
+        )
     owner = f"Hugging Face's {kind.title}"
     config = {
         **write_fields(

@@ -8,6 +8,7 @@ from keras_bert_suite.checkpoints.model_types.albert import ALBERT
 from keras_bert_suite.checkpoints.model_types.bert import BERT, STRUCT_BERT
 from keras_bert_suite.checkpoints.model_types.distil_bert import DISTIL_BERT
 from keras_bert_suite.checkpoints.model_types.electra import ELECTRA
+from keras_bert_suite.checkpoints.model_types.elmo import ELMO
 from keras_bert_suite.checkpoints.model_types.encoder_decoder import (
     ENCODER_DECODER,
     SHARED_ENCODER_DECODER,
@@ -29,11 +30,14 @@ MODEL_TYPES = {
     )
 }
 
+#: Also the kinds that Hugging Face does not have.
+ALL_TYPES = {**MODEL_TYPES, ELMO.name: ELMO}
+
 
 def type_of_backbone(cls):
-    """The first `ModelType` of a class of backbone or of its nearest base class, or None."""
+    """The first of `ALL_TYPES` of a class of backbone or of its nearest base class, or None."""
     names = [base.__name__ for base in cls.__mro__]
-    kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone in names]
+    kinds = [kind for kind in ALL_TYPES.values() if kind.backbone in names]
     return min(kinds, key=lambda kind: names.index(kind.backbone), default=None)
 
 

@@ -1,6 +1,7 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
 def check_encoder(task, backbone):
@@ -25,6 +26,13 @@ def check_preprocessor(preprocessor, backbone):
             f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
             f"for {available} tokens. Use the vocabulary that the backbone was trained with"
             f"{room if hasattr(backbone, 'resize_vocabulary') else ''}."
+        )
+    makes_characters = isinstance(tokenizer, CharacterTokenizer)
+    if tokenizer is not None and makes_characters != ("character_ids" in backbone.input):
+        raise ValueError(
+            f"A {type(backbone).__name__} that reads {', '.join(backbone.input)} has no use for a "
+            f"{type(tokenizer).__name__}. An ElmoBackbone with `characters` takes a "
+            "CharacterTokenizer, and other encoders take other tokenizers."
         )
     if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
         raise ValueError(

@@ -61,7 +61,7 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
     batch a second time.
     """
 
-    backbone_cls = BertBackbone
+    backbone_cls: type = BertBackbone
     preprocessor_cls = SegmentPacker
     data: Any
     answers: Any = RowAnswers()

@@ -258,7 +258,8 @@ class TextData:
         """
         lengths = np.fromiter(map(len, windows), "int32", len(windows))
         starts = np.cumsum(lengths, dtype="int32") - lengths
-        tokens = np.concatenate([np.zeros(0, "int32"), *windows])
+        no_tokens, _ = self.packer.tokenizer.tokenize_flat([])
+        tokens = np.concatenate([no_tokens, *windows])
         packed = self.packer.pack_tokens(tokens, starts, lengths)
         return self.encoder.select(packed), packed["token_indices"]
 

@@ -1,4 +1,4 @@
-"""Pretraining of an encoder: masked tokens, pairs of texts, replaced tokens."""
+"""Pretraining of an encoder: masked tokens, pairs of texts, replaced tokens, next tokens."""
 
 from keras_bert_suite.heads.base.head import Head
 
@@ -21,6 +21,15 @@ def make_electra_parts(said, packer, encoder):
     return PretrainingData(packer, encoder), RowAnswers()
 
 
+def make_elmo_parts(said, packer, encoder):
+    """The parts of an `ElmoPretrainer`."""
+    from keras_bert_suite.heads.base.answers import RowAnswers
+    from keras_bert_suite.heads.pretraining.data import PretrainingData
+
+    data = PretrainingData(packer, encoder, inputs=(), outputs=("forward", "backward"))
+    return data, RowAnswers()
+
+
 HEAD = Head(
     task="Pretrainer",
     make_parts=make_parts,
@@ -33,5 +42,11 @@ ELECTRA_HEAD = Head(
     task="ElectraPretrainer",
     make_parts=make_electra_parts,
     learning_rate=2e-4,
+    warmup_ratio=0.01,
+)
+ELMO_HEAD = Head(
+    task="ElmoPretrainer",
+    make_parts=make_elmo_parts,
+    learning_rate=1e-3,
     warmup_ratio=0.01,
 )

@@ -90,12 +90,13 @@ def tokenize_rows(tokenizer, rows, cutting=None):
             words.append([decode_text(row)[start:end] for start, end in row_spans])
             characters.append(row_spans)
         first_tokens.append(np.where(starts >= 0, starts + num_tokens, -1))
-        ids.append(np.asarray(row_ids, "int32"))
+        # The tokens of an ELMo have a further axis.
+        ids.append(np.asarray(row_ids, "int32").reshape(-1, *flat_ids.shape[1:]))
         num_tokens += len(row_ids)
     return TokenizedWords(
         words,
         characters,
-        np.concatenate([np.zeros(0, "int32"), *ids]),
+        np.concatenate([flat_ids[:0], *ids]),
         np.array([len(row_ids) for row_ids in ids], "int32"),
         np.concatenate([np.zeros(0, "int64"), *first_tokens]),
     )

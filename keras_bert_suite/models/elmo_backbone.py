@@ -1,0 +1,222 @@
+"""ELMo, the encoder without a head."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.argument_checks import (
+    check_dropouts,
+    check_further_arguments,
+    check_integer,
+)
+from keras_bert_suite.layers import CharacterEmbeddings, Dropout, ProjectedLSTM
+from keras_bert_suite.layers.poolings.pooling import take_summary
+from keras_bert_suite.models.text_encoder import TextEncoder
+
+DIRECTIONS = ("forward", "backward")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ElmoBackbone(TextEncoder):
+    """A functional encoder of the bidirectional language model ELMo.
+
+    LSTMs read a row from the first token to the last, and others from the last token to the first.
+    The two directions share the embeddings of the tokens alone. Take it as a baseline, or for
+    features on a `ScalarMix` of its layers.
+
+    Inputs, a dictionary: `token_ids`, int32 (B, L), or with `characters` `character_ids`, int32
+    (B, L, W); and `padding_mask`, int32 (B, L), 1 on tokens and 0 on padding.
+
+    Outputs, a dictionary: `sequence_output` (B, L, 2 P), at each token the state of both
+    directions, and 0 on padding; `pooled_output` (B, 2 P), of each direction the state of the
+    token that it reads last. `hidden_states` are num_layers + 1 tensors (B, L, 2 P). The first has
+    the embeddings twice.
+
+    Args:
+        vocabulary_size: int V; None for `characters`.
+        num_layers: int, the LSTMs of a direction.
+        units: int, the width of the memory of an LSTM.
+        projection_dim: int P, the width of the embeddings, and of the output of an LSTM.
+        cell_clip, projection_clip: float or None, as for `ProjectedLSTMCell`.
+        skip_connections: bool, whether each LSTM from the second on adds its input to its output.
+        characters: dict of arguments of `CharacterEmbeddings`, by which tokens are embedded instead
+            of a table. An empty dict is for the released models'. None is for a table.
+        dropout: float, dropout rate of the inputs of the LSTMs.
+        initializer_range: float, standard deviation of the table of tokens.
+        dtype: string or `keras.DTypePolicy`.
+
+    Example:
+    ```python
+    backbone = ElmoBackbone.from_size("tiny", vocabulary_size=30522)
+    features = kbs.TokenClassifier(backbone, 9, head_layers=kbs.ScalarMix(pooling=None))
+    ```
+
+    Raises:
+        ValueError: if a size is no positive integer, the dropout rate is not in [0, 1), or there
+            are both a `vocabulary_size` and `characters`, or neither.
+
+    Source: Peters et al., 2018 (https://arxiv.org/abs/1802.05365), and allenai/bilm-tf. Their table
+    of tokens is drawn from [-1, 1].
+    """
+
+    #: "small", "medium" and "base" are those of the released models: 1,024, 2,048 and 4,096 units.
+    sizes: ClassVar[dict[str, Config]] = {
+        size: {"num_layers": 2, "units": units, "projection_dim": projection_dim}
+        for size, units, projection_dim in (
+            ("tiny", 256, 128),
+            ("mini", 512, 128),
+            ("small", 1024, 128),
+            ("medium", 2048, 256),
+            ("base", 4096, 512),
+        )
+    }
+    #: The names of the model's inputs, if it has a table of tokens.
+    input_names: tuple[str, ...] = ("token_ids", "padding_mask")
+
+    def __init__(
+        self,
+        vocabulary_size: int | None,
+        num_layers: int = 2,
+        units: int = 4096,
+        projection_dim: int = 512,
+        *,
+        cell_clip: float | None = 3.0,
+        projection_clip: float | None = 3.0,
+        skip_connections: bool = True,
+        characters: Mapping[str, Any] | None = None,
+        dropout: float = 0.1,
+        initializer_range: float = 0.02,
+        dtype: Dtype | None = None,
+        **kwargs: Any,
+    ) -> None:
+        check_further_arguments(type(self), kwargs, ("name", "trainable"))
+        for name, size in (
+            ("num_layers", num_layers),
+            ("units", units),
+            ("projection_dim", projection_dim),
+        ):
+            check_integer(name, size, at_least=1)
+        check_dropouts(dropout=dropout)
+        if (vocabulary_size is None) == (characters is None):
+            raise ValueError(
+                "Tokens have a table of `vocabulary_size` rows, or are embedded by `characters`, "
+                f"got vocabulary_size={vocabulary_size} and characters={characters}. Give one of "
+                "them, such as characters={}."
+            )
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.units = units
+        self.projection_dim = projection_dim
+        self.cell_clip = cell_clip
+        self.projection_clip = projection_clip
+        self.skip_connections = skip_connections
+        self.characters = None if characters is None else dict(characters)
+        self.dropout = dropout
+        self.initializer_range = initializer_range
+
+        # === Layers ===
+        tokens = keras.Input((None,), dtype="int32", name="token_ids")
+        if characters is None:
+            check_integer("vocabulary_size", vocabulary_size, at_least=1)
+            self.token_embedding = self.embeddings = keras.layers.ReversibleEmbedding(
+                vocabulary_size,
+                projection_dim,
+                embeddings_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+                dtype=dtype,
+                name="token_embedding",
+            )
+        else:
+            self.embeddings = CharacterEmbeddings(
+                projection_dim, **characters, dtype=dtype, name="character_embeddings"
+            )
+            shape = (None, self.embeddings.max_characters)
+            tokens = keras.Input(shape, dtype="int32", name="character_ids")
+        self.lstms = {
+            direction: [
+                ProjectedLSTM(
+                    units,
+                    projection_dim,
+                    cell_clip,
+                    projection_clip,
+                    go_backwards=direction == "backward",
+                    dtype=dtype,
+                    name=f"{direction}_lstm_{i}",
+                )
+                for i in range(num_layers)
+            ]
+            for direction in DIRECTIONS
+        }
+        self.dropouts = {
+            direction: [
+                Dropout(dropout, dtype=dtype, name=f"{direction}_dropout_{i}")
+                for i in range(num_layers)
+            ]
+            for direction in DIRECTIONS
+        }
+
+        # === Functional Model ===
+        padding_mask = keras.Input((None,), dtype="int32", name="padding_mask")
+        inputs = {tokens.name: tokens, "padding_mask": padding_mask}
+        self.hidden_states, _ = self._connect(inputs)
+        forward, backward = self.split_directions(self.hidden_states[-1])
+        read_last = [
+            take_summary(forward, padding_mask, "last"),
+            take_summary(backward, padding_mask, "first"),
+        ]
+        outputs = {
+            "sequence_output": self.hidden_states[-1],
+            "pooled_output": ops.concatenate(read_last, axis=-1),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+    def split_directions(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """(forward, backward) states, float (B, L, P) each, of states (B, L, 2 P)."""
+        return states[..., : self.projection_dim], states[..., self.projection_dim :]
+
+    def make_stateful_model(self) -> keras.Model:
+        """A model that goes on where the rows of the batch before have ended.
+
+        It has one more input, `states`, float (B, 2, num_layers, P + units): of each direction and
+        each LSTM the output and the memory after the batch before, or zeros. Its outputs are
+        `hidden_states`, and the new `states`. It shares the weights of this encoder.
+
+        ```python
+        model = backbone.make_stateful_model()
+        states = np.zeros((3, *model.input["states"].shape[1:]), "float32")
+        for batch in batches:
+            outputs = model({**batch, "states": states})
+            states = outputs["states"]
+        ```
+        """
+        shape = (len(DIRECTIONS), self.num_layers, self.projection_dim + self.units)
+        states = keras.Input(shape, dtype=self.compute_dtype, name="states")
+        inputs = {name: tensor for name, tensor in self.input.items()}
+        hidden_states, states_after = self._connect(inputs, states)
+        outputs = {"hidden_states": hidden_states, "states": states_after}
+        return keras.Model({**inputs, "states": states}, outputs, name=f"stateful_{self.name}")
+
+    def _connect(
+        self, inputs: dict[str, Tensor], states: Tensor | None = None
+    ) -> tuple[list[Tensor], Tensor]:
+        """The hidden states and the states of the LSTMs, as of `make_stateful_model`."""
+        tokens, padding_mask = inputs.values()
+        embedded = self.embeddings(tokens)
+        embedded = ops.where((padding_mask != 0)[:, :, None], embedded, 0.0)
+        layers: dict[str, list[Tensor]] = {name: [embedded] for name in DIRECTIONS}
+        states_after = []
+        for number, direction in enumerate(DIRECTIONS):
+            for i, lstm in enumerate(self.lstms[direction]):
+                before = None if states is None else states[:, number, i]
+                x = self.dropouts[direction][i](layers[direction][-1])
+                y, after = lstm(x, padding_mask, before)
+                layers[direction].append(x + y if i and self.skip_connections else y)
+                states_after.append(after)
+        both = zip(*layers.values(), strict=True)
+        hidden_states = [ops.concatenate(pair, axis=-1) for pair in both]
+        shape = (-1, len(DIRECTIONS), self.num_layers, self.projection_dim + self.units)
+        return hidden_states, ops.reshape(ops.stack(states_after, axis=1), shape)
