@@ -358,13 +358,13 @@ MEMBERS = {
         vocabulary_size=len(make_vocabulary()),
         arguments={"num_decoder_layers": 1, "num_decoder_heads": 4, "max_sequence_length": 16},
     ),
-    "mbart": BartMember(
-        BartBackbone,
-        "MBart",
-        {**BART_SIZES, "scale_embedding": True},
-        write_tokenizer=lambda path: None,
-        heads=("ForSequenceClassification", "ForQuestionAnswering"),
-        has_pooler=False,
-        arguments={"pre_norm": True, "scale_embeddings": True, "decoder_intermediate_dim": 6},
-    ),
 }
+
+#: Without a tokenizer of ours, so `MEMBERS` does not have it.
+MBART = BartMember(
+    BartBackbone,
+    "MBart",
+    {**BART_SIZES, "scale_embedding": True},
+    has_pooler=False,
+    arguments={"pre_norm": True, "scale_embeddings": True, "decoder_intermediate_dim": 6},
+)

@@ -52,7 +52,7 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
     # The rest of the models is small.
     (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
-    (rf"(generator/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
+    (rf"((generator|decoder)/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
     # The heads of the tasks.
     (rf"({'|'.join(_VOCABULARY_HEADS)})/[^/]+{_REST}", WHOLE),
     (rf"({'|'.join(_OTHER_HEADS)}|pooling|window_pooling){_REST}", WHOLE),

@@ -30,6 +30,11 @@ MODERN_BERT = {
     "attention_dropout": 2 * LAYERS,
     "mlp_dropout": LAYERS,
 }
+BART = {
+    "dropout": 2 + 2 * LAYERS,
+    "attention_dropout": 3 * LAYERS,
+    "activation_dropout": 2 * LAYERS,
+}
 #: name -> (class, arguments, number of places of each rate).
 FAMILY = {
     "bert": (kbs.BertBackbone, {}, BERT),
@@ -42,6 +47,8 @@ FAMILY = {
     "roformer v2": (kbs.RoFormerBackbone, {"use_bias": False, "norm_type": "rms_norm"}, BERT),
     "nezha": (kbs.NezhaBackbone, {"max_relative_position": 2}, BERT),
     "longformer": (kbs.LongformerBackbone, {"attention_window": 2}, BERT),
+    "bart": (kbs.BartBackbone, {}, BART),
+    "mbart": (kbs.BartBackbone, {"pre_norm": True}, BART),
     "modernbert": (kbs.ModernBertBackbone, {"local_attention": 2}, MODERN_BERT),
 }
 OWN_ATTENTION = ("bert", "roformer", "nezha", "longformer", "modernbert")
@@ -88,6 +95,8 @@ RATES = [
     for family, (_, _, places) in FAMILY.items()
     for rate in places
     for rows in ROWS
+    # The decoder takes no packed rows.
+    if rows == "padded" or not family.endswith("bart")
 ]
 
 

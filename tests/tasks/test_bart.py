@@ -92,7 +92,9 @@ def generate(peer, packed, length, **settings):
     )
     ids = np.full((len(rows), length), peer.config.pad_token_id)
     ids[:, : rows.shape[1] - 1] = rows[:, 1:].numpy()
-    return ids
+    # With padding of id 0 the beams of transformers have end tokens behind the end.
+    ends = ids == peer.config.eos_token_id
+    return np.where(np.cumsum(ends, axis=1) - ends > 0, peer.config.pad_token_id, ids)
 
 
 def write(writer, packed, length, **asked):
@@ -185,9 +187,10 @@ def test_targets_of_several_lengths(tmp_path):
         packed = writer.data.pack_sources(["a b c d", "e", "f g h a b", ""], 12)
         for penalty, early in ((0.0, True), (1.0, False), (2.0, "never"), (-1.0, False)):
             writer.compile(sampler=BeamSearch(3, penalty, early))
-            got = write(writer, packed, 12)
+            got = write(writer, packed, 12, no_repeat_ngram_size=2)
             settings = {"num_beams": 3, "length_penalty": penalty, "early_stopping": early}
-            expected = generate(peer, packed, 12, **settings, forced_bos_token_id=2)
+            rules = {"no_repeat_ngram_size": 2, "forced_bos_token_id": 2}
+            expected = generate(peer, packed, 12, **settings, **rules)
             np.testing.assert_array_equal(got, expected, err_msg=f"{seed} {settings}")
             lengths |= set((got != 0).sum(axis=1).tolist())
     assert len(lengths) > 3

@@ -34,7 +34,8 @@ def save_hugging_face(
     The class follows from the kind of model and its head: for a BERT BertModel,
     BertForSequenceClassification, BertForTokenClassification, BertForQuestionAnswering,
     BertForMultipleChoice, BertForPreTraining or BertForMaskedLM. A RoBERTa with an
-    `XLMRobertaTokenizer` is written as an XLM-RoBERTa.
+    `XLMRobertaTokenizer` is written as an XLM-RoBERTa. A `BartBackbone` with `pre_norm` is an
+    mBART, and a `Seq2Seq` on it a BartForConditionalGeneration or MBartForConditionalGeneration.
 
     A `TextClassifier` is written with its `label_names` and its `problem_type`. Tuned thresholds
     are in the field `label_thresholds`, which this package reads, and transformers only keeps. So
