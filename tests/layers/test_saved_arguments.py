@@ -164,6 +164,7 @@ CASES = {
         {"num_heads": 2}, {**MODERN, "dropout": 0.5, "use_bias": True}, attend
     ),
     layers.TransformerBlock: Case(SIZES, BLOCK, attend),
+    layers.BartBlock: Case(SIZES, {**BLOCK, "activation_dropout": 0.5, "pre_norm": True}, attend),
     layers.RotaryBlock: Case(
         SIZES, {**BLOCK, "rotary_value": True, "use_bias": False, "norm_type": "rms_norm"}, attend
     ),
@@ -179,6 +180,17 @@ CASES = {
             "layer_norm_epsilon": 0.5,
         },
         attend,
+    ),
+    layers.BartEmbeddings: Case(
+        {"token_embedding": embedding(), "max_sequence_length": 30},
+        {
+            **{name: EMBEDDINGS[name] for name in ("max_sequence_length", "dropout")},
+            **NORMED,
+            "token_embedding": embedding(V + 1),
+            "scale_tokens": True,
+            "position_offset": 3,
+        },
+        embed,
     ),
     layers.BertEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),

@@ -164,8 +164,11 @@ class BytePairTokenizer(TextTokenizer):
 
         An added token stands for itself.
         """
+        return self._decode(self.get_vocabulary())
+
+    def _decode(self, tokens):
         added = {token.content for token in self.added_tokens}
-        return [t.encode() if t in added else decode_bytes(t) for t in self.get_vocabulary()]
+        return [t.encode() if t in added else decode_bytes(t) for t in tokens]
 
     def find_ordinary(self) -> np.ndarray:
         # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked
@@ -188,9 +191,7 @@ class BytePairTokenizer(TextTokenizer):
         return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
     def join_tokens(self, tokens: list[str]) -> str:
-        pieces = self.list_bytes()
-        ids = map(self.token_to_id, tokens)
-        return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")
+        return b"".join(self._decode(tokens)).decode("utf-8", "replace")
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {
