@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
-from keras_bert_suite.heads.targets.writing_rules import WritingRules
+from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
@@ -99,7 +99,7 @@ def write_targets(
     source: dict[str, Tensor],
     targets: Tensor,
     stop_token_id: int,
-    rules: WritingRules,
+    rules: WritingRules = NO_RULES,
 ) -> Tensor:
     """Writes the targets of a batch of packed sources, int32 (B, L), until a stop token.
 

@@ -228,7 +228,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
                 f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, which has no "
-                "decoder. Load a checkpoint of a BERT."
+                "decoder. Load a checkpoint of a BERT or a BART."
             )
         return super().arguments_of(checkpoint, arguments)
 
@@ -419,7 +419,8 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         Args:
             inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
                 whose first column is the first token that the decoder reads.
-            stop_token_ids: tuple of the int that ends a target, and of `WritingRules`.
+            stop_token_ids: tuple of the int that ends a target, and of `WritingRules` if there are
+                any.
 
         Returns:
             int32 (B, 1 + T), `targets` filled in.

@@ -60,6 +60,9 @@ class WritingRules(NamedTuple):
         return scores
 
 
+NO_RULES = WritingRules()
+
+
 def forbid_token(scores: Tensor, token_id: int, holds: Tensor) -> Tensor:
     """float32 (B, V), scores by which a token cannot follow where `holds`, a bool scalar."""
     return _change(scores, ops.arange(scores.shape[-1]) == token_id, holds, NEVER)

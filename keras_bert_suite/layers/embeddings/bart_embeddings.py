@@ -96,7 +96,7 @@ class BartEmbeddings(ConfiguredLayer):
             )
         if positions is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
-        x = call_inner(self.token_embedding, token_ids)
+        x = ops.cast(call_inner(self.token_embedding, token_ids), self.compute_dtype)
         if self.scale_tokens:
             x = x * math.sqrt(self.hidden_dim)
         x = x + call_inner(self.position_embedding, positions + self.position_offset)
