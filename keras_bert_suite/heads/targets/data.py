@@ -55,7 +55,7 @@ class TargetData(TextData):
         super().__init__(packer, encoder, Targets(), input_names)
         self._backbone = backbone
         self._rows_cls = JoinedRows if joins_source else SeparateRows
-        self._starts_with_end = {} if joins_source else {"starts_with_end": starts_with_end}
+        self._arguments = {} if joins_source else {"starts_with_end": starts_with_end}
         self.max_target_length = max_target_length
         self.plain_marks = plain_marks
         if packer is not None:
@@ -65,7 +65,7 @@ class TargetData(TextData):
     def target_rows(self):
         """`TargetRows`, which say how sources and targets are packed for the decoder."""
         self.check_can_pack()
-        return self._rows_cls(self.packer, self._backbone, **self._starts_with_end)
+        return self._rows_cls(self.packer, self._backbone, **self._arguments)
 
     def unpack(self, element):
         return unpack_only_labels(element)
