@@ -217,10 +217,13 @@ class BartBackbone(TextEncoder):
             name="embeddings",
         )
 
-    def _make_blocks(self, num_layers: int, *sizes: int, **arguments: Any) -> list[BartBlock]:
+    def _make_blocks(
+        self, num_layers: int, num_heads: int, intermediate_dim: int, **arguments: Any
+    ) -> list[BartBlock]:
         return [
             BartBlock(
-                *sizes,
+                num_heads,
+                intermediate_dim,
                 activation=self.activation,
                 dropout=self.dropout,
                 attention_dropout=self.attention_dropout,

@@ -344,7 +344,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
                 packer's `sequence_length` or the backbone's positions; if the minimum is above the
                 maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths.
         """
-        asked = {
+        asked: dict[str, Any] = {
             "max_target_length": max_target_length,
             "min_target_length": min_target_length,
             "no_repeat_ngram_size": no_repeat_ngram_size,
