@@ -299,11 +299,11 @@ class _SourceEncoder(Encoder, keras.Model):
         super().__init__(backbone.input, {"sequence_output": encoded}, name="encoder")
         self.vocabulary_size = backbone.vocabulary_size
         self.max_sequence_length = backbone.max_sequence_length
-        self._unused = backbone.find_unused()
+        self._unused = [backbone.find_unused(transformed) for transformed in (False, True)]
 
     def find_unused(self, transformed: bool = False) -> frozenset[str]:
         """The paths of the weights of the backbone that a target does not need: the pooler's."""
-        return self._unused
+        return self._unused[transformed]
 
 
 def shift_right(token_ids: Tensor, padding_mask: Tensor) -> Tensor:
