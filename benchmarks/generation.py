@@ -1,15 +1,17 @@
-"""Tokens a second that a `Seq2Seq` writes, with its cache and without.
+"""Tokens a second that a `Seq2Seq` writes, with its cache and without, or beside transformers.
 
     python benchmarks/generation.py                        # MiniLM's shape, three backends
-    python benchmarks/generation.py --backends torch --num_beams 1 4 --rounds 5
+    python benchmarks/generation.py --backends torch --num_beams 4 --rounds 5
+    python benchmarks/generation.py --model bart           # a BART beside transformers' generate
 
 Random weights of the shape of MiniLM (6 layers, 384 wide). Each batch has 16 sources of 100 tokens,
 and every target has 32 tokens. Without a cache, the whole model reads source and target again for
-each token, as bert4keras does. Each side runs in a process of its own, in turn. The first batch,
-in which graphs are compiled, is not counted.
+each token, as bert4keras does. A BART has 6 such layers on each side. Each side runs in a process
+of its own, in turn. The first batch, in which graphs are compiled, is not counted.
 """
 
 import argparse
+import functools
 import sys
 import time
 
@@ -18,11 +20,13 @@ from harness.side_flags import BACKENDS, list_pairs, parse_flags
 from harness.side_runs import report, run_in_turn
 
 BATCH_SIZE, SOURCE_LENGTH, TARGET_LENGTH = 16, 100, 32
-SIDES = ["ours", "ours without a cache"]
+#: model -> its sides.
+SIDES = {"bert": ["ours", "ours without a cache"], "bart": ["ours", "transformers"]}
+SIZES = {"num_layers": 6, "num_heads": 12, "hidden_dim": 384, "intermediate_dim": 1536}
 COLUMNS = {"tokens/s": "{:.0f}"}
 
 
-def make_writer(num_beams):
+def make_writer(model, num_beams):
     import keras_hub
     import numpy as np
 
@@ -30,22 +34,55 @@ def make_writer(num_beams):
 
     words = [f"word{number}" for number in range(30_000)]
     tokenizer = kbs.WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
-    backbone = kbs.BertBackbone(
-        vocabulary_size=tokenizer.vocabulary_size(),
-        num_layers=6,
-        num_heads=12,
-        hidden_dim=384,
-        intermediate_dim=1536,
-        attention_pattern="seq2seq",
-    )
+    size = tokenizer.vocabulary_size()
+    if model == "bert":
+        backbone = kbs.BertBackbone(size, **SIZES, attention_pattern="seq2seq")
+        beams = keras_hub.samplers.BeamSampler(num_beams=num_beams)
+    else:
+        backbone = kbs.BartBackbone(size, **SIZES)
+        beams = kbs.BeamSearch(num_beams)
     packer = kbs.SegmentPacker(tokenizer, SOURCE_LENGTH + TARGET_LENGTH)
-    sampler = keras_hub.samplers.BeamSampler(num_beams=num_beams) if num_beams > 1 else "greedy"
+    sampler = beams if num_beams > 1 else "greedy"
     writer = kbs.Seq2Seq(
         backbone, preprocessor=packer, max_target_length=TARGET_LENGTH, sampler=sampler
     )
     # No target ends before its last token.
     writer.masked_lm.bias.assign(-1e4 * (np.arange(tokenizer.vocabulary_size()) == 3))
     return writer, words
+
+
+def make_peer(vocabulary_size):
+    """A BART of transformers with the sizes of ours, and the ids of its special tokens."""
+    import transformers
+
+    config = transformers.BartConfig(
+        vocab_size=vocabulary_size,
+        d_model=SIZES["hidden_dim"],
+        encoder_layers=SIZES["num_layers"],
+        decoder_layers=SIZES["num_layers"],
+        encoder_attention_heads=SIZES["num_heads"],
+        decoder_attention_heads=SIZES["num_heads"],
+        encoder_ffn_dim=SIZES["intermediate_dim"],
+        decoder_ffn_dim=SIZES["intermediate_dim"],
+        **{"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 3},
+        **{"forced_bos_token_id": 2, "forced_eos_token_id": None},
+    )
+    return transformers.BartForConditionalGeneration(config).eval()
+
+
+def write_by_peer(peer, writer, sources, num_beams):
+    """The texts of transformers' `generate`, packed and joined by our tokenizer."""
+    import numpy as np
+    import torch
+
+    packed = writer.data.pack_sources(sources, TARGET_LENGTH)
+    ids, mask = (torch.from_numpy(packed[name]).long() for name in ("token_ids", "padding_mask"))
+    length = {"max_new_tokens": TARGET_LENGTH, "min_new_tokens": TARGET_LENGTH}
+    with torch.no_grad():
+        rows = peer.generate(
+            input_ids=ids, attention_mask=mask, num_beams=num_beams, do_sample=False, **length
+        )
+    return writer.answers.detokenize(np.array(rows[:, 1:]), writer.preprocessor.tokenizer)
 
 
 def write_without_cache(writer, sources):
@@ -67,10 +104,16 @@ def write_without_cache(writer, sources):
 def measure(side, options):
     import numpy as np
 
-    writer, words = make_writer(options.num_beams)
+    writer, words = make_writer(options.model, options.num_beams)
     rng = np.random.default_rng(0)
     sources = [" ".join(rng.choice(words, SOURCE_LENGTH)) for _ in range(BATCH_SIZE)]
-    write = writer.predict if side == "ours" else lambda rows: write_without_cache(writer, rows)
+    if side == "transformers":
+        peer = make_peer(writer.backbone.vocabulary_size)
+        write = functools.partial(write_by_peer, peer, writer, num_beams=options.num_beams)
+    elif side == "ours":
+        write = writer.predict
+    else:
+        write = functools.partial(write_without_cache, writer)
     write(sources)
     begin = time.perf_counter()
     for _ in range(options.batches):
@@ -82,17 +125,19 @@ def measure(side, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", nargs="+", default=BACKENDS)
-    parser.add_argument("--sides", nargs="+", default=SIDES, choices=SIDES)
+    parser.add_argument("--model", default="bert", choices=SIDES)
+    parser.add_argument("--sides", nargs="+", choices=sorted({*SIDES["bert"], *SIDES["bart"]}))
     parser.add_argument("--num_beams", type=int, default=1)
     parser.add_argument("--batches", type=int, default=2)
     options = parse_flags(parser)
     if options.child:
         report(measure(options.child, options))
         return
-    pairs = list_pairs(options.sides, options.backends, peers=[])
+    peers = ["transformers"]
+    pairs = list_pairs(options.sides or SIDES[options.model], options.backends, peers)
     measured = run_in_turn(sys.argv, pairs, [[]] * options.rounds)
     print(f"{describe_run(measured, options.rounds)}\n")
-    print(f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, [])}")
+    print(f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, peers)}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_t
 from keras_bert_suite.heads import (
     AnswerF1,
     AttributeClassifier,
+    BeamSearch,
     CrfTokenClassifier,
     DocumentClassifier,
     ElectraPretrainer,
@@ -65,6 +66,7 @@ from keras_bert_suite.masking import (
 )
 from keras_bert_suite.models import (
     AlbertBackbone,
+    BartBackbone,
     BertBackbone,
     BertEncoderDecoder,
     DistilBertBackbone,
@@ -133,6 +135,8 @@ __all__ = [
     "AttentionPooling",
     "AttributeClassifier",
     "AugmentedRows",
+    "BartBackbone",
+    "BeamSearch",
     "BertBackbone",
     "BertEncoderDecoder",
     "BertEmbeddings",

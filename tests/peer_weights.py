@@ -120,9 +120,16 @@ def assign(backbone, arrays):
         variable.assign(arrays[path])
 
 
+#: The ends of the names of the scales of norms: ours, BERT's and BART's.
+NORM_SCALES = (
+    *("gamma", "LayerNorm.weight", "layernorm_embedding.weight", "attn_layer_norm.weight"),
+    *("final_layer_norm.weight", "encoder.layer_norm.weight", "decoder.layer_norm.weight"),
+)
+
+
 def random_array(rng, path, shape):
     """A weight as large as a trained one's: no bias is 0, no norm is the identity."""
-    if path.endswith(("gamma", "LayerNorm.weight")):
+    if path.endswith(NORM_SCALES):
         return (1 + 0.2 * rng.standard_normal(shape)).astype("float32")
     return (0.1 * rng.standard_normal(shape)).astype("float32")
 

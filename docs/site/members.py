@@ -41,9 +41,9 @@ INTERNAL = {
         score_with splits_batches takes_buckets target_rows test_step train_step
     """,
     "layers": """
-        add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens finish
-        make_attention make_table merge place_keys place_queries project project_queries
-        project_source read_scores run score_vocabulary sum_tables transform weigh
+        add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens feed_forward finish
+        make_attention make_table merge place_keys place_queries prepare project project_queries
+        project_source read_scores run score_vocabulary sum_tables weigh
     """,
     "masking": "check_task count_context draw_kinds make_arrays separator_id",
     "models": """
@@ -61,7 +61,7 @@ INTERNAL = {
     "tokenizers": """
         asset_contents backbone_cls eager_engine find_blanks find_continuations find_endings
         find_openings find_ordinary graph_engine hugging_face_config hugging_face_files
-        join_tokens settings split_at_masks tokenize_flat
+        join_tokens list_bytes settings split_at_masks tokenize_flat
     """,
     "training": """
         activate adam_update add_variable check_length check_rows check_scores compares_rows

@@ -1,5 +1,7 @@
 """The common parts of the readers of all formats."""
 
+from typing import Any
+
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER, TEXTS
 
 
@@ -15,6 +17,8 @@ class Checkpoint:
         has_modules: bool, whether the directory is one of sentence-transformers.
         sequence_length: int, the length to which texts are cut, or None.
         decoder_start_token_id: int, the token that begins the rows of a decoder, or None.
+        generation_settings: dict of the settings with which a decoder was to write, which nobody
+            applies.
         tokenizer_class: str, the class of the tokenizer.
         tokenizer_config: dict of arguments of the tokenizer. Reading it raises FileNotFoundError if
             there is no tokenizer, and ValueError if it does not split text as ours does.
@@ -24,6 +28,7 @@ class Checkpoint:
     has_modules = False
     sequence_length = None
     decoder_start_token_id = None
+    generation_settings: dict[str, Any] = {}
 
     @property
     def encoder_config(self):

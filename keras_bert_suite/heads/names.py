@@ -39,6 +39,7 @@ from keras_bert_suite.heads.spans.entity_span_classifier import EntitySpanClassi
 from keras_bert_suite.heads.tags.callbacks import EntityF1
 from keras_bert_suite.heads.tags.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
+from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder

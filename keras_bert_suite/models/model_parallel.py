@@ -55,7 +55,7 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
     # The rest of the models is small.
     (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
-    (rf"(generator/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
+    (rf"((generator|decoder)/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
     # An ELMo is a loop over the tokens, in which devices would wait for each other.
     (rf"(token_embedding|character_embeddings|(forward|backward)_lstm_\d+){_REST}", WHOLE),
     # The heads of the tasks.

@@ -44,7 +44,7 @@ def resize_encoder(
         )
     for weight in resized.weights:
         value = values[weight.path]
-        if weight.path == _TABLE and weight.shape != value.shape:
+        if weight.path.endswith(_TABLE) and weight.shape != value.shape:
             value = _fill_positions(
                 keras.ops.convert_to_numpy(keras.ops.cast(value, "float32")),
                 weight.shape[0],

@@ -102,6 +102,17 @@ CASES = [
     ),
     (layers.XLNetAttention, HEADS, "dropout", in_pairs),
     (layers.RelativeSinusoids, {}, "dropout", of_states),
+    *(
+        (layers.BartBlock, {**SIZES, "pre_norm": pre_norm}, rate, with_positions)
+        for rate in ("dropout", "attention_dropout", "activation_dropout")
+        for pre_norm in (False, True)
+    ),
+    (
+        layers.BartEmbeddings,
+        {"token_embedding": keras.layers.ReversibleEmbedding(20, H), "max_sequence_length": 30},
+        "dropout",
+        of_ids,
+    ),
     (layers.WindowTransformer, {"num_heads": 2}, "dropout", pooled),
     *(
         (

@@ -211,6 +211,7 @@ CASES = {
         {"num_heads": 2}, {**MODERN, "dropout": 0.5, "use_bias": True}, attend
     ),
     layers.TransformerBlock: Case(SIZES, BLOCK, attend),
+    layers.BartBlock: Case(SIZES, {**BLOCK, "activation_dropout": 0.5, "pre_norm": True}, attend),
     layers.RotaryBlock: Case(
         SIZES, {**BLOCK, "rotary_value": True, "use_bias": False, "norm_type": "rms_norm"}, attend
     ),
@@ -246,6 +247,17 @@ CASES = {
         {"memory_length": 6}, {"memory_length": 5, "reuse_length": 1}, call(MEMORY, HIDDEN, HIDDEN)
     ),
     layers.XLNetEmbeddings: Case(TABLE, {**EMBEDDINGS, "trains_queries": True}, embed_queries),
+    layers.BartEmbeddings: Case(
+        {"token_embedding": embedding(), "max_sequence_length": 30},
+        {
+            **{name: EMBEDDINGS[name] for name in ("max_sequence_length", "dropout")},
+            **NORMED,
+            "token_embedding": embedding(V + 1),
+            "scale_tokens": True,
+            "position_offset": 3,
+        },
+        embed,
+    ),
     layers.BertEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     # Without a table of positions, the offset counts for nothing.

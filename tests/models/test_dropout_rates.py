@@ -32,6 +32,11 @@ MODERN_BERT = {
 }
 #: Also sinusoids and last states, and in each block the feed-forward network.
 XLNET = {"dropout": 3 + 2 * LAYERS, "attention_dropout": LAYERS}
+BART = {
+    "dropout": 2 + 2 * LAYERS,
+    "attention_dropout": 3 * LAYERS,
+    "activation_dropout": 2 * LAYERS,
+}
 #: name -> (class, arguments, number of places of each rate).
 FAMILY = {
     "bert": (kbs.BertBackbone, {}, BERT),
@@ -45,6 +50,8 @@ FAMILY = {
     "nezha": (kbs.NezhaBackbone, {"max_relative_position": 2}, BERT),
     "longformer": (kbs.LongformerBackbone, {"attention_window": 2}, BERT),
     "xlnet": (kbs.XLNetBackbone, {}, XLNET),
+    "bart": (kbs.BartBackbone, {}, BART),
+    "mbart": (kbs.BartBackbone, {"pre_norm": True}, BART),
     "modernbert": (kbs.ModernBertBackbone, {"local_attention": 2}, MODERN_BERT),
 }
 OWN_ATTENTION = ("bert", "roformer", "nezha", "longformer", "modernbert", "xlnet")
@@ -92,6 +99,8 @@ RATES = [
     for family, (_, _, places) in FAMILY.items()
     for rate in places
     for rows in ROWS
+    # The decoder takes no packed rows.
+    if rows == "padded" or not family.endswith("bart")
 ]
 
 

@@ -43,7 +43,16 @@ MODERN_BERT = {
     **dict.fromkeys(("embedding_dropout", "attention_dropout", "mlp_dropout"), 0.5),
     **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "head_bias"), True),
 }
+BART = {
+    **{name: BERT[name] for name in ("vocabulary_size", *SIZES, "activation", "remat")},
+    **{name: BERT[name] for name in ("dropout", "attention_dropout", "max_sequence_length")},
+    **{name: BERT[name] for name in ("layer_norm_epsilon", "initializer_range")},
+    **{"num_decoder_layers": 2, "num_decoder_heads": 2, "decoder_intermediate_dim": 5},
+    **{"activation_dropout": 0.3, "pre_norm": True, "scale_embeddings": True},
+    "output_hidden_states": True,
+}
 CHANGED = {
+    kbs.BartBackbone: BART,
     kbs.BertBackbone: BERT,
     kbs.RobertaBackbone: BERT,
     kbs.AlbertBackbone: {**BERT, "num_groups": 2, "num_inner_repetitions": 2},

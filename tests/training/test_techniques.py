@@ -90,7 +90,11 @@ def free_lb_as_written(moves):
 #: (technique, transcription, member of the family, head), where it has an oracle for a head.
 CLASSES = "ForSequenceClassification"
 STEPS = [
-    *((FGM(EPSILON), fgm_as_written, kind, CLASSES) for kind in MEMBERS if kind != "nezha"),
+    *(
+        (FGM(EPSILON), fgm_as_written, kind, CLASSES)
+        for kind in MEMBERS
+        if kind not in ("nezha", "bart")
+    ),
     (FGM(EPSILON), fgm_as_written, "bert", "ForMultipleChoice"),
     (PGD(3, 0.3, 0.5), pgd_as_written, "bert", CLASSES),
     (FreeLB(3, 0.3, 0.2, 0.4), free_lb_as_written, "bert", CLASSES),

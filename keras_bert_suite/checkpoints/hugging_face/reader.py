@@ -5,6 +5,9 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.head_types.records import FINE_TUNED, HEADS_BY_LAYER, TEXTS
+from keras_bert_suite.checkpoints.hugging_face.generation_settings import (
+    read_generation_settings,
+)
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_dense
 from keras_bert_suite.checkpoints.hugging_face.tensorflow_file import TensorFlowFile
 from keras_bert_suite.checkpoints.model_types import activation_names
@@ -63,6 +66,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         dense = find_dense(path) if self.has_modules else []
         config = ConfigValues(find_config(path))
         self.decoder_start_token_id = config.get("decoder_start_token_id")
+        self.generation_settings = read_generation_settings(path, config)
         self.names_class = bool(config.get("architectures"))
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)

@@ -12,6 +12,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
+    BartBlock,
     ModernBertBlock,
     TransformerBlock,
     VisibleTokens,
@@ -96,7 +97,8 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
 
 def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone) -> Any:
     """The function from hidden states and their mask to the probabilities of a layer."""
-    if isinstance(layer, TransformerBlock):
+    # A block of a decoder reads its text behind its last token, and an encoder.
+    if isinstance(layer, TransformerBlock) and not isinstance(layer, BartBlock):
         return layer.self_attention.compute_probabilities
     if isinstance(layer, ModernBertBlock):
         return layer.compute_probabilities

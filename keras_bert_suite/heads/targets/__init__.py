@@ -8,7 +8,7 @@ def make_parts(said, packer, encoder):
     from keras_bert_suite.heads.targets.answers import TargetAnswers
     from keras_bert_suite.heads.targets.data import TargetData
 
-    names = ("backbone", "joins_source", "max_target_length", "plain_marks")
+    names = ("backbone", "joins_source", "starts_with_end", "max_target_length", "plain_marks")
     arguments = {name: said[name] for name in names}
     return TargetData(packer, encoder, said["input_names"], **arguments), TargetAnswers()
 

@@ -32,9 +32,9 @@ class Targets(ClassIds):
 class TargetData(TextData):
     """Rows of a source and a target, for a decoder.
 
-    Of the backbone, numbers of positions are read. `joins_source` says whether the decoder reads
-    source and target in one row, and `max_target_length` is the most tokens that are written.
-    `plain_marks` says whether texts have plain marks in the place of unknown ones.
+    Of the backbone, numbers of positions are read. `joins_source` and `starts_with_end` are those
+    of its `Decoder`, and `max_target_length` is the most tokens that are written. `plain_marks`
+    says whether texts have plain marks in the place of unknown ones.
     """
 
     takes_graphs = False  # Targets are packed in Python.
@@ -48,12 +48,14 @@ class TargetData(TextData):
         *,
         backbone,
         joins_source,
+        starts_with_end,
         max_target_length,
         plain_marks,
     ):
         super().__init__(packer, encoder, Targets(), input_names)
         self._backbone = backbone
         self._rows_cls = JoinedRows if joins_source else SeparateRows
+        self._arguments = {} if joins_source else {"starts_with_end": starts_with_end}
         self.max_target_length = max_target_length
         self.plain_marks = plain_marks
         if packer is not None:
@@ -63,7 +65,7 @@ class TargetData(TextData):
     def target_rows(self):
         """`TargetRows`, which say how sources and targets are packed for the decoder."""
         self.check_can_pack()
-        return self._rows_cls(self.packer, self._backbone)
+        return self._rows_cls(self.packer, self._backbone, **self._arguments)
 
     def unpack(self, element):
         return unpack_only_labels(element)

@@ -10,6 +10,8 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
+from keras_bert_suite.heads.targets.beam_search import BeamSearch
+from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
@@ -42,7 +44,7 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
     return found
 
 
-def write_rows(task, rows, batch_size, steps, max_target_length):
+def write_rows(task, rows, batch_size, steps, max_target_length, rules):
     """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`."""
     size = choose_size(batch_size)
     if steps is not None:
@@ -52,13 +54,13 @@ def write_rows(task, rows, batch_size, steps, max_target_length):
     targets = [""] * len(rows)
     for start in range(0, len(rows), size):
         numbers = order[start : start + size]
-        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length)
+        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length, rules)
         for number, text in zip(numbers, texts, strict=True):
             targets[number] = text
     return targets
 
 
-def write_dataset(task, dataset, steps, max_target_length):
+def write_dataset(task, dataset, steps, max_target_length, rules):
     """The targets, or the logits, of the batches of a dataset; see `Seq2Seq.predict`."""
     answers = []
     for batch in itertools.islice(read_batches(dataset), steps):
@@ -67,14 +69,20 @@ def write_dataset(task, dataset, steps, max_target_length):
             with lock_weights(task):
                 answers.append(keras.Model.predict_on_batch(task, inputs))
         else:
-            answers += _write_texts(task, inputs[0], max_target_length)
+            answers += _write_texts(task, inputs[0], max_target_length, rules)
     is_text = not answers or isinstance(answers[0], str)
     return answers if is_text else np.concatenate(answers)
 
 
-def _write_texts(task, sources, max_target_length):
+def _write_texts(task, sources, max_target_length, rules):
     """list of str, the targets of a batch of sources."""
     packed = task.data.pack_sources(sources, max_target_length)
+    ids = write_ids(task, packed, max_target_length, rules)
+    return task.answers.detokenize(ids, task.preprocessor.tokenizer)
+
+
+def write_ids(task, packed, max_target_length, rules):
+    """int (B, T), the tokens of the targets of packed sources, with padding behind each end."""
     tokenizer = task.preprocessor.tokenizer
     targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
     targets[:, 0] = task.target_rows.first_token_id
@@ -82,12 +90,16 @@ def _write_texts(task, sources, max_target_length):
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     write = task.make_generate_function()
     with lock_weights(task):
-        ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
-    return task.answers.detokenize(ids[:, 1:], tokenizer)
+        written = write(inputs, stop_token_ids=(tokenizer.end_token_id, rules))
+    return ops.convert_to_numpy(written)[:, 1:]
 
 
 def write_targets(
-    task: Any, source: dict[str, Tensor], targets: Tensor, stop_token_id: int
+    task: Any,
+    source: dict[str, Tensor],
+    targets: Tensor,
+    stop_token_id: int,
+    rules: WritingRules = NO_RULES,
 ) -> Tensor:
     """Writes the targets of a batch of packed sources, int32 (B, L), until a stop token.
 
@@ -99,6 +111,9 @@ def write_targets(
     is_first = ops.arange(1 + length) == 0
     tokenizer = task.preprocessor.tokenizer
     pad_token_id, num_tokens = tokenizer.pad_token_id, tokenizer.vocabulary_size()
+    sampler = task.sampler
+    if rules.length_penalty is not None:
+        sampler = sampler.with_length_penalty(rules.length_penalty)
 
     def score_next(targets, cache, index):
         newest = ops.take(targets, index - 1, axis=1)
@@ -107,10 +122,14 @@ def write_targets(
         if logits.shape[-1] > num_tokens:  # Some embeddings have more rows than there are tokens.
             is_token = ops.arange(logits.shape[-1]) < num_tokens
             logits = ops.where(is_token, ops.cast(logits, "float32"), -1e9)
+        scores = ops.cast(logits, "float32")
+        if isinstance(sampler, BeamSearch):  # The rules take no probability to other tokens.
+            scores = ops.log_softmax(scores, axis=-1)
+        scores = rules.apply(scores, targets, index, stop_token_id)
         has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
-        return force_padding(logits, has_ended, pad_token_id), None, after.cache
+        return force_padding(scores, has_ended, pad_token_id), None, after.cache
 
-    return task.sampler(
+    return sampler(
         next=score_next,
         prompt=targets,
         cache=state.cache,
@@ -121,11 +140,11 @@ def write_targets(
     )
 
 
-def force_padding(logits: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:
-    """float32 (B, V), logits by which a target that has ended continues with padding alone.
+def force_padding(scores: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:
+    """float32 (B, V), scores by which a target that has ended continues with padding alone.
 
     A beam pays nothing for it.
     """
-    is_padding = ops.arange(logits.shape[-1]) == pad_token_id
+    is_padding = ops.arange(scores.shape[-1]) == pad_token_id
     forced = ops.where(is_padding, 0.0, -1e9)
-    return ops.where(has_ended[:, None], forced[None, :], ops.cast(logits, "float32"))
+    return ops.where(has_ended[:, None], forced[None, :], scores)

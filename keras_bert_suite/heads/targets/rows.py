@@ -148,18 +148,22 @@ class JoinedRows(TargetRows):
 class SeparateRows(TargetRows):
     """Rows are [CLS] source [SEP] and [CLS] target [SEP]. Each token predicts the next one.
 
-    The decoder does not read the last [SEP].
+    The decoder does not read the last [SEP]. With `starts_with_end`, as in BART, it reads an end
+    token first, which predicts the token that begins a target: `</s> <s> a b` predicts
+    `<s> a b </s>`.
     """
 
     further_inputs = ("decoder_token_ids", "decoder_padding_mask")
 
-    def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
+    def __init__(self, packer: SegmentPacker, backbone: Any, starts_with_end: bool = False) -> None:
         super().__init__(packer, backbone)
         self.max_decoder_length = backbone.max_decoder_length
+        self.starts_with_end = starts_with_end
 
     @property
     def first_token_id(self) -> int:
-        return self.packer.tokenizer.start_token_id
+        tokenizer = self.packer.tokenizer
+        return tokenizer.end_token_id if self.starts_with_end else tokenizer.start_token_id
 
     def count_room(self, max_target_length: int) -> int:
         if max_target_length > self.max_decoder_length:
@@ -173,12 +177,18 @@ class SeparateRows(TargetRows):
     def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
         packed = self.packer.pack(sources)
         # Targets are cut as sources are, and by the positions of the decoder.
-        room = min(self.packer.sequence_length, self.max_decoder_length + 1)
+        num_unread = 0 if self.starts_with_end else 1
+        room = min(self.packer.sequence_length, self.max_decoder_length + num_unread)
         allowed = self.packer.allowed_lengths()
         rows = self._pack_single(NUMPY, *self._tokenize(targets), room, allowed)
         ids, mask = rows["token_ids"], rows["padding_mask"]
-        decoder = {"decoder_token_ids": ids[:, :-1], "decoder_padding_mask": mask[:, 1:]}
-        return {**packed, **decoder}, ids[:, 1:], mask[:, 1:].astype("float32")
+        if self.starts_with_end:
+            first = np.full((len(ids), 1), self.first_token_id, ids.dtype)
+            read, labels = np.concatenate([first, ids[:, :-1]], axis=1), ids
+        else:
+            read, labels, mask = ids[:, :-1], ids[:, 1:], mask[:, 1:]
+        decoder = {"decoder_token_ids": read, "decoder_padding_mask": mask}
+        return {**packed, **decoder}, labels, mask.astype("float32")
 
     def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
         first = np.full((len(packed["token_ids"]), 1), self.first_token_id, "int32")

@@ -1,5 +1,6 @@
 """Writes a text from a text, such as a title from an article."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -24,7 +25,9 @@ from keras_bert_suite.heads.targets.decoding import (
     write_rows,
     write_targets,
 )
+from keras_bert_suite.heads.targets.gaps import fill_gaps
 from keras_bert_suite.heads.targets.scores import score_targets
+from keras_bert_suite.heads.targets.writing_rules import RULES, find_rules
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
 from keras_bert_suite.models.encoder import Encoder
@@ -40,12 +43,13 @@ _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 class Seq2Seq(Task, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
-    There are two kinds of backbones for it. With a `BertBackbone` a row is packed as a pair, [CLS]
-    source [SEP] target [SEP]. The tokens of the source attend to each other. A token of the target
-    attends to the source and to the target before it. From the first [SEP] on, each token predicts
-    the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source and
-    target are two rows, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions of a
-    whole row, and its attention to the source must be learned.
+    There are three kinds of backbones for it. With a `BertBackbone` a row is packed as a pair,
+    [CLS] source [SEP] target [SEP]. The tokens of the source attend to each other. A token of the
+    target attends to the source and to the target before it. From the first [SEP] on, each token
+    predicts the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source
+    and target are two rows, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions of a
+    whole row, and its attention to the source must be learned. A `BartBackbone` was pretrained to
+    write. Its decoder reads `</s>` first, and a target is `<s>` target `</s>`.
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
@@ -56,10 +60,17 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             `Decoder`.
         preprocessor: `SegmentPacker`, or None for packed arrays only.
         max_target_length: int, the maximum number of tokens that `predict` writes, the last [SEP]
-            included.
+            included, and with a `BartBackbone` the first `<s>`.
         sampler: how `predict` and an export choose tokens: a `keras_hub.samplers.Sampler`, or its
             name: "greedy", "beam", "top_k", "top_p" or "random". A beam that has ended keeps its
-            score. `compile` may replace it.
+            score. A `BeamSearch` has a penalty for lengths. `compile` may replace it.
+        min_target_length: int, the minimum number of tokens, counted in the same way.
+        no_repeat_ngram_size: int n: no n tokens of a target follow each other twice. 0 for no such
+            rule.
+        first_token: str, the token that begins each target, such as a code of a language. None with
+            a `BartBackbone` is the token that begins a row, and otherwise any token.
+        last_token: str, the token at the end of a target of `max_target_length` tokens. None for
+            any token. "</s>" is transformers' `forced_eos_token_id`.
         input_names: the name of the sources; see `TextClassifier`.
         plain_marks: bool, whether sources and targets are read with the marks of a keyboard where
             the vocabulary lacks a mark. The vocabulary of bert-base-chinese lacks “ ” ‘ ’ — and …,
@@ -71,7 +82,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
     Inputs, a dictionary: the inputs of the backbone, and with a `BertBackbone` also
     `mask_positions`, int32 (B, P), the tokens that predict a token. Outputs: float (B, P, V),
-    logits; with a `BertEncoderDecoder` P is the length of the decoder's rows.
+    logits; with a `BertEncoderDecoder` or a `BartBackbone` P is the length of the decoder's rows.
 
     Example:
     ```python
@@ -94,7 +105,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
     max_target_length = part_attribute("data", "max_target_length")
     plain_marks = part_attribute("data", "plain_marks")
-    changeable = frozenset({"sampler"})
+    changeable = frozenset({"sampler", *RULES})
     target_rows = part_attribute("data", "target_rows")
 
     def __init__(
@@ -104,6 +115,10 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         preprocessor: keras.layers.Layer | None = None,
         max_target_length: int = 32,
         sampler: Any = "greedy",
+        min_target_length: int = 0,
+        no_repeat_ngram_size: int = 0,
+        first_token: str | None = None,
+        last_token: str | None = None,
         input_names: Sequence[str] | None = None,
         plain_marks: bool = False,
         **kwargs: Any,
@@ -129,11 +144,18 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             EncoderInputs.of(self.decoder.encoder),
             backbone=backbone,
             joins_source=self.decoder.joins_source,
+            starts_with_end=self.decoder.starts_with_end,
             max_target_length=max_target_length,
             plain_marks=bool(plain_marks),
             input_names=input_names,
         )
         super().__init__(inputs=inputs, outputs=logits, **kwargs)
+
+        # === Config ===
+        self.min_target_length = min_target_length
+        self.no_repeat_ngram_size = no_repeat_ngram_size
+        self.first_token = first_token
+        self.last_token = last_token
 
     @classmethod
     def from_preset(
@@ -146,12 +168,14 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         Seq2Seq.from_preset("bert", decoder="bert")      # two BERTs, and new cross-attention
         Seq2Seq.from_preset("bert", decoder="shared")    # two BERTs with one set of weights
         Seq2Seq.from_preset("bert2bert")                 # an EncoderDecoderModel of transformers
+        Seq2Seq.from_preset("bart")                      # a BART
         ```
 
-        The settings of transformers' `generate` are not read: choose a `sampler`.
+        Settings of transformers' `generate` in the files are not applied. The logger
+        "keras_bert_suite" names them: choose a `sampler` and the other arguments.
 
         Args:
-            preset: as for the other tasks; also an EncoderDecoderModel of two BERTs.
+            preset: as for the other tasks; also an EncoderDecoderModel of two BERTs, or a BART.
             decoder: the preset of the BERT that writes, with its head for masked tokens. `preset`
                 is then the BERT that reads, with its tokenizer. "shared" for the same weights.
                 None for the values of `preset`.
@@ -160,7 +184,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
         Raises:
             ValueError: as for the other tasks; and if the decoder of a checkpoint begins with
-                another token than [CLS].
+                another token than the decoder of its kind.
         """
         if decoder is None:
             task = super().from_preset(preset, **kwargs)
@@ -186,8 +210,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             preprocessor=reader.preprocessor,
             max_target_length=length,
             sampler=reader.sampler,
-            input_names=reader.input_names,
-            plain_marks=reader.plain_marks,
+            **{name: getattr(reader, name) for name in ("input_names", "plain_marks", *RULES)},
             **{name: kwargs[name] for name in FURTHER_ARGUMENTS if name in kwargs},
         )
         task.masked_lm.set_weights(writer.masked_lm.get_weights())
@@ -205,7 +228,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
                 f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, which has no "
-                "decoder. Load a checkpoint of a BERT."
+                "decoder. Load a checkpoint of a BERT or a BART."
             )
         return super().arguments_of(checkpoint, arguments)
 
@@ -213,6 +236,16 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
         task = super().load_checkpoint(checkpoint, load_weights, **arguments)
         task.decoder_start_token_id = checkpoint.decoder_start_token_id
+        if checkpoint.generation_settings:
+            settings = (
+                f"{name}={value!r}" for name, value in checkpoint.generation_settings.items()
+            )
+            logging.getLogger("keras_bert_suite").warning(
+                "%s: settings of transformers' generate are not applied: %s. Pass a sampler, such "
+                "as BeamSearch, and other arguments of Seq2Seq.",
+                checkpoint.path,
+                ", ".join(settings),
+            )
         if not isinstance(task.backbone, BertBackbone) or not holds_mixture(task.backbone):
             return task
         del arguments["dtype"], arguments["skip"]
@@ -282,6 +315,11 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         steps: int | None = None,
         *,
         max_target_length: int | None = None,
+        min_target_length: int | None = None,
+        no_repeat_ngram_size: int | None = None,
+        first_token: str | None = None,
+        last_token: str | None = None,
+        length_penalty: float | None = None,
         **kwargs: Any,
     ) -> Any:
         """Writes a target for each source.
@@ -293,25 +331,35 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             max_target_length: int, the maximum number of tokens of a target, the last [SEP]
                 included. A source has the rest of the packer's `sequence_length`, and is cut if it
                 is longer. None is the task's `max_target_length`.
+            min_target_length, no_repeat_ngram_size, first_token, last_token: as for the task. None
+                are the task's.
+            length_penalty: float, in place of that of a `BeamSearch`. None is its own.
             **kwargs: `verbose` and `callbacks` of Keras, for packed arrays only.
 
         Returns:
             list of str, or str for a single source. For packed arrays the logits, float (N, P, V).
 
         Raises:
-            ValueError: if there is no preprocessor, or source and target have no room in the
-                packer's `sequence_length` or the backbone's positions.
+            ValueError: if there is no preprocessor; if source and target have no room in the
+                packer's `sequence_length` or the backbone's positions; if the minimum is above the
+                maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths.
         """
+        asked: dict[str, Any] = {
+            "max_target_length": max_target_length,
+            "min_target_length": min_target_length,
+            "no_repeat_ngram_size": no_repeat_ngram_size,
+            "first_token": first_token,
+            "last_token": last_token,
+            "length_penalty": length_penalty,
+        }
         if isinstance(x, str):
-            return self.predict([x], max_target_length=max_target_length)[0]
-        length = self.max_target_length if max_target_length is None else max_target_length
-        check_integer("max_target_length", length, at_least=1)
+            return self.predict([x], **asked)[0]
         if is_dataset(x):
-            return write_dataset(self, x, steps, length)
+            return write_dataset(self, x, steps, *find_rules(self, **asked))
         rows = read(self, x)
         if rows.is_packed:
             return super().predict(x, batch_size, steps, **kwargs)
-        return write_rows(self, rows, batch_size, steps, length)
+        return write_rows(self, rows, batch_size, steps, *find_rules(self, **asked))
 
     def score(self, x: Inputs, y: Any, batch_size: int | None = None) -> dict[str, float]:
         """Scores the targets that `predict` writes by ROUGE and exact match; see `score_targets`.
@@ -333,13 +381,46 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             raise ValueError("`score` compares texts, got packed arrays. Pass sources and targets.")
         return score_targets(rows.labels, self.predict(rows.inputs[0], batch_size))
 
+    def fill_mask(
+        self, x: str | Sequence[str], batch_size: int | None = None, max_gap_length: int = 8
+    ) -> list[Any]:
+        """Fills the gaps of texts, each of one token or several, with a BART.
+
+        The decoder writes the whole text, as it has learned to. So a gap depends on the others, and
+        on both sides of it. Compile with a `BeamSearch` for better texts.
+
+        >>> writer.fill_mask("Paris <mask> of France.")
+        ["is the capital"]
+
+        Args:
+            x: list of str, or a single str. In each text the tokenizer's `mask_token` stands for
+                one gap.
+            batch_size: int, 32 by default.
+            max_gap_length: int, the most tokens of a gap, on average over the gaps of a text.
+
+        Returns:
+            for each text a list of str, one for each of its gaps. They are None if the decoder has
+            not written the words around the gaps as they are. For a single text its list. `predict`
+            gives the texts that are written of other sources.
+
+        Raises:
+            ValueError: if a text has no mask, there is no preprocessor, or the backbone is no BART.
+
+        Source: `fill_mask` of fairseq, `models/bart/hub_interface.py`. It stops at the length of
+            the source unless `match_source_len=False`, and returns whole texts.
+        """
+        if isinstance(x, str):
+            return fill_gaps(self, [x], batch_size, max_gap_length)[0]
+        return fill_gaps(self, list(x), batch_size, max_gap_length)
+
     def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
         """Writes the targets of a batch.
 
         Args:
             inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
                 whose first column is the first token that the decoder reads.
-            stop_token_ids: tuple of the int that ends a target.
+            stop_token_ids: tuple of the int that ends a target, and of `WritingRules` if there are
+                any.
 
         Returns:
             int32 (B, 1 + T), `targets` filled in.

@@ -6,9 +6,14 @@ import keras_hub
 
 from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.base.served_texts import make_segment
+from keras_bert_suite.heads.targets.beam_search import BeamSearch
+from keras_bert_suite.heads.targets.writing_rules import find_rules
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.tokenizers import joining
 from keras_bert_suite.tokenizers.unicode_rules import re2_class
+
+#: The samplers that write the same target of the same source.
+_SAMPLERS = (keras_hub.samplers.GreedySampler, keras_hub.samplers.BeamSampler, BeamSearch)
 
 
 class ServedTargets(ServedTask):
@@ -25,15 +30,15 @@ class ServedTargets(ServedTask):
 
     def check(self):
         sampler = self.task.sampler
-        if not isinstance(
-            sampler, (keras_hub.samplers.GreedySampler, keras_hub.samplers.BeamSampler)
-        ):
+        if not isinstance(sampler, _SAMPLERS):
             raise ValueError(
                 f"A server gives the same answer to the same text, got a {type(sampler).__name__}, "
                 "which draws tokens at random. Compile with sampler='greedy' or 'beam' before the "
                 "export."
             )
-        _list_piece_texts(self.task.preprocessor.tokenizer)  # The error comes before the export.
+        tokenizer = self.task.preprocessor.tokenizer
+        if not hasattr(tokenizer, "list_bytes"):
+            _list_piece_texts(tokenizer)  # The error comes before the export.
 
     def pack(self, texts):
         """Packs sources, with room for a target after them."""
@@ -62,7 +67,8 @@ class ServedTargets(ServedTask):
         targets = tf.concat([first, rest], axis=1)
         targets.set_shape([None, 1 + task.max_target_length])
         inputs = {"source": packed, "targets": targets}
-        ids = task.generate_step(inputs, (tokenizer.end_token_id,))[:, 1:]
+        _, rules = find_rules(task)
+        ids = task.generate_step(inputs, (tokenizer.end_token_id, rules))[:, 1:]
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
         is_special = tf.reduce_any(ids[..., None] == tokenizer.special_token_ids, axis=-1)
         return {
@@ -79,6 +85,10 @@ def join_tokens(tokenizer, ids, is_kept):
     """
     import tensorflow as tf
 
+    if hasattr(tokenizer, "list_bytes"):
+        pieces = tf.gather(tf.constant(tokenizer.list_bytes()), ids)
+        texts = tf.strings.reduce_join(tf.where(is_kept, pieces, b""), axis=1)
+        return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     kept = tf.ragged.boolean_mask(ids, is_kept)
     ids, is_kept = kept.to_tensor(tokenizer.pad_token_id), tf.sequence_mask(kept.row_lengths())
     texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))

@@ -145,24 +145,30 @@ class BytePairTokenizer(TextTokenizer):
         stop.
         """
         begins = membership(SPACES) | find_lone()
-        first = map(read_first_character, self._piece_bytes())
+        first = map(read_first_character, self.list_bytes())
         continues = np.array([not c or not begins[ord(c)] for c in first])
         continues[self._find_added()] = False
         return continues
 
     def find_endings(self) -> np.ndarray:
-        contents, lone = self._piece_bytes(), find_lone()
+        contents, lone = self.list_bytes(), find_lone()
         ends = np.array([lone[ord(read_last_character(content))] for content in contents])
         ends[self._find_added()] = True
         return ends
 
     def find_blanks(self) -> np.ndarray:
-        return np.array([not content.strip() for content in self._piece_bytes()])
+        return np.array([not content.strip() for content in self.list_bytes()])
 
-    def _piece_bytes(self):
-        """list of V bytes, the text of each token. An added token stands for itself."""
+    def list_bytes(self) -> list[bytes]:
+        """The bytes of each token in the order of their ids. A text is the bytes of its tokens.
+
+        An added token stands for itself.
+        """
+        return self._decode(self.get_vocabulary())
+
+    def _decode(self, tokens):
         added = {token.content for token in self.added_tokens}
-        return [t.encode() if t in added else decode_bytes(t) for t in self.get_vocabulary()]
+        return [t.encode() if t in added else decode_bytes(t) for t in tokens]
 
     def find_ordinary(self) -> np.ndarray:
         # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked
@@ -185,9 +191,7 @@ class BytePairTokenizer(TextTokenizer):
         return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
     def join_tokens(self, tokens: list[str]) -> str:
-        pieces = self._piece_bytes()
-        ids = map(self.token_to_id, tokens)
-        return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")
+        return b"".join(self._decode(tokens)).decode("utf-8", "replace")
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {

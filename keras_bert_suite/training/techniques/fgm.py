@@ -27,9 +27,9 @@ class FGM(Technique):
     embedding matrix, by one norm over the whole matrix, so their values of `epsilon` do not fit
     here.
 
-    It needs an encoder of this package, not a `BertEncoderDecoder`. It goes neither with
-    `cache_batch_size` of a `TextEmbedder` nor with `training_windows` of a `DocumentClassifier`:
-    `compile` refuses them by name.
+    It needs an encoder of this package, not a `BertEncoderDecoder` or a `BartBackbone`. It goes
+    neither with `cache_batch_size` of a `TextEmbedder` nor with `training_windows` of a
+    `DocumentClassifier`: `compile` refuses them by name.
 
     Args:
         epsilon: float above 0, the length of r.
