@@ -198,10 +198,14 @@ class _DecoderLayers(keras.layers.Layer):
         padding_mask: Tensor,
         encoder_sequence: Tensor,
         encoder_padding_mask: Tensor,
+        positions: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """int32 (B, T), int32 (B, T), float (B, L, H) and int32 (B, L) -> float (B, T, H)."""
-        hidden = self.embeddings(token_ids, training=training)
+        """int32 (B, T), int32 (B, T), float (B, L, H) and int32 (B, L) -> float (B, T, H).
+
+        `positions`, int32 (B, T), are those of the tokens; None counts them from 0.
+        """
+        hidden = self.embeddings(token_ids, None, positions, training=training)
         seen = mask_by_ranks(rank_by_place(token_ids)) & (padding_mask != 0)[:, None, :]
         for block in self.blocks:
             hidden = block(
@@ -236,10 +240,21 @@ class CrossAttentionDecoder(Decoder):
         self.encoder = backbone.encoder
         self.head = head
 
-    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
+    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
         """The backbone on whole targets, with a head on each of their tokens, P = T."""
-        inputs = self.backbone.input
-        return inputs, self.head(self.backbone(inputs)["decoder_sequence_output"])
+        backbone, inputs = self.backbone, self.backbone.input
+        if not takes_positions:
+            return inputs, self.head(backbone(inputs)["decoder_sequence_output"])
+        positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
+        source = {name: inputs[name] for name in backbone.encoder.input}
+        decoded = backbone.decoder(
+            inputs["decoder_token_ids"],
+            inputs["decoder_padding_mask"],
+            backbone.encode_sources(source),
+            inputs["padding_mask"],
+            positions,
+        )
+        return {**inputs, "decoder_positions": positions}, self.head(decoded)
 
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
         """Encodes the sources, and computes their keys and values for each block of the decoder."""

@@ -40,8 +40,13 @@ class Decoder(ABC):
     joins_source: bool
 
     @abstractmethod
-    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
+    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
         """The model that scores whole targets, for training.
+
+        Args:
+            takes_positions: bool, whether `decoder_positions`, int32 (B, T), is a further input:
+                the positions of the tokens that the decoder reads, for parts of targets. Else the
+                first token is at 0. A decoder that joins source and target does not take them.
 
         Returns:
             tuple (inputs by name, logits float (B, P, V)), symbolic.
