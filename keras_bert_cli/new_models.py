@@ -49,10 +49,12 @@ def check_model_flags(values):
 def make_backbone(values, objective, tokenizer):
     """A new backbone, of --model and --size, for an `Objective` and the tokenizer of the corpus.
 
+    An encoder-decoder has this size twice.
+
     A kind that has no such size, needs segment ids that the tokenizer does not make, or cannot be
     trained with the objective, is a `UsageError`.
     """
-    from keras_bert_suite.models import BERT_SIZES, BertBackbone
+    from keras_bert_suite.models import BERT_SIZES, BertBackbone, BertEncoderDecoder
 
     cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
     kinds = [
@@ -73,15 +75,17 @@ def make_backbone(values, objective, tokenizer):
         )
     size = cls.sizes.get(values.size) or BertBackbone.sizes[values.size]
     longest = find_default(cls, "max_sequence_length")
-    return cls(
-        vocabulary_size=tokenizer.vocabulary_size(),
+    arguments = {
+        "vocabulary_size": tokenizer.vocabulary_size(),
         **size,
-        max_sequence_length=longest and max(longest, values.sequence_length),
+        "max_sequence_length": longest and max(longest, values.sequence_length),
         **choose_arguments(cls, values, tokenizer),
-        initializer_range=values.initializer_range,
-        dtype=values.dtype,
+        "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
-    )
+    }
+    if objective.encoder_decoder:
+        return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)
+    return cls(**arguments, dtype=values.dtype)
 
 
 def find_backbone(kind):

@@ -9,6 +9,8 @@ The model learns what --objective says:
   unilm            guess masked tokens from all tokens, from one side, or from a source and the
                    target so far (UniLM)
   left_to_right    guess each next token (GPT)
+  denoising        write a text that noises have changed, by an encoder and a decoder (BART)
+  mass             write a masked segment of a text, by an encoder and a decoder (MASS)
 
 With --mode pairs, sop or relations the model also learns how two texts are related.
 
@@ -41,6 +43,11 @@ Example:
   keras-bert pretrain --corpus shards --objective replaced_tokens --size small --steps 20000 \\
       --output electra
   keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
+
+  # An encoder and a decoder, which then learn to write titles.
+  keras-bert pretrain --corpus shards --checkpoint run/model --objective denoising --steps 20000 \\
+      --output bart
+  keras-bert finetune --task seq2seq --checkpoint bart/model --train titles.tsv --output writer
 """
 
 from pathlib import Path
@@ -51,7 +58,7 @@ from keras_bert_suite.pretraining.objectives import MODES, OBJECTIVES
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags, read_masking
+from .masker_flags import define_masker_flags, define_noise_flags, read_masker
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -73,6 +80,7 @@ def define_flags(flags):
     flags.integer("accumulate", 1, explanation)
     flags.integer("sequence_length", HEAD.sequence_length, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
+    define_noise_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
         "swapped or random."
@@ -240,7 +248,7 @@ def make_batches(values, objective, corpora, tokenizer):
 
 def make_masker(values, objective, corpus, tokenizer):
     """The masker of the batches of a corpus."""
-    masking = {} if objective.masking is None else read_masking(values, corpus, tokenizer)
+    masking = read_masker(values, objective, corpus, tokenizer)
     return objective.make_masker(tokenizer, **masking)
 
 

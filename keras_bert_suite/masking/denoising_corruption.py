@@ -9,7 +9,7 @@ from keras_bert_suite.masking.corruption import Corruption, Draw
 from keras_bert_suite.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.masking.noises import Noise, SentencePermutation, TextInfilling
 from keras_bert_suite.masking.ragged_rows import RaggedRows
-from keras_bert_suite.masking.word_segmenters import find_segmenter
+from keras_bert_suite.masking.word_segmenters import find_segmenter, name_segmenter
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 #: The noises of the published run, see facebookresearch/fairseq#1899.
@@ -77,11 +77,16 @@ class DenoisingCorruption(Corruption):
         check_choice("unit", unit, UNITS)
         if word_segmenter is not None and unit == "token":
             raise ValueError('unit="token" has no use for word_segmenter; choose unit="word".')
+        if word_segmenter is not None and not tokenizer.has_cjk_pieces:
+            raise ValueError(
+                f"word_segmenter joins tokens that are one Chinese character, and a "
+                f"{type(tokenizer).__name__} has none. Leave the segmenter out."
+            )
         self.noises = noises
         self.unit = unit
         self.starts_with_end = starts_with_end
         self._vocabulary = MaskVocabulary(tokenizer, ordinary_only=True)
-        self._units = UnitFinder(self._vocabulary, find_segmenter(word_segmenter))
+        self._units = UnitFinder(self._vocabulary, find_segmenter(name_segmenter(word_segmenter)))
 
     def corrupt(self, rows: RaggedRows, draw: Draw) -> tuple[RaggedRows, RaggedRows]:
         """Args, Returns: as for `Corruption.corrupt`."""
@@ -107,6 +112,16 @@ class DenoisingCorruption(Corruption):
     def count_target(self, sequence_length: int) -> int:
         """int, T: a row without its first token, or the whole row."""
         return sequence_length - 1 + self.starts_with_end
+
+    def check_task(self, task: object) -> None:
+        """Raises a ValueError if the decoder of a task begins with another token."""
+        decoder = getattr(task, "decoder", None)
+        wanted = getattr(decoder, "starts_with_end", False)
+        if wanted != self.starts_with_end:
+            raise ValueError(
+                f"The decoder of this {type(task).__name__} needs rows with starts_with_end="
+                f"{wanted}, got a DenoisingCorruption with {self.starts_with_end}."
+            )
 
     def _find_word_starts(self, rows: RaggedRows) -> np.ndarray:
         """bool (T,), the first tokens of words, or all tokens."""

@@ -43,10 +43,10 @@ class MassCorruption(Corruption):
 
     Source: Song et al., 2019 (https://arxiv.org/abs/1905.02450), and microsoft/MASS. Places and
     lengths are those of `MASS-unsupNMT/src/trainer.py`, where all rows of a batch have one length.
-    The code for summaries has a segment in each block of 64 tokens. The positions are those of both:
-    fairseq counts them from `pad_index + 1`, so that its position of a token that is written is the
-    encoder's position of the token before it. The code for translation with pairs masks one token
-    more than it predicts, and is no reference.
+    The code for summaries has a segment in each block of 64 tokens. Both have these positions:
+    fairseq counts from `pad_index + 1`, and the code for summaries adds `pad_index` to the index of
+    a token that is written, which is the encoder's position of the token before it. The code for
+    translation with pairs masks one token more than it predicts, and is no reference.
     """
 
     labels = {"mlm": ("target_ids", "target_weights")}
@@ -114,6 +114,16 @@ class MassCorruption(Corruption):
     def count_target(self, sequence_length: int) -> int:
         """int, T, the length of the longest segment."""
         return int(self._count_segment(np.array(max(1, sequence_length - 2))))
+
+    def check_task(self, task: object) -> None:
+        """Raises a ValueError if the decoder of a task would read a segment from position 0 on."""
+        inputs = getattr(task, "input", None)
+        if not isinstance(inputs, dict) or "decoder_positions" not in inputs:
+            raise ValueError(
+                "With a MassCorruption the decoder reads at the positions of a segment, and this "
+                f"{type(task).__name__} has no input decoder_positions. Train a "
+                "Seq2SeqPretrainer(backbone, decoder_positions=True)."
+            )
 
     def _count_segment(self, lengths: np.ndarray) -> np.ndarray:
         """int64, the tokens of the segments of rows. Halves are rounded to even, as by `round`."""

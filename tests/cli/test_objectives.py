@@ -21,6 +21,8 @@ COLUMNS = {
     "replaced_tokens": ("rtd_accuracy", "rtd_recall", "val_rtd_recall"),
     "unilm": ("nsp_accuracy", "val_nsp_accuracy"),
     "left_to_right": (),
+    "denoising": (),
+    "mass": (),
 }
 
 
@@ -58,6 +60,8 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
     status, out, err = run(*guess)
     if objective == "left_to_right":
         assert status == 1 and "reads in one direction" in err
+    elif OBJECTIVES[objective].encoder_decoder:
+        assert status == 1 and "holds a Seq2SeqPretrainer, wanted a model with a head" in err
     else:
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 
@@ -96,6 +100,32 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert {name: getattr(backbone, name) for name in expected} == expected
     backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
+
+
+@pytest.mark.parametrize("objective", ["denoising", "mass"])
+def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, corpus, objective):
+    output = runs("word_order").parent / f"{objective} of a BERT"
+    model = runs("word_order") / "model"
+    pretrain = ("--corpus", corpus, "--checkpoint", model, "--output", output, "--steps=2")
+    sizes = ("--batch_size=4", "--sequence_length=16", "--held_out=0")
+    flags = ("--noises=text_infilling=0.3,document_rotation=1", "--span_length=2", "--unit=word")
+    flags = flags if objective == "denoising" else ("--masking_rate=0.3",)
+    given = (*pretrain, *sizes, *flags, f"--objective={objective}")
+    status, _, err = run("pretrain", *given)
+    assert status == 0, err
+    table = output / "titles.tsv"
+    table.write_text("text\ttarget\nthe good film\tgood\na bad plot\tbad\n" * 4)
+    status, _, err = run(
+        *("finetune", "--task=seq2seq", "--checkpoint", output / "model", "--train", table),
+        *("--epochs=1", "--sequence_length=16", "--max_target_length=4"),
+        *("--output", output / "writer"),
+    )
+    assert status == 0, err
+    status, out, err = run("predict", "--model", output / "writer", "--input", table)
+    assert status == 0, err
+    if objective == "denoising":
+        status, _, err = run("pretrain", *given, "--noises=infilling=1", "--output", output / "new")
+        assert status == 2 and "--noises must name noises with their rates" in err
 
 
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
@@ -145,6 +175,8 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         (["--objective=replaced_tokens", "--model=bert"], 2, "takes --model electra, got bert"),
         (["--objective=left_to_right"], 2, "left_to_right has no use for --max_predictions"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
+        (["--objective=mass", "--noises=token_deletion=0.1"], 2, "mass has no use for"),
+        (["--objective=denoising"], 2, "denoising has no use for --max_predictions"),
         (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
 )

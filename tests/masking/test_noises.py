@@ -1,8 +1,8 @@
 """BART's noises beside fairseq's functions for one row, by the same draws and by draws of its own.
 
 `Fairseq` transcribes `denoising_dataset.py`. Its rows begin and end with special tokens. Where the
-original calls a generator, it asks `chance`: `Injected`, which has the random numbers of our row, or
-`Generated`, with which the distributions of both are compared.
+original calls a generator, it asks `chance`. This is `Injected`, which has the random numbers of
+our row, or `Generated`, with which the distributions of both are compared.
 """
 
 import dataclasses
@@ -390,14 +390,31 @@ def split_in_pairs(text):
     return [text[i : i + 2] for i in range(0, len(text), 2)]
 
 
+@pytest.mark.parametrize("starts_with_end", [False, True])
+def test_the_decoder_writes_the_whole_text(starts_with_end):
+    """As `SeparateRows` packs it for a fine-tuning; BART's begins with its end token."""
+    rows, ragged = draw_rows(6)
+    corruption = DenoisingCorruption(TOKENIZER, starts_with_end=starts_with_end)
+    arrays = corruption.make_arrays([ragged], 30, np.arange(6), 0)
+    marks = [SEP, CLS] if starts_with_end else [CLS]
+    width = 29 + starts_with_end
+    for i, (ids, _) in enumerate(rows):
+        whole = [*marks, *ids, SEP]
+        padding = [0] * (width - len(whole) + 1)
+        assert arrays["decoder_token_ids"][i].tolist() == whole[:-1] + padding
+        assert arrays["target_ids"][i].tolist() == whole[1:] + padding
+        for name in ("decoder_padding_mask", "target_weights"):
+            assert arrays[name][i].tolist() == [1] * (len(whole) - 1) + padding
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: TokenMasking(1.5), "rate must be from 0 to 1, got 1.5"),
         (lambda: TextInfilling(random_token_rate=-1), "random_token_rate must be from 0 to 1, got"),
         (lambda: TextInfilling(mean_length=0), "mean_length must be a number over 0, got 0"),
-        (lambda: DenoisingCorruption(TOKENIZER, ["infilling"]), "such as TextInfilling.*'infilling"),
-        (lambda: DenoisingCorruption(TOKENIZER, unit="span"), "unit must be one of token, word, got"),
+        (lambda: DenoisingCorruption(TOKENIZER, ["infilling"]), "as TextInfilling.*'infilling"),
+        (lambda: DenoisingCorruption(TOKENIZER, unit="span"), "unit must be one of token, word"),
         (lambda: DenoisingCorruption(TOKENIZER, word_segmenter="jieba"), 'choose unit="word"'),
     ],
 )  # fmt: skip
