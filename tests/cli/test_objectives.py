@@ -114,7 +114,7 @@ def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, co
     status, _, err = run("pretrain", *given)
     assert status == 0, err
     table = output / "titles.tsv"
-    table.write_text("text\ttarget\nthe good film\tgood\na bad plot\tbad\n" * 4)
+    table.write_text("text\ttarget\n" + "the good film\tgood\na bad plot\tbad\n" * 4)
     status, _, err = run(
         *("finetune", "--task=seq2seq", "--checkpoint", output / "model", "--train", table),
         *("--epochs=1", "--sequence_length=16", "--max_target_length=4"),
