@@ -65,6 +65,7 @@ from keras_bert_suite.masking import (
 )
 from keras_bert_suite.models import (
     AlbertBackbone,
+    BartBackbone,
     BertBackbone,
     BertEncoderDecoder,
     DistilBertBackbone,
@@ -123,6 +124,7 @@ __all__ = [
     "FGM",
     "AdamW",
     "AlbertBackbone",
+    "BartBackbone",
     "AlbertTokenizer",
     "AnswerF1",
     "AttentionPooling",

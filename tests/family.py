@@ -18,6 +18,7 @@ from small_byte_pairs import MERGES, make_vocabulary
 import keras_bert_suite
 from keras_bert_suite import (
     AlbertBackbone,
+    BartBackbone,
     BertBackbone,
     BytePairTokenizer,
     DistilBertBackbone,
@@ -170,6 +171,17 @@ class RecordedMember(Member):
         self.write_tokenizer(path)
 
 
+class BartMember(Member):
+    """An encoder-decoder. Each row ends with the token with which its decoder begins."""
+
+    def make_inputs(self) -> dict[str, np.ndarray]:
+        """As `Member.make_inputs`, with `</s>` at the end of each row."""
+        inputs = super().make_inputs()
+        last = inputs["padding_mask"].sum(axis=1) - 1
+        inputs["token_ids"][np.arange(3), last] = 2
+        return inputs
+
+
 class LongMember(Member):
     """A kind of model with global tokens, which are at other places in each row."""
 
@@ -194,6 +206,21 @@ def open_task(head: str, path: Path) -> keras.Model:
     """Opens a checkpoint as our task for a head of transformers."""
     return TASKS[head].from_preset(path)
 
+
+#: An encoder and a decoder of other sizes.
+BART_SIZES = {
+    "d_model": 8,
+    "encoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "encoder_ffn_dim": 16,
+    "decoder_layers": 3,
+    "decoder_attention_heads": 4,
+    "decoder_ffn_dim": 12,
+    "max_position_embeddings": 16,
+    "dropout": 0.2,
+    "attention_dropout": 0.3,
+    "activation_dropout": 0.1,
+}
 
 #: Each kind by the `model_type` of transformers.
 MEMBERS = {
@@ -320,5 +347,24 @@ MEMBERS = {
         heads=ONE_TEXT,
         vocabulary_size=len(make_vocabulary()),
         arguments={"attention_window": [4, 8], "max_sequence_length": 16},
+    ),
+    "bart": BartMember(
+        BartBackbone,
+        "Bart",
+        {**BART_SIZES, "init_std": 0.03},
+        write_tokenizer=write_byte_pairs,
+        heads=("ForSequenceClassification", "ForQuestionAnswering"),
+        has_pooler=False,
+        vocabulary_size=len(make_vocabulary()),
+        arguments={"num_decoder_layers": 1, "num_decoder_heads": 4, "max_sequence_length": 16},
+    ),
+    "mbart": BartMember(
+        BartBackbone,
+        "MBart",
+        {**BART_SIZES, "scale_embedding": True},
+        write_tokenizer=lambda path: None,
+        heads=("ForSequenceClassification", "ForQuestionAnswering"),
+        has_pooler=False,
+        arguments={"pre_norm": True, "scale_embeddings": True, "decoder_intermediate_dim": 6},
     ),
 }

@@ -30,7 +30,8 @@ def sort_surplus(checkpoint, shapes, rows, wanted, skip, new):
     table = checkpoint.name_table
     path_of = {row[0]: path for path, row in rows.items() if row is not None}
     taken = {row[0] for row in wanted.values() if row is not None}
-    parts, copies = {part_of(name) for name in taken}, {copy for copy, _ in table.copies}
+    parts = {part_of(name) for name in taken}
+    copies = {copy for copy, _ in (*table.copies, *table.tied)}
     problems, heads = [], {}
     for spelled, (name, shape) in shapes.items():
         path = path_of.get(spelled, "")

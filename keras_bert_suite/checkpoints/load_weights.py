@@ -119,13 +119,16 @@ def find_task(checkpoint):
     """
     if checkpoint.has_modules:
         return VECTORS.task
-    if checkpoint.model_type.name == "encoder-decoder":
+    kind = checkpoint.model_type
+    if kind.name == "encoder-decoder":
         return TARGETS.task
     for head in FINE_TUNED:
         # The weights of a head with labels do not say whether it is ours.
         if head.layer in checkpoint.heads or not head.labels and has_part(checkpoint, head.layer):
             return head.task
-    return MASKED_TOKENS.task if has_part(checkpoint, MASKED_TOKENS.layer) else None
+    if not has_part(checkpoint, MASKED_TOKENS.layer):
+        return None
+    return TARGETS.task if kind.starts_with_end else MASKED_TOKENS.task
 
 
 def may_have_next_sentence(checkpoint):
@@ -234,14 +237,17 @@ def _advise_prefix(checkpoint, wanted, shapes):
 def _find_untied(wanted, checkpoint, shapes):
     """Yields messages about tensors that differ although the model has one weight for both."""
     has_head = any(path.startswith("masked_lm/") for path in wanted)
-    for copy, original in checkpoint.name_table.copies:
-        if copy not in shapes or not has_head:
+    table = checkpoint.name_table
+    remedy = " (skip='masked_lm/.*' leaves out the part that needs it)"
+    pairs = [(*pair, remedy) for pair in table.copies if has_head]
+    for copy, original, advice in (*pairs, *((*pair, "") for pair in table.tied)):
+        if copy not in shapes:
             continue
         values = [checkpoint.tensor(shapes[name][0]) for name in (copy, original)]
         if not np.array_equal(*values):
             yield (
                 f"{shapes[copy][0]}: differs from {original}, and the model has one weight for "
-                f"both (skip='masked_lm/.*' leaves out the part that needs it)"
+                f"both{advice}"
             )
 
 

@@ -91,6 +91,8 @@ def check_rules(tokenizer, settings, owner):
 def collect_weights(model, table, owner):
     """dict of path -> weight of a built model, all of which the format, a `NameTable`, can hold.
 
+    A pooler is left out if the format has it in classifiers alone, and the model is none.
+
     Raises:
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
             classifier; or a head for three relations of a `Pretrainer`.
@@ -111,7 +113,10 @@ def collect_weights(model, table, owner):
             f"{type(model).__name__} with head_layers: {names}. Save its `backbone` alone, or use "
             "`model.save`."
         )
-    strangers = [path for path in weights if table.their_name(path) is None]
+    nameless = {path for path in weights if table.their_name(path) is None}
+    idle = {path for path in nameless if path.startswith("pooler/")}
+    weights = {path: weight for path, weight in weights.items() if path not in idle}
+    strangers = sorted(nameless - idle)
     if strangers:
         raise ValueError(
             f"{owner} cannot hold these weights of {model.name!r}: {list_names(strangers)}. "

@@ -21,6 +21,7 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.bart_block import BartBlock
 from keras_bert_suite.layers.companions import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
@@ -28,6 +29,7 @@ from keras_bert_suite.layers.companions import (
     SHIFT_ARGUMENT,
 )
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.embeddings.bart_embeddings import BartEmbeddings
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings, ProjectedEmbeddings
 from keras_bert_suite.layers.embeddings.unplaced_embeddings import (
     TokenEmbeddings,

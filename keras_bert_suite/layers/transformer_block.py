@@ -165,7 +165,8 @@ class TransformerBlock(ShapeKeepingLayer):
         **attention: Any,
     ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
-        attended = call_inner(self.self_attention, hidden, **attention, training=training)
+        prepared = self.prepare(hidden)
+        attended = call_inner(self.self_attention, prepared, **attention, training=training)
         if encoder_sequence is None:
             return self.finish(hidden, attended, training=training)
         cross = partial(
@@ -176,6 +177,10 @@ class TransformerBlock(ShapeKeepingLayer):
             training=training,
         )
         return self.finish(hidden, attended, cross, training=training)
+
+    def prepare(self, hidden: Tensor) -> Tensor:
+        """The input (B, L, H) of the self-attention, here the hidden states themselves."""
+        return hidden
 
     def finish(
         self,
@@ -200,6 +205,10 @@ class TransformerBlock(ShapeKeepingLayer):
         hidden = call_inner(self.self_attention_norm, hidden + drop(attended))
         if cross is not None:
             hidden = call_inner(self.cross_attention_norm, hidden + drop(cross(hidden)))
-        inner = call_inner(self.intermediate, hidden, training=training)
-        projected = call_inner(self.feedforward_output, inner, training=training)
+        projected = self.feed_forward(hidden, training)
         return call_inner(self.feedforward_norm, hidden + drop(projected))
+
+    def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
+        """The feed-forward network: float (B, L, H) -> (B, L, H)."""
+        inner = call_inner(self.intermediate, hidden, training=training)
+        return call_inner(self.feedforward_output, inner, training=training)

@@ -5,6 +5,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models.albert_backbone import AlbertBackbone
+from keras_bert_suite.models.bart_backbone import BartBackbone
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.bert_encoder_decoder import BertEncoderDecoder
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
@@ -25,6 +26,7 @@ BACKBONES = {
     cls.__name__: cls
     for cls in (
         AlbertBackbone,
+        BartBackbone,
         BertBackbone,
         BertEncoderDecoder,
         DistilBertBackbone,
@@ -42,6 +44,7 @@ __all__ = [
     "BACKBONES",
     "BERT_SIZES",
     "AlbertBackbone",
+    "BartBackbone",
     "BertBackbone",
     "BertEncoderDecoder",
     "DistilBertBackbone",

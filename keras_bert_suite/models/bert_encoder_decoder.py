@@ -1,18 +1,15 @@
 """A BERT that reads sources, and a BERT that writes targets and attends to the first one."""
 
-from functools import partial
 from typing import Any, Self
 
 import keras
-from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import TransformerBlock
-from keras_bert_suite.layers.attention.attention_patterns import mask_by_ranks, rank_by_place
-from keras_bert_suite.layers.attention.cached_attention import Source
 from keras_bert_suite.models.bert_backbone import BertBackbone
-from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
+from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
+from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Entries of a model's configuration that are no arguments of its constructor.
@@ -75,7 +72,7 @@ class BertEncoderDecoder(TextEncoder):
             with keras.name_scope("decoder"):
                 written = _CrossAttendingBert(**decoder_arguments, dtype=dtype)
         layers = written.embeddings, written.transformer_layers
-        self.decoder = _DecoderLayers(*layers, dtype=dtype, name="decoder")
+        self.decoder = DecoderLayers(*layers, dtype=dtype, name="decoder")
         self.encoder_projection = None
         if self.encoder.hidden_dim != written.hidden_dim:
             self.encoder_projection = keras.layers.Dense(
@@ -88,7 +85,7 @@ class BertEncoderDecoder(TextEncoder):
         inputs = {**self.encoder.input, **inputs}
         encoded = self.encode_sources(self.encoder.input)
         decoded = self.decoder(*(inputs[name] for name in names), encoded, inputs["padding_mask"])
-        outputs = {"encoder_sequence_output": encoded, "decoder_sequence_output": decoded}
+        outputs = {"encoder_sequence_output": encoded, "decoder_sequence_output": decoded[-1]}
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 
         # === Config ===
@@ -170,9 +167,13 @@ class BertEncoderDecoder(TextEncoder):
         encoded = self.encoder(source)["sequence_output"]
         return encoded if self.encoder_projection is None else self.encoder_projection(encoded)
 
+    def connect_pairs(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The inputs of this model by name, and the output of its decoder, symbolic."""
+        return self.input, self(self.input)["decoder_sequence_output"]
+
     def make_decoder(self, head: keras.layers.Layer) -> Decoder:
         """The decoder of a `Seq2Seq` whose head is `head`."""
-        return CrossAttentionDecoder(self, head)
+        return CrossAttentionDecoder(self, self.encoder, head)
 
 
 class _CrossAttendingBert(BertBackbone):
@@ -182,115 +183,7 @@ class _CrossAttendingBert(BertBackbone):
         return TransformerBlock(**arguments, has_cross_attention=True)
 
 
-class _DecoderLayers(keras.layers.Layer):
-    """The built embeddings and blocks of a decoder, on whole targets."""
-
-    def __init__(
-        self, embeddings: keras.layers.Layer, blocks: list[keras.layers.Layer], **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.embeddings = embeddings
-        self.blocks = blocks
-
-    def call(
-        self,
-        token_ids: Tensor,
-        padding_mask: Tensor,
-        encoder_sequence: Tensor,
-        encoder_padding_mask: Tensor,
-        positions: Tensor | None = None,
-        training: bool | None = None,
-    ) -> Tensor:
-        """int32 (B, T), int32 (B, T), float (B, L, H) and int32 (B, L) -> float (B, T, H).
-
-        `positions`, int32 (B, T), are those of the tokens; None counts them from 0.
-        """
-        hidden = self.embeddings(token_ids, None, positions, training=training)
-        seen = mask_by_ranks(rank_by_place(token_ids)) & (padding_mask != 0)[:, None, :]
-        for block in self.blocks:
-            hidden = block(
-                hidden,
-                seen,
-                encoder_sequence=encoder_sequence,
-                encoder_padding_mask=encoder_padding_mask,
-                training=training,
-            )
-        return hidden
-
-    def compute_output_spec(
-        self, token_ids: Tensor, padding_mask: Tensor, encoder_sequence: Tensor, *_: Tensor
-    ) -> keras.KerasTensor:
-        shape = (*token_ids.shape, self.embeddings.hidden_dim)
-        return keras.KerasTensor(shape, dtype=self.compute_dtype)
-
-
 def _read_arguments(backbone: BertBackbone) -> Config:
     """The arguments of the constructor of a backbone, as JSON has them."""
     config = backbone.get_config()
     return {name: value for name, value in config.items() if name not in _NOT_ARGUMENTS}
-
-
-class CrossAttentionDecoder(Decoder):
-    """The decoder of a `BertEncoderDecoder` with a `MaskedLMHead`."""
-
-    joins_source = False
-
-    def __init__(self, backbone: Any, head: keras.layers.Layer) -> None:
-        self.backbone = backbone
-        self.encoder = backbone.encoder
-        self.head = head
-
-    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
-        """The backbone on whole targets, with a head on each of their tokens, P = T."""
-        backbone, inputs = self.backbone, self.backbone.input
-        if not takes_positions:
-            return inputs, self.head(backbone(inputs)["decoder_sequence_output"])
-        positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
-        source = {name: inputs[name] for name in backbone.encoder.input}
-        decoded = backbone.decoder(
-            inputs["decoder_token_ids"],
-            inputs["decoder_padding_mask"],
-            backbone.encode_sources(source),
-            inputs["padding_mask"],
-            positions,
-        )
-        return {**inputs, "decoder_positions": positions}, self.head(decoded)
-
-    def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
-        """Encodes the sources, and computes their keys and values for each block of the decoder."""
-        encoded = self.backbone.encode_sources(source)
-        blocks = self.backbone.decoder.blocks
-        mask = source["padding_mask"]
-        projected = [block.cross_attention.project_source(encoded) for block in blocks]
-        sources = [Source(keys, values, mask) for keys, values in projected]
-        cache = make_cache(blocks, ops.shape(mask)[0], length)
-        return DecoderState(sources, cache, ops.zeros((), dtype="int32"))
-
-    def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Args, Returns: as for `Decoder.step`."""
-        decoder, num_read = self.backbone.decoder, state.num_read
-        positions = ops.reshape(num_read, (1, 1))
-        hidden = decoder.embeddings(token_ids[:, None], None, positions)
-        seen = ops.arange(state.cache[0][0].shape[2])[None] <= num_read
-        cache = []
-        for block, source, before in zip(decoder.blocks, state.source, state.cache, strict=True):
-            attention = block.self_attention
-            query, key, value = attention.project(hidden)
-            keys, values = extend_cache(before, key, value, num_read)
-            cache.append((keys, values))
-            attended = attention.merge(attention.attend(query, keys, values, seen))
-            cross = partial(_attend_to_sources, block.cross_attention, source)
-            hidden = block.finish(hidden, attended, cross)
-        return self.head(hidden)[:, 0], DecoderState(state.source, cache, num_read + 1)
-
-
-def _attend_to_sources(attention: Any, source: Source, hidden: Tensor) -> Tensor:
-    """The cross-attention of the newest token of each target, float (B N, 1, H).
-
-    The N targets of a source are the queries of one product, so that its keys are not copied.
-    """
-    width = hidden.shape[-1]
-    hidden = ops.reshape(hidden, (ops.shape(source.keys)[0], -1, width))
-    query = attention.project_queries(hidden)
-    attended = attention.merge(attention.attend(query, source.keys, source.values, source.mask))
-    return ops.reshape(attended, (-1, 1, width))

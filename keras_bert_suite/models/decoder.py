@@ -34,10 +34,13 @@ class Decoder(ABC):
         joins_source: bool, whether a target stands in the row of its source. Then the first token
             that the decoder reads is the last token of the source. Else it is the token that begins
             a row.
+        starts_with_end: bool, whether the first token that the decoder reads is the one that ends a
+            row. Then a target begins with the token that begins a row, as in BART.
     """
 
     encoder: keras.Model
     joins_source: bool
+    starts_with_end: bool = False
 
     @abstractmethod
     def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:

@@ -78,10 +78,10 @@ def save_hugging_face(
             *(backbone, kind.fields, activation_names.HUGGING_FACE, owner),
             *(kind.position_offset, kind.built_in),
         ),
+        # RoBERTa's padding has the position before the first token's.
+        "pad_token_id": kind.pad_token_id or 0,
         **kind.write_more(backbone),
         "model_type": kind.name,
-        # RoBERTa's padding has the position before the first token's.
-        "pad_token_id": max(kind.position_offset - 1, 0),
     }
     names = kind.names
     if TEXTS.path in weights_by_path(model):
@@ -93,7 +93,7 @@ def save_hugging_face(
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
-    ending = "Model" if head is None else head.ending
+    ending = "Model" if head is None else kind.endings.get(head.ending, head.ending)
     config["architectures"] = [kind.architecture or kind.classes + ending]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))
@@ -104,11 +104,11 @@ def save_hugging_face(
     if tokenizer is not None:
         _check_padding(tokenizer, kind)
         config["pad_token_id"] = tokenizer.pad_token_id
+        start, end = tokenizer.start_token_id, tokenizer.end_token_id
         special = {
-            **dict.fromkeys(
-                ("bos_token_id", "cls_token_id", "decoder_start_token_id"), tokenizer.start_token_id
-            ),
-            **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.end_token_id),
+            **dict.fromkeys(("bos_token_id", "cls_token_id"), start),
+            **dict.fromkeys(("eos_token_id", "sep_token_id"), end),
+            "decoder_start_token_id": end if kind.starts_with_end else start,
         }
         config.update((name, token_id) for name, token_id in special.items() if name in config)
 
@@ -125,8 +125,8 @@ def save_hugging_face(
 
 def _check_padding(tokenizer, kind):
     """Checks that transformers would find the positions of a model with this tokenizer."""
-    wanted = kind.position_offset - 1
-    if wanted >= 0 and tokenizer.pad_token_id != wanted:
+    wanted = kind.pad_token_id
+    if wanted is not None and tokenizer.pad_token_id != wanted:
         raise ValueError(
             f"transformers finds the positions of a {kind.title} by padding of id {wanted}, got "
             f"a tokenizer whose pad_token_id is {tokenizer.pad_token_id}. Use `model.save`."

@@ -34,7 +34,7 @@ ELECTRA = ModelType(
         decoder="generator_lm_head",
         without=("pooler/",),
     ),
-    has_two_layer_classifier=True,
+    two_layer_classifier="classifier",
     classes="Electra",
     fields=(*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128)),
     head_dropouts={"choice_scorer": ("summary_last_dropout", 0.1)},

@@ -40,7 +40,7 @@ LONGFORMER = ModelType(
         ),
         decoder="lm_head.decoder",
     ),
-    has_two_layer_classifier=True,
+    two_layer_classifier="classifier",
     classes="Longformer",
     position_offset=2,
     fields=(*BERT_FIELDS, Field("separator_id", "sep_token_id", "size", 2)),

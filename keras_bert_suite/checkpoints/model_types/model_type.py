@@ -21,10 +21,12 @@ class ModelType:
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
         classes: str, the prefix of transformers' classes, such as "Bert".
-        has_two_layer_classifier: bool, whether its class for texts has a head of two layers, of
-            which the first is our pooler.
+        two_layer_classifier: str, the name of the head of its class for texts if that has two
+            layers, of which the first is our pooler. None for another head.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
+        any_padding: bool, whether padding may have any id, although there are such rows.
+        starts_with_end: bool, whether its decoder begins with the token that ends a row.
         fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
         built_in: dict of arguments of the backbone that are constants in transformers, and are not
             in config.json.
@@ -36,12 +38,16 @@ class ModelType:
         write_more: function from a backbone to the fields that `read_more` reads.
         copy_weights: function from a backbone and the dict of path -> weight that is written, to
             further such weights, for files that hold some weights twice.
+        endings: dict of the end of the name of a class, as for `HeadType.ending` -> its end in this
+            kind of model, where it differs.
         architecture: str, the class of transformers of all models of this kind. None: the class
             depends on the head.
         dials: as `config_fields.DIALS`, of this kind alone.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
             `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer
             instead of `tokenizer`.
+        fits: function from a backbone to whether it is written as this kind, where two kinds have
+            one class of backbone.
     """
 
     name: str
@@ -51,8 +57,10 @@ class ModelType:
     classes: str
     tokenizer: str = "WordPieceTokenizer"
     read_tokenizer: Callable = read_hugging_face_tokenizer
-    has_two_layer_classifier: bool = False
+    two_layer_classifier: str | None = None
     position_offset: int = 0
+    any_padding: bool = False
+    starts_with_end: bool = False
     fields: tuple = BERT_FIELDS
     built_in: dict = field(default_factory=dict)
     head_dropout: tuple = ("classifier_dropout", None)
@@ -62,12 +70,21 @@ class ModelType:
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
     copy_weights: Callable = lambda backbone, weights: {}
+    endings: dict = field(default_factory=dict)
     architecture: str | None = None
+    fits: Callable = lambda backbone: True
 
     @property
     def classifier_names(self):
         """`NameTable` of the class for texts."""
-        return of_two_layers(self.names) if self.has_two_layer_classifier else self.names
+        name = self.two_layer_classifier
+        return self.names if name is None else of_two_layers(self.names, name)
+
+    @property
+    def pad_token_id(self):
+        """int, the id of padding that transformers needs; None if it may have any id."""
+        is_needed = self.position_offset and not self.any_padding
+        return self.position_offset - 1 if is_needed else None
 
     @property
     def tokenizers(self):

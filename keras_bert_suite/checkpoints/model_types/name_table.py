@@ -25,6 +25,11 @@ def same(tensor):
     return tensor
 
 
+def as_row(tensor):
+    """The transform of vectors that are stored as a matrix with one row."""
+    return np.reshape(tensor, (-1,) if np.ndim(tensor) == 2 else (1, -1))
+
+
 def transposed(tensor):
     """The transform of kernels that are stored as (output, input), as in PyTorch."""
     return np.transpose(tensor)
@@ -42,6 +47,7 @@ class NameTable:
         copies: tuple of (their name, their name of the tensor that it must equal). Our model has
             one weight for both tensors. They must be equal if the model has a head for masked
             tokens.
+        tied: tuple as `copies`, of tensors that must be equal in any model.
         others: tuple of patterns of names in a file of other heads, which are left out and named.
     """
 
@@ -49,6 +55,7 @@ class NameTable:
     aliases: tuple = ()
     ignored: tuple = ()
     copies: tuple = ()
+    tied: tuple = ()
     others: tuple = ()
 
     def their_name(self, path):
@@ -253,9 +260,12 @@ def hugging_face_names(
     )
 
 
-def of_two_layers(table):
-    """The names in a class that classifies texts by two layers. The first is our pooler."""
+def of_two_layers(table, name):
+    """The names in a class that classifies texts by two layers. The first is our pooler.
+
+    `name` is their name of the head.
+    """
     kept = [row for row in table.rows if not row[0].startswith("pooler/")]
-    kept = [row for row in kept if not row[1].startswith("classifier.")]
-    layers = PYTORCH.rows(("pooler", "classifier.dense"), ("classifier", "classifier.out_proj"))
+    kept = [row for row in kept if not row[1].startswith(f"{name}.")]
+    layers = PYTORCH.rows(("pooler", f"{name}.dense"), ("classifier", f"{name}.out_proj"))
     return replace(table, rows=(*kept, *layers))

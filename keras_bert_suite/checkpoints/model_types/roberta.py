@@ -24,7 +24,7 @@ ROBERTA = ModelType(
     tokenizer="BytePairTokenizer",
     read_tokenizer=read_hugging_face_byte_pairs,
     names=hugging_face_names("roberta", HEADS, decoder="lm_head.decoder"),
-    has_two_layer_classifier=True,
+    two_layer_classifier="classifier",
     classes="Roberta",
     position_offset=2,
     # Padding has the position before the position of the first token.

@@ -84,7 +84,7 @@ ROFORMER = ModelType(
         # The sines and cosines of positions.
         ignored=(r"roformer\.encoder\.embed_positions\.weight",),
     ),
-    has_two_layer_classifier=True,
+    two_layer_classifier="classifier",
     classes="RoFormer",
     fields=(
         *BERT_FIELDS,

@@ -5,6 +5,7 @@ that to `MODEL_TYPES`, and a class to `models`.
 """
 
 from keras_bert_suite.checkpoints.model_types.albert import ALBERT
+from keras_bert_suite.checkpoints.model_types.bart import BART, MBART
 from keras_bert_suite.checkpoints.model_types.bert import BERT, STRUCT_BERT
 from keras_bert_suite.checkpoints.model_types.distil_bert import DISTIL_BERT
 from keras_bert_suite.checkpoints.model_types.electra import ELECTRA
@@ -24,7 +25,7 @@ MODEL_TYPES = {
     kind.name: kind
     for kind in (
         *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
-        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER, ENCODER_DECODER),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER, ENCODER_DECODER, BART, MBART),
     )
 }
 
@@ -39,13 +40,14 @@ def type_of_backbone(cls):
 def type_of_model(model, tokenizer):
     """The `ModelType` that a model is written as.
 
-    Two kinds may have the same class of backbone. Then the tokenizer decides: the written one, or
-    None for the task's.
+    Two kinds may have the same class of backbone. Then the backbone decides, or else the tokenizer:
+    the written one, or None for the task's.
     """
-    kind = type_of_backbone(type(getattr(model, "backbone", model))) or BERT
+    backbone = getattr(model, "backbone", model)
+    kind = type_of_backbone(type(backbone)) or BERT
     tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    kinds = [other for other in MODEL_TYPES.values() if other.backbone == kind.backbone]
-    return next((k for k in kinds if k.tokenizer == type(tokenizer).__name__), kind)
+    kinds = [k for k in MODEL_TYPES.values() if k.backbone == kind.backbone and k.fits(backbone)]
+    return next((k for k in kinds if k.tokenizer == type(tokenizer).__name__), kinds[0])
 
 
 def check_backbone(checkpoint, cls):

@@ -13,9 +13,10 @@ from keras_bert_suite.checkpoints.tokenizer_files.tokenizer_kind import (
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import SPECIAL_TOKENS
 from keras_bert_suite.files.messages import reading
 
-#: Hugging Face's classes that split text as RoBERTa does. transformers 4 has a class for
+#: Hugging Face's classes that split text as RoBERTa does. transformers 4 has classes for BART and
 #: Longformer, too.
 _CLASSES = (
+    *("BartTokenizerFast", "BartTokenizer"),
     *("LongformerTokenizerFast", "LongformerTokenizer"),
     *("RobertaTokenizerFast", "RobertaTokenizer"),
 )

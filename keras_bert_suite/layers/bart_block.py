@@ -1,0 +1,80 @@
+"""A layer of the encoder or the decoder of BART and mBART."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Activation, Tensor
+from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.inner_call import call_inner
+from keras_bert_suite.layers.transformer_block import TransformerBlock
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class BartBlock(TransformerBlock):
+    """A `TransformerBlock` whose norms may come before the sublayers.
+
+    Args:
+        num_heads, intermediate_dim: as for `TransformerBlock`.
+        activation, attention_dropout, layer_norm_epsilon: the same, with BART's values.
+        activation_dropout: float, dropout rate within the feed-forward network.
+        pre_norm: bool, whether a norm comes before each sublayer, as in mBART, instead of after
+            its residual.
+        **kwargs: other arguments of `TransformerBlock`.
+
+    Source: Lewis et al., 2019 (https://arxiv.org/abs/1910.13461), Liu et al., 2020
+    (https://arxiv.org/abs/2001.08210), and `modeling_bart.py` and `modeling_mbart.py` of
+    transformers.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_dim: int,
+        activation: Activation = gelu_erf,
+        attention_dropout: float = 0.0,
+        layer_norm_epsilon: float = 1e-5,
+        activation_dropout: float = 0.0,
+        pre_norm: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            activation=activation,
+            attention_dropout=attention_dropout,
+            layer_norm_epsilon=layer_norm_epsilon,
+            **kwargs,
+        )
+        self.activation_dropout = activation_dropout
+        self.pre_norm = pre_norm
+        self.inner_dropout = Dropout(
+            activation_dropout, dtype=self.dtype_policy, name="inner_dropout"
+        )
+
+    def prepare(self, hidden: Tensor) -> Tensor:
+        return call_inner(self.self_attention_norm, hidden) if self.pre_norm else hidden
+
+    def finish(
+        self,
+        hidden: Tensor,
+        attended: Tensor,
+        cross: Callable[[Tensor], Tensor] | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        if not self.pre_norm:
+            return super().finish(hidden, attended, cross, training)
+        drop = partial(call_inner, self.sublayer_dropout, training=training)
+        hidden = hidden + drop(attended)
+        if cross is not None:
+            hidden = hidden + drop(cross(call_inner(self.cross_attention_norm, hidden)))
+        normalised = call_inner(self.feedforward_norm, hidden)
+        return hidden + drop(self.feed_forward(normalised, training))
+
+    def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
+        inner = call_inner(self.intermediate, hidden, training=training)
+        inner = call_inner(self.inner_dropout, inner, training=training)
+        return call_inner(self.feedforward_output, inner, training=training)

@@ -1,0 +1,165 @@
+"""A decoder that attends to an encoder: its layers on whole targets, and token by token."""
+
+from functools import partial
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.attention.attention_patterns import mask_by_ranks, rank_by_place
+from keras_bert_suite.layers.attention.cached_attention import Source
+from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
+
+
+class DecoderLayers(keras.layers.Layer):
+    """The embeddings and blocks of a decoder, on whole targets.
+
+    Args:
+        embeddings: layer from token ids to (B, T, H), which takes `positions` that count from 0.
+        blocks: list of `TransformerBlock` with cross-attention.
+        final_norm: norm of the output of the last block; None for no norm.
+    """
+
+    def __init__(
+        self,
+        embeddings: keras.layers.Layer,
+        blocks: list[keras.layers.Layer],
+        final_norm: keras.layers.Layer | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.embeddings = embeddings
+        self.blocks = blocks
+        self.final_norm = final_norm
+
+    def build(self, token_ids_shape: Shape, *_: Shape) -> None:
+        hidden_shape = (*token_ids_shape, self.embeddings.hidden_dim)
+        shapes = [(self.embeddings, token_ids_shape)]
+        shapes += [(layer, hidden_shape) for layer in (*self.blocks, self.final_norm) if layer]
+        for layer, shape in shapes:
+            if not layer.built:  # Layers of another model are built.
+                layer.build(shape)
+
+    def call(
+        self,
+        token_ids: Tensor,
+        padding_mask: Tensor,
+        encoder_sequence: Tensor,
+        encoder_padding_mask: Tensor,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+    ) -> list[Tensor]:
+        """The embeddings and the output of each block.
+
+        Args:
+            token_ids, padding_mask: int32 (B, T).
+            encoder_sequence: float (B, L, H).
+            encoder_padding_mask: int32 (B, L).
+            positions: int32 (B, T), the positions of the tokens; None counts them from 0.
+            training: bool, whether dropout is active.
+
+        Returns:
+            list of float (B, T, H). The last one is normalised by `final_norm`.
+        """
+        states = [self.embeddings(token_ids, positions=positions, training=training)]
+        seen = mask_by_ranks(rank_by_place(token_ids)) & (padding_mask != 0)[:, None, :]
+        for block in self.blocks:
+            hidden = block(
+                states[-1],
+                seen,
+                encoder_sequence=encoder_sequence,
+                encoder_padding_mask=encoder_padding_mask,
+                training=training,
+            )
+            states.append(hidden)
+        return [*states[:-1], self.finish(states[-1])]
+
+    def finish(self, hidden: Tensor) -> Tensor:
+        """The output of the decoder from that of its last block: float (B, T, H) -> the same."""
+        return hidden if self.final_norm is None else self.final_norm(hidden)
+
+    def compute_output_spec(
+        self, token_ids: Tensor, padding_mask: Tensor, encoder_sequence: Tensor, *_: Tensor
+    ) -> list[keras.KerasTensor]:
+        shape = (*token_ids.shape, self.embeddings.hidden_dim)
+        return [
+            keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(1 + len(self.blocks))
+        ]
+
+
+class CrossAttentionDecoder(Decoder):
+    """The decoder of a backbone with `DecoderLayers`, with a `MaskedLMHead`.
+
+    Args:
+        backbone: backbone whose `decoder` is `DecoderLayers`. It has `encode_sources`, from the
+            packed arrays of sources to float (B, L, H), and `connect_pairs`.
+        encoder: functional model, as for `Decoder`.
+        head: layer from float (B, T, H) to logits (B, T, V).
+        starts_with_end: bool, as for `Decoder`.
+    """
+
+    joins_source = False
+
+    def __init__(
+        self,
+        backbone: Any,
+        encoder: keras.Model,
+        head: keras.layers.Layer,
+        starts_with_end: bool = False,
+    ) -> None:
+        self.backbone = backbone
+        self.encoder = encoder
+        self.head = head
+        self.starts_with_end = starts_with_end
+
+    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
+        """The backbone on whole targets, with a head on each of their tokens, P = T."""
+        inputs, hidden = self.backbone.connect_pairs()
+        if takes_positions:
+            positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
+            encoded = self.backbone.encode_sources({n: inputs[n] for n in self.encoder.input})
+            target = [inputs[name] for name in ("decoder_token_ids", "decoder_padding_mask")]
+            states = self.backbone.decoder(*target, encoded, inputs["padding_mask"], positions)
+            inputs, hidden = {**inputs, "decoder_positions": positions}, states[-1]
+        return inputs, self.head(hidden)
+
+    def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
+        """Encodes the sources, and computes their keys and values for each block of the decoder."""
+        encoded = self.backbone.encode_sources(source)
+        blocks = self.backbone.decoder.blocks
+        mask = source["padding_mask"]
+        projected = [block.cross_attention.project_source(encoded) for block in blocks]
+        sources = [Source(keys, values, mask) for keys, values in projected]
+        cache = make_cache(blocks, ops.shape(mask)[0], length)
+        return DecoderState(sources, cache, ops.zeros((), dtype="int32"))
+
+    def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Args, Returns: as for `Decoder.step`."""
+        decoder, num_read = self.backbone.decoder, state.num_read
+        positions = ops.reshape(num_read, (1, 1))
+        hidden = decoder.embeddings(token_ids[:, None], positions=positions)
+        seen = ops.arange(state.cache[0][0].shape[2])[None] <= num_read
+        cache = []
+        for block, source, before in zip(decoder.blocks, state.source, state.cache, strict=True):
+            attention = block.self_attention
+            query, key, value = attention.project(block.prepare(hidden))
+            keys, values = extend_cache(before, key, value, num_read)
+            cache.append((keys, values))
+            attended = attention.merge(attention.attend(query, keys, values, seen))
+            cross = partial(_attend_to_sources, block.cross_attention, source)
+            hidden = block.finish(hidden, attended, cross)
+        logits = self.head(decoder.finish(hidden))
+        return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
+
+
+def _attend_to_sources(attention: Any, source: Source, hidden: Tensor) -> Tensor:
+    """The cross-attention of the newest token of each target, float (B N, 1, H).
+
+    The N targets of a source are the queries of one product, so that its keys are not copied.
+    """
+    width = hidden.shape[-1]
+    hidden = ops.reshape(hidden, (ops.shape(source.keys)[0], -1, width))
+    query = attention.project_queries(hidden)
+    attended = attention.merge(attention.attend(query, source.keys, source.values, source.mask))
+    return ops.reshape(attended, (-1, 1, width))
