@@ -124,6 +124,11 @@ class MassCorruption(Corruption):
                 f"{type(task).__name__} has no input decoder_positions. Train a "
                 "Seq2SeqPretrainer(backbone, decoder_positions=True)."
             )
+        if getattr(getattr(task, "decoder", None), "starts_with_end", False):
+            raise ValueError(
+                f"The decoder of this {type(task).__name__} reads an end token before the text, and "
+                "its positions are not those of a MassCorruption. Use a BertEncoderDecoder."
+            )
 
     def _count_segment(self, lengths: np.ndarray) -> np.ndarray:
         """int64, the tokens of the segments of rows. Halves are rounded to even, as by `round`."""
