@@ -113,16 +113,19 @@ class CrossAttentionDecoder(Decoder):
         self.head = head
         self.starts_with_end = starts_with_end
 
-    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
+    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
         """The backbone on whole targets, with a head on each of their tokens, P = T."""
         inputs, hidden = self.backbone.connect_pairs()
-        if takes_positions:
-            positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
-            encoded = self.backbone.encode_sources({n: inputs[n] for n in self.encoder.input})
-            target = [inputs[name] for name in ("decoder_token_ids", "decoder_padding_mask")]
-            states = self.backbone.decoder(*target, encoded, inputs["padding_mask"], positions)
-            inputs, hidden = {**inputs, "decoder_positions": positions}, states[-1]
         return inputs, self.head(hidden)
+
+    def connect_parts(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The same, with the positions of the tokens that the decoder reads."""
+        inputs, _ = self.backbone.connect_pairs()
+        positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
+        encoded = self.backbone.encode_sources({n: inputs[n] for n in self.encoder.input})
+        target = [inputs[name] for name in ("decoder_token_ids", "decoder_padding_mask")]
+        states = self.backbone.decoder(*target, encoded, inputs["padding_mask"], positions)
+        return {**inputs, "decoder_positions": positions}, self.head(states[-1])
 
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
         """Encodes the sources, and computes their keys and values for each block of the decoder."""

@@ -43,17 +43,23 @@ class Decoder(ABC):
     starts_with_end: bool = False
 
     @abstractmethod
-    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
+    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
         """The model that scores whole targets, for training.
-
-        Args:
-            takes_positions: bool, whether `decoder_positions`, int32 (B, T), is a further input:
-                the positions of the tokens that the decoder reads, for parts of targets. Else the
-                first token is at 0. A decoder that joins source and target does not take them.
 
         Returns:
             tuple (inputs by name, logits float (B, P, V)), symbolic.
         """
+
+    def connect_parts(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The same for parts of targets.
+
+        A further input is `decoder_positions`, int32 (B, T): the positions of the tokens that the
+        decoder reads. A decoder without such a model raises a ValueError.
+        """
+        raise ValueError(
+            f"A {type(self).__name__} reads targets from their first token on, and no parts of "
+            "them. Use an encoder-decoder, such as a BertEncoderDecoder."
+        )
 
     @abstractmethod
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:

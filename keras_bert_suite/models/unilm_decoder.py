@@ -27,13 +27,8 @@ class UnilmDecoder(Decoder):
         self.encoder = backbone
         self.head = head
 
-    def connect(self, takes_positions: bool = False) -> tuple[dict[str, Tensor], Tensor]:
+    def connect(self) -> tuple[dict[str, Tensor], Tensor]:
         """The encoder on whole pairs, with a head at `mask_positions`, int32 (B, P)."""
-        if takes_positions:
-            raise ValueError(
-                "A target that is in the row of its source has the positions of this row, got "
-                "takes_positions=True. Use an encoder-decoder, such as a BertEncoderDecoder."
-            )
         positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         encoded = self.encoder(self.encoder.input)["sequence_output"]
         inputs = {**self.encoder.input, "mask_positions": positions}

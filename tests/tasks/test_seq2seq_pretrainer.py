@@ -130,8 +130,8 @@ def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="trains an encoder-decoder, got a BertBackbone. Join two"):
         kbs.Seq2SeqPretrainer(kbs.BertBackbone(**ONE_LAYER))
     unilm = kbs.Seq2Seq(kbs.BertBackbone(**ONE_LAYER, attention_pattern="seq2seq")).decoder
-    with pytest.raises(ValueError, match="in the row of its source .* takes_positions=True"):
-        unilm.connect(takes_positions=True)
+    with pytest.raises(ValueError, match="A UnilmDecoder reads targets from their first token on"):
+        unilm.connect_parts()
     pretrainer = make_pretrainer("denoising")
     with pytest.raises(ValueError, match="Seq2SeqPretrainer has no input decoder_positions. Train"):
         pretrainer.fit(make_batches("mass"), verbose=0)

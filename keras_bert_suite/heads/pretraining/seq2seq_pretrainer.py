@@ -75,7 +75,8 @@ class Seq2SeqPretrainer(Task, keras_hub.models.Task):
 
         # === Functional Model ===
         self.unused_paths = Encoder.of(self.decoder.encoder).find_unused()
-        inputs, logits = self.decoder.connect(decoder_positions)
+        connect = self.decoder.connect_parts if decoder_positions else self.decoder.connect
+        inputs, logits = connect()
 
         # === Data and Answers ===
         self.make_parts(
