@@ -126,7 +126,7 @@ class MassCorruption(Corruption):
             )
         if getattr(getattr(task, "decoder", None), "starts_with_end", False):
             raise ValueError(
-                f"The decoder of this {type(task).__name__} reads an end token before the text, and "
+                f"The decoder of this {type(task).__name__} reads an end token first, and "
                 "its positions are not those of a MassCorruption. Use a BertEncoderDecoder."
             )
 

@@ -112,7 +112,7 @@ def find_poisson_shares(mean: float) -> np.ndarray:
 
     The tail is the numbers beyond the mean with a probability below 1e-7.
     """
-    shares = []
+    shares: list[float] = []
     while not shares or len(shares) <= mean or shares[-1] >= 1e-7:
         number = len(shares)
         shares.append(math.exp(number * math.log(mean) - mean - math.lgamma(number + 1)))

@@ -10,6 +10,8 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
+from keras_bert_suite.masking import RaggedRows
+from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 from keras_bert_suite.training import NDCG
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
@@ -92,6 +94,20 @@ def pack_pretraining(task, rows, labels):
 def pack_replaced(task, rows, labels):
     x, y, weights = pack_pretraining(task, rows, labels)
     return x, {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
+
+
+def join_berts(backbone, packer):
+    return kbs.BertEncoderDecoder.from_backbones(backbone, backbone)
+
+
+def pack_corrupted(task, rows, labels):
+    packer = task.preprocessor
+    ids, lengths = packer.tokenizer.tokenize_flat(list(rows))
+    texts = RaggedRows({"token_ids": ids, "sentences": np.zeros_like(ids)}, lengths)
+    corruption = kbs.DenoisingCorruption(packer.tokenizer)
+    numbers = np.arange(NUM_ROWS)
+    arrays = corruption.make_arrays([texts], packer.sequence_length, numbers, epoch=0)
+    return name_arrays(arrays, corruption.labels)
 
 
 def ask_texts(task, rows):
@@ -464,6 +480,12 @@ CASES = {
             Changed({"generator_width": 1.0, "seed": 7}, observed.outputs, {"embedding_dim": 4}),
         ),
     ),
+    "corrupted texts": Case(
+        *(kbs.Seq2SeqPretrainer, FIRST, None),
+        encoder=join_berts,
+        pack=pack_corrupted,
+        changed=(Changed({"decoder_positions": True}, observed.outputs),),
+    ),
     "targets": Case(
         kbs.Seq2Seq,
         FIRST,
@@ -486,9 +508,9 @@ CASES = {
     ),
 }
 
-#: The heads of the tables that combine them with preprocessors and inputs. The replaced tokens
-#: share these with the other pretraining.
-TASKS = tuple(name for name in CASES if name != "replaced tokens")
+#: The heads of the tables that combine them with preprocessors and inputs. The replaced tokens and
+#: the corrupted texts share these with the other pretraining.
+TASKS = tuple(name for name in CASES if name not in ("replaced tokens", "corrupted texts"))
 
 
 def find_case(task):

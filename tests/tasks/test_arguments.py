@@ -13,7 +13,14 @@ from heads.cases import CASES
 from heads.observed import TEXTS, make_inputs, make_packer
 from small_texts import ONE_LAYER
 
-from keras_bert_suite import BertBackbone, ElectraBackbone, ElectraPretrainer, TextEmbedder
+from keras_bert_suite import (
+    BertBackbone,
+    BertEncoderDecoder,
+    ElectraBackbone,
+    ElectraPretrainer,
+    Seq2SeqPretrainer,
+    TextEmbedder,
+)
 from keras_bert_suite.heads.base.task import Task
 
 SIZES = {**ONE_LAYER, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}
@@ -34,6 +41,8 @@ def build(name, arguments=None, **rates):
     keras.utils.set_random_seed(0)
     encoder = ElectraBackbone if cls is ElectraPretrainer else BertBackbone
     backbone = encoder(**{**SIZES, **changed.backbone, **rates})
+    if cls is Seq2SeqPretrainer:
+        backbone = BertEncoderDecoder.from_backbones(backbone, backbone)
     given = changed.arguments if arguments is None else arguments
     return cls(backbone, preprocessor=make_packer(), **given)
 

@@ -136,7 +136,7 @@ def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="Seq2SeqPretrainer has no input decoder_positions. Train"):
         pretrainer.fit(make_batches("mass"), verbose=0)
     bart = kbs.Seq2SeqPretrainer(kbs.BartBackbone(**ONE_LAYER), decoder_positions=True)
-    with pytest.raises(ValueError, match="reads an end token before the text, and its positions"):
+    with pytest.raises(ValueError, match="reads an end token first, and its positions"):
         bart.fit(make_batches("mass"), verbose=0)
     corruption = kbs.DenoisingCorruption(TOKENIZER, starts_with_end=True)
     with pytest.raises(ValueError, match="needs rows with starts_with_end=False, got .* with True"):

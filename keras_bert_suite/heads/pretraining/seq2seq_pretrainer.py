@@ -114,7 +114,9 @@ class Seq2SeqPretrainer(Task, keras_hub.models.Task):
             ValueError: as `Task.from_preset`; if there is a `decoder` for an encoder-decoder; and
                 if a preset is an encoder and no BERT.
         """
-        given = {} if decoder_positions is None else {"decoder_positions": decoder_positions}
+        given: dict[str, Any] = {}
+        if decoder_positions is not None:
+            given["decoder_positions"] = decoder_positions
         if holds_encoder_decoder(preset):
             if decoder is not None:
                 raise ValueError(
