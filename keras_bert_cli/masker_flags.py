@@ -9,6 +9,21 @@ MASKER_FLAGS = (
     *("unit", "ngram_shares", "word_segmenter", "lexicon", "rarity", "similar_words", "dynamic"),
 )
 
+NOISE_FLAGS = ("noises", "span_length")
+
+#: The flags that a `DenoisingCorruption` reads.
+DENOISING_FLAGS = (*NOISE_FLAGS, "random_token_rate", "unit", "word_segmenter", "dynamic")
+
+#: The noises of BART, each with its class in `keras_bert_suite.masking`.
+NOISES = {
+    "sentence_permutation": "SentencePermutation",
+    "token_masking": "TokenMasking",
+    "token_deletion": "TokenDeletion",
+    "text_infilling": "TextInfilling",
+    "token_insertion": "TokenInsertion",
+    "document_rotation": "DocumentRotation",
+}
+
 #: Arguments of a `TokenMasker` -> the flags that have their values.
 PLAIN_ARGUMENTS = {
     "rate": "masking_rate",
@@ -58,6 +73,70 @@ def define_masker_flags(flags, unit="token"):
     flags.switch("dynamic", True, explanation)
 
 
+def define_noise_flags(flags):
+    """Defines the flags of BART's noises."""
+    explanation = (
+        f"Noises of --objective=denoising, in their order, with their rates: {', '.join(NOISES)}. "
+        "Default: those of BART, sentence_permutation=1,text_infilling=0.3."
+    )
+    flags.list("noises", None, explanation)
+    explanation = "Mean length of the spans of text_infilling, the lambda of BART."
+    flags.number("span_length", 3.5, explanation)
+
+
+def list_masker_flags(objective):
+    """The flags that the masker or the corruption of an `Objective` reads."""
+    if objective.masking is None:
+        return ()
+    if objective.masker == "DenoisingCorruption":
+        return DENOISING_FLAGS
+    options = objective.masking_options
+    return MASKER_FLAGS if options is None else [PLAIN_ARGUMENTS[name] for name in options]
+
+
+def read_masker(values, objective, corpus, tokenizer):
+    """dict of the arguments of the masker of an `Objective` that the flags set.
+
+    Args, Raises: as for `read_masking`.
+    """
+    if objective.masking is None:
+        return {}
+    if objective.masker == "DenoisingCorruption":
+        return read_noises(values, corpus, tokenizer)
+    masking = read_masking(values, corpus, tokenizer)
+    options = objective.masking_options
+    return masking if options is None else {name: masking[name] for name in options}
+
+
+def read_noises(values, corpus, tokenizer):
+    """dict of the arguments of a `DenoisingCorruption` that the flags set.
+
+    Args, Raises: as for `read_masking`, and a noise that has no name of `NOISES` or no rate.
+    """
+    from keras_bert_suite import masking
+
+    noises = []
+    for text in values.noises or ("sentence_permutation=1", "text_infilling=0.3"):
+        name, _, rate = text.partition("=")
+        try:
+            arguments = {"rate": float(rate)}
+            cls = getattr(masking, NOISES[name])
+        except (KeyError, ValueError):
+            raise UsageError(
+                f"--noises must name noises with their rates, such as text_infilling=0.3, of "
+                f"{', '.join(NOISES)}; got {text}"
+            ) from None
+        if hasattr(cls, "random_token_rate"):
+            arguments["random_token_rate"] = values.random_token_rate
+        if hasattr(cls, "mean_length"):
+            arguments["mean_length"] = values.span_length
+        noises.append(cls(**arguments))
+    check_words(values, corpus, tokenizer)
+    segmenter = None if values.word_segmenter == NO_SEGMENTER else values.word_segmenter
+    common = {name: getattr(values, name) for name in ("unit", "dynamic", "seed")}
+    return {**common, "noises": noises, "word_segmenter": segmenter}
+
+
 def read_masking(values, corpus, tokenizer):
     """dict of the arguments of a `TokenMasker` that the flags set.
 
@@ -85,14 +164,20 @@ def read_masking(values, corpus, tokenizer):
     if values.rarity is not None:
         counts = corpus.count_tokens(tokenizer.vocabulary_size())
         masking["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
-    if values.unit == "word" and not (values.lexicon or values.word_segmenter):
-        if holds_characters(corpus, tokenizer):
-            raise UsageError(
-                "most tokens at the beginning of the corpus are Chinese characters, and --unit=word"
-                " would mask each character alone. Name --word_segmenter=jieba, or a --lexicon of "
-                "words; --word_segmenter=none masks characters"
-            )
+    check_words(values, corpus, tokenizer)
     return masking
+
+
+def check_words(values, corpus, tokenizer):
+    """Raises a `UsageError` if whole words would be single Chinese characters."""
+    if values.unit != "word" or values.lexicon or values.word_segmenter:
+        return
+    if holds_characters(corpus, tokenizer):
+        raise UsageError(
+            "most tokens at the beginning of the corpus are Chinese characters, and --unit=word"
+            " would mask each character alone. Name --word_segmenter=jieba, or a --lexicon of "
+            "words; --word_segmenter=none masks characters"
+        )
 
 
 def holds_characters(corpus, tokenizer):

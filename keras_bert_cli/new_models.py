@@ -49,10 +49,12 @@ def check_model_flags(values):
 def make_backbone(values, objective, tokenizer):
     """A new backbone, of --model and --size, for an `Objective` and the tokenizer of the corpus.
 
+    An encoder-decoder has this size twice.
+
     A kind that has no such size, needs segment ids that the tokenizer does not make, or cannot be
     trained with the objective, is a `UsageError`.
     """
-    from keras_bert_suite.models import BertBackbone
+    from keras_bert_suite.models import BertBackbone, BertEncoderDecoder
 
     cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
     kinds = [
@@ -72,14 +74,16 @@ def make_backbone(values, objective, tokenizer):
         raise UsageError(
             f"--size={values.size} is no size of a {cls.__name__}; choose one of {', '.join(sizes)}"
         )
-    return cls(
-        vocabulary_size=tokenizer.vocabulary_size(),
+    arguments = {
+        "vocabulary_size": tokenizer.vocabulary_size(),
         **sizes[values.size],
         **choose_arguments(cls, values, tokenizer),
-        initializer_range=values.initializer_range,
-        dtype=values.dtype,
+        "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
-    )
+    }
+    if objective.encoder_decoder:
+        return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)
+    return cls(**arguments, dtype=values.dtype)
 
 
 def find_backbone(kind):

@@ -7,7 +7,7 @@ an objective.
 from keras_bert_suite.pretraining.objectives import OBJECTIVES
 
 from .command_flags import UsageError
-from .masker_flags import MASKER_FLAGS, PLAIN_ARGUMENTS
+from .masker_flags import MASKER_FLAGS, NOISE_FLAGS, PLAIN_ARGUMENTS, list_masker_flags
 from .new_models import make_backbone
 
 #: The flags of arguments that only some tasks have.
@@ -33,12 +33,8 @@ def list_choices(objective):
 def list_idle_flags(objective):
     """list of str, the flags that an objective does not read. To give one is an error."""
     idle = [name for name in TASK_FLAGS if name not in objective.task_options]
-    if objective.masking is None:
-        return [*idle, *MASKER_FLAGS]
-    if objective.masking_options is None:
-        return idle
-    read = {PLAIN_ARGUMENTS[name] for name in objective.masking_options}
-    return idle + [flag for flag in MASKER_FLAGS if flag not in read]
+    read = list_masker_flags(objective)
+    return idle + [name for name in (*MASKER_FLAGS, *NOISE_FLAGS) if name not in read]
 
 
 def list_defaults():

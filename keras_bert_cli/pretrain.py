@@ -10,6 +10,8 @@ The model learns what --objective says:
                    target so far (UniLM)
   left_to_right    guess each next token (GPT)
   permutation      guess tokens in a random order, each from those before it (XLNet)
+  denoising        write a text that noises have changed, by an encoder and a decoder (BART)
+  mass             write a masked segment of a text, by an encoder and a decoder (MASS)
 
 With --mode pairs, sop or relations the model also learns how two texts are related.
 
@@ -42,6 +44,11 @@ Example:
   keras-bert pretrain --corpus shards --objective replaced_tokens --size small --steps 20000 \\
       --output electra
   keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
+
+  # An encoder and a decoder, which then learn to write titles.
+  keras-bert pretrain --corpus shards --checkpoint run/model --objective denoising --steps 20000 \\
+      --output bart
+  keras-bert finetune --task seq2seq --checkpoint bart/model --train titles.tsv --output writer
 """
 
 from pathlib import Path
@@ -52,7 +59,7 @@ from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTI
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags, read_masking
+from .masker_flags import define_masker_flags, define_noise_flags, read_masker
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -74,6 +81,7 @@ def define_flags(flags):
     flags.integer("accumulate", 1, explanation)
     flags.integer("sequence_length", HEAD.sequence_length, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
+    define_noise_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
         "swapped or random. context_pairs: a context and a pair (XLNet)."
@@ -241,9 +249,7 @@ def make_batches(values, objective, corpora, tokenizer):
 
 def make_masker(values, objective, corpus, tokenizer):
     """The masker of the batches of a corpus."""
-    masking = {} if objective.masking is None else read_masking(values, corpus, tokenizer)
-    if objective.masking_options is not None:
-        masking = {name: masking[name] for name in objective.masking_options}
+    masking = read_masker(values, objective, corpus, tokenizer)
     return objective.make_masker(tokenizer, **masking)
 
 

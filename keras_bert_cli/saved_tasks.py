@@ -10,7 +10,7 @@ from keras_bert_suite.serving import versions
 from .outputs import write_output
 
 #: The tasks that `keras-bert pretrain` trains.
-PRETRAINERS = ("Pretrainer", "ElectraPretrainer", "ElmoPretrainer")
+PRETRAINERS = ("Pretrainer", "ElectraPretrainer", "ElmoPretrainer", "Seq2SeqPretrainer")
 
 #: The tasks that can be opened to be evaluated, exported or asked.
 TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}

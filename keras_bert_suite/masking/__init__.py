@@ -2,8 +2,19 @@
 
 from keras_bert_suite.masking.both_neighbors import BidirectionalTargets
 from keras_bert_suite.masking.corruption import Corruption
+from keras_bert_suite.masking.denoising_corruption import DenoisingCorruption
 from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
+from keras_bert_suite.masking.mass_corruption import MassCorruption
 from keras_bert_suite.masking.next_tokens import NextTokenTargets
+from keras_bert_suite.masking.noises import (
+    DocumentRotation,
+    Noise,
+    SentencePermutation,
+    TextInfilling,
+    TokenDeletion,
+    TokenInsertion,
+    TokenMasking,
+)
 from keras_bert_suite.masking.permutation_targets import PermutationTargets
 from keras_bert_suite.masking.ragged_rows import RaggedRows
 from keras_bert_suite.masking.similar_words import find_similar_words

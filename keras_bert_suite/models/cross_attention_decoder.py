@@ -47,6 +47,7 @@ class DecoderLayers(keras.layers.Layer):
         padding_mask: Tensor,
         encoder_sequence: Tensor,
         encoder_padding_mask: Tensor,
+        positions: Tensor | None = None,
         training: bool | None = None,
     ) -> list[Tensor]:
         """The embeddings and the output of each block.
@@ -55,12 +56,13 @@ class DecoderLayers(keras.layers.Layer):
             token_ids, padding_mask: int32 (B, T).
             encoder_sequence: float (B, L, H).
             encoder_padding_mask: int32 (B, L).
+            positions: int32 (B, T), the positions of the tokens; None counts them from 0.
             training: bool, whether dropout is active.
 
         Returns:
             list of float (B, T, H). The last one is normalised by `final_norm`.
         """
-        states = [self.embeddings(token_ids, training=training)]
+        states = [self.embeddings(token_ids, positions=positions, training=training)]
         seen = mask_by_ranks(rank_by_place(token_ids)) & (padding_mask != 0)[:, None, :]
         for block in self.blocks:
             hidden = block(
@@ -115,6 +117,15 @@ class CrossAttentionDecoder(Decoder):
         """The backbone on whole targets, with a head on each of their tokens, P = T."""
         inputs, hidden = self.backbone.connect_pairs()
         return inputs, self.head(hidden)
+
+    def connect_parts(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The same, with the positions of the tokens that the decoder reads."""
+        inputs, _ = self.backbone.connect_pairs()
+        positions = keras.Input(shape=(None,), dtype="int32", name="decoder_positions")
+        encoded = self.backbone.encode_sources({n: inputs[n] for n in self.encoder.input})
+        target = [inputs[name] for name in ("decoder_token_ids", "decoder_padding_mask")]
+        states = self.backbone.decoder(*target, encoded, inputs["padding_mask"], positions)
+        return {**inputs, "decoder_positions": positions}, self.head(states[-1])
 
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
         """Encodes the sources, and computes their keys and values for each block of the decoder."""

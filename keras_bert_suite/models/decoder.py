@@ -50,6 +50,17 @@ class Decoder(ABC):
             tuple (inputs by name, logits float (B, P, V)), symbolic.
         """
 
+    def connect_parts(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The same for parts of targets.
+
+        A further input is `decoder_positions`, int32 (B, T): the positions of the tokens that the
+        decoder reads. A decoder without such a model raises a ValueError.
+        """
+        raise ValueError(
+            f"A {type(self).__name__} reads targets from their first token on, and no parts of "
+            "them. Use an encoder-decoder, such as a BertEncoderDecoder."
+        )
+
     @abstractmethod
     def start(self, source: dict[str, Tensor], length: int) -> DecoderState:
         """Reads a batch of sources.

@@ -7,6 +7,7 @@ from keras_hub.src.utils.preset_utils import get_file
 
 from keras_bert_suite.annotations import Config
 
+CONFIG_FILE = "config.json"
 PREPROCESSOR_CONFIG_FILE = "preprocessor.json"
 TOKENIZER_CONFIG_FILE = "tokenizer.json"
 TASK_CONFIG_FILE = "task.json"

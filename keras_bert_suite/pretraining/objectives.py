@@ -48,6 +48,8 @@ class Objective:
         models: tuple of str, the kinds of backbone, by the names of `model_type` in a config.json;
             None for all kinds.
         backbone_arguments: dict of arguments of the backbone.
+        encoder_decoder: bool, whether the backbone is an encoder-decoder. `models` are then the
+            kinds that read and write.
     """
 
     instances: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -61,6 +63,7 @@ class Objective:
     task_options: tuple[str, ...] = ()
     models: tuple[str, ...] | None = None
     backbone_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    encoder_decoder: bool = False
 
     def make_masker(self, tokenizer: Any, **masking: Any) -> Any:
         """The masker or corruption of the batches.
@@ -164,6 +167,27 @@ OBJECTIVES = {
         masker="BidirectionalTargets",
         task="ElmoPretrainer",
         models=("elmo",),
+    ),
+    # BART, https://arxiv.org/abs/1910.13461
+    "denoising": Objective(
+        instances={"mode": "doc_sentences", "short_seq_prob": 0.0},
+        modes=ROW_MODES,
+        masker="DenoisingCorruption",
+        task="Seq2SeqPretrainer",
+        models=("bert",),
+        encoder_decoder=True,
+    ),
+    # MASS, https://arxiv.org/abs/1905.02450
+    "mass": Objective(
+        instances={"mode": "doc_sentences", "short_seq_prob": 0.0},
+        modes=ROW_MODES,
+        masking={"rate": 0.5},
+        masking_options=("rate", "mask_token_rate", "random_token_rate", "dynamic", "seed"),
+        masker="MassCorruption",
+        task="Seq2SeqPretrainer",
+        task_arguments={"decoder_positions": True},
+        models=("bert",),
+        encoder_decoder=True,
     ),
 }
 

@@ -23,6 +23,8 @@ COLUMNS = {
     "left_to_right": (),
     "permutation": (),
     "bidirectional_language_model": ("forward_accuracy", "val_backward_accuracy"),
+    "denoising": (),
+    "mass": (),
 }
 
 
@@ -66,6 +68,8 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
         assert status == 1 and "predicts tokens without a mask token" in err
     elif objective == "bidirectional_language_model":
         assert status == 1 and "holds a ElmoPretrainer" in err
+    elif OBJECTIVES[objective].encoder_decoder:
+        assert status == 1 and "holds a Seq2SeqPretrainer, wanted a model with a head" in err
     else:
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 
@@ -104,6 +108,32 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert {name: getattr(backbone, name) for name in expected} == expected
     backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
+
+
+@pytest.mark.parametrize("objective", ["denoising", "mass"])
+def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, corpus, objective):
+    output = runs("word_order").parent / f"{objective} of a BERT"
+    model = runs("word_order") / "model"
+    pretrain = ("--corpus", corpus, "--checkpoint", model, "--output", output, "--steps=2")
+    sizes = ("--batch_size=4", "--sequence_length=16", "--held_out=0")
+    flags = ("--noises=text_infilling=0.3,document_rotation=1", "--span_length=2", "--unit=word")
+    flags = flags if objective == "denoising" else ("--masking_rate=0.3",)
+    given = (*pretrain, *sizes, *flags, f"--objective={objective}")
+    status, _, err = run("pretrain", *given)
+    assert status == 0, err
+    table = output / "titles.tsv"
+    table.write_text("text\ttarget\n" + "the good film\tgood\na bad plot\tbad\n" * 4)
+    status, _, err = run(
+        *("finetune", "--task=seq2seq", "--checkpoint", output / "model", "--train", table),
+        *("--epochs=1", "--sequence_length=16", "--max_target_length=4"),
+        *("--output", output / "writer"),
+    )
+    assert status == 0, err
+    status, out, err = run("predict", "--model", output / "writer", "--input", table)
+    assert status == 0, err
+    if objective == "denoising":
+        status, _, err = run("pretrain", *given, "--noises=infilling=1", "--output", output / "new")
+        assert status == 2 and "--noises must name noises with their rates" in err
 
 
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
@@ -155,6 +185,8 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         (["--objective=permutation", "--unit=word"], 2, "permutation has no use for --unit; leave"),
         (["--mode=context_pairs"], 2, "or doc_sentences, got context_pairs"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
+        (["--objective=mass", "--noises=token_deletion=0.1"], 2, "mass has no use for"),
+        (["--objective=denoising"], 2, "denoising has no use for --max_predictions"),
         (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
 )

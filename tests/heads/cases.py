@@ -10,6 +10,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
+from keras_bert_suite.masking import RaggedRows
 from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 from keras_bert_suite.training import NDCG
 
@@ -102,6 +103,20 @@ def pack_replaced(task, rows, labels):
 def pack_neighbors(task, rows, labels):
     targets = kbs.BidirectionalTargets(task.preprocessor.tokenizer)
     return name_arrays(targets(task.preprocessor.pack(rows)), targets.labels)
+
+
+def join_berts(backbone, packer):
+    return kbs.BertEncoderDecoder.from_backbones(backbone, backbone)
+
+
+def pack_corrupted(task, rows, labels):
+    packer = task.preprocessor
+    ids, lengths = packer.tokenizer.tokenize_flat(list(rows))
+    texts = RaggedRows({"token_ids": ids, "sentences": np.zeros_like(ids)}, lengths)
+    corruption = kbs.DenoisingCorruption(packer.tokenizer)
+    numbers = np.arange(NUM_ROWS)
+    arrays = corruption.make_arrays([texts], packer.sequence_length, numbers, epoch=0)
+    return name_arrays(arrays, corruption.labels)
 
 
 def ask_texts(task, rows):
@@ -480,6 +495,12 @@ CASES = {
         pack=pack_neighbors,
         changed=(Changed({"vocabulary_size": 9}, observed.outputs),),
     ),
+    "corrupted texts": Case(
+        *(kbs.Seq2SeqPretrainer, FIRST, None),
+        encoder=join_berts,
+        pack=pack_corrupted,
+        changed=(Changed({"decoder_positions": True}, observed.outputs),),
+    ),
     "targets": Case(
         kbs.Seq2Seq,
         FIRST,
@@ -506,9 +527,10 @@ CASES = {
     ),
 }
 
-#: The heads of the tables that combine them with preprocessors and inputs. The replaced tokens
-#: share these with the other pretraining.
-TASKS = tuple(name for name in CASES if name not in ("replaced tokens", "neighbors"))
+#: The heads of the tables that combine them with preprocessors and inputs. The other pretrainings
+#: share these with that of masked tokens.
+_OTHER_PRETRAININGS = ("replaced tokens", "neighbors", "corrupted texts")
+TASKS = tuple(name for name in CASES if name not in _OTHER_PRETRAININGS)
 
 
 def find_case(task):

@@ -14,6 +14,7 @@ from keras_bert_suite import (
     Pretrainer,
     SegmentPacker,
     Seq2Seq,
+    Seq2SeqPretrainer,
     TokenMasker,
     WordPieceTokenizer,
 )
@@ -42,6 +43,12 @@ def make_inputs(task):
         masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))
         del masked["mask_ids"], masked["mask_weights"]
         return masked
+    if isinstance(task, Seq2SeqPretrainer):
+        source, target = make_packer().pack(TEXTS), make_packer().pack(OTHERS)
+        ids, mask = target["token_ids"], target["padding_mask"]
+        inputs = {**source, "decoder_token_ids": ids, "decoder_padding_mask": mask}
+        later = {"decoder_positions": np.cumsum(mask, axis=1).astype("int32")}
+        return {**inputs, **(later if task.decoder_positions else {})}
     if isinstance(task, DocumentClassifier):
         return task.data.pack_texts((OTHERS, LONG_TEXTS))
     if isinstance(task, MultipleChoice):

@@ -1,12 +1,5 @@
-"""Corruptions before the packer: BART's noises and MASS as guests, beside their rules row by row.
+"""Corruptions before the packer: one of a guest, and their way to a model that learns from them."""
 
-The guests take all rows of a batch at once. The rules, transcribed for one row from fairseq's
-`denoising_dataset.py` and from XLM's `trainer.py` in MASS-unsupNMT, get the same random numbers,
-where the originals call a generator. The original rows begin and end with special tokens, which do
-not take part.
-"""
-
-import math
 import pickle
 
 import grain
@@ -24,22 +17,14 @@ from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.pretraining.data import PretrainingData
 from keras_bert_suite.masking import Corruption, RaggedRows
-from keras_bert_suite.masking.corruption import draw_in_turn
 from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.pretraining import PretrainingBatches
 from keras_bert_suite.pretraining.objectives import ROW_MODES
 from keras_bert_suite.training import MaskedLMLoss
 
-CLS, SEP, MASK = 2, 3, 4
+CLS, SEP = 2, 3
 TOKENIZER = kbs.WordPieceTokenizer(VOCABULARY)
 L, B = 24, 4
-
-#: How often a span has 0, 1, ... tokens: a Poisson distribution of mean 3, cut where it is below
-#: 1e-7, and summed.
-SPANS = np.cumsum([math.exp(-3) * 3**k / math.factorial(k) for k in range(19)])
-
-
-# === BART's noises, of all rows at once ===
 
 
 def permute_sentences(rows, draw):
@@ -47,120 +32,13 @@ def permute_sentences(rows, draw):
     return rows.take(np.lexsort((rows.places, keys, rows.numbers)), rows.lengths)
 
 
-def choose_places(rows, draw, counts):
-    """bool (T,), `counts`, int (B,), random entries of each row; and their turn, int (T,)."""
-    keys = draw(rows.lengths.max())[rows.numbers, rows.places]
-    turns = np.empty(len(keys), int)
-    turns[np.lexsort((keys, rows.numbers))] = rows.places
-    return turns < counts[rows.numbers], turns
-
-
 def delete_tokens(rows, draw):
-    chosen, _ = choose_places(rows, draw, np.ceil(0.3 * rows.lengths).astype(int))
-    return rows.keep(~chosen)
-
-
-def mask_tokens(rows, draw):
-    chosen, _ = choose_places(rows, draw, np.ceil(0.3 * rows.lengths).astype(int))
-    return rows.change(token_ids=np.where(chosen, MASK, rows["token_ids"]))
-
-
-def rotate(rows, draw):
-    drawn = draw(2)
-    offsets = np.where(drawn[:, 0] < 0.5, (drawn[:, 1] * rows.lengths).astype(int), 0)
-    lengths = rows.lengths[rows.numbers]
-    places = (rows.places + offsets[rows.numbers]) % lengths
-    return rows.take(rows.starts[rows.numbers] + places, rows.lengths)
-
-
-def infill(rows, draw):
-    budget = np.ceil(0.3 * rows.lengths).astype(int)[:, None]
-    drawn = np.searchsorted(SPANS, draw(rows.lengths.max() + 8))
-    before = np.cumsum(drawn, axis=1) - drawn
-    num_inserts = ((drawn == 0) & (before < budget)).sum(axis=1)
-    spans = np.clip(budget - before, 0, drawn)
-    # The spans that are not empty, first: (B, number of spans).
-    spans = np.take_along_axis(spans, np.argsort(spans == 0, axis=1, kind="stable"), axis=1)
-    begins, turns = choose_places(rows, draw, (spans > 0).sum(axis=1))
-    first = np.flatnonzero(begins)
-    ends = first + spans[rows.numbers[first], turns[first]]
-    ends = np.minimum(ends, (rows.starts + rows.lengths)[rows.numbers[first]])
-    steps = np.zeros(len(begins) + 1, int)
-    np.add.at(steps, first + 1, 1)
-    np.add.at(steps, ends, -1)
-    masked = rows.change(token_ids=np.where(begins, MASK, rows["token_ids"]))
-    masked = masked.keep(np.cumsum(steps[:-1]) == 0)
-    # Spans of no token are masks that are inserted.
-    lengths = masked.lengths + num_inserts
-    grown = RaggedRows({"token_ids": np.full(lengths.sum(), MASK)}, lengths)
-    inserted, _ = choose_places(grown, draw, num_inserts)
-    grown["token_ids"][~inserted] = masked["token_ids"]
-    return grown
-
-
-# === The same for one row. `draw` gives the numbers of this row. ===
-
-
-def permute_sentences_of(row, draw):
-    ids, sentences = row
-    order = np.argsort(draw(max(sentences) + 1))
-    return [
-        token for i in order for token, number in zip(ids, sentences, strict=True) if number == i
-    ]
-
-
-def sample_places(size, count, draw):
-    return np.argsort(draw(size))[:count].tolist()
-
-
-def delete_tokens_of(row, draw):
-    deleted = sample_places(len(row[0]), math.ceil(0.3 * len(row[0])), draw)
-    return [token for place, token in enumerate(row[0]) if place not in deleted]
-
-
-def mask_tokens_of(row, draw):
-    masked = sample_places(len(row[0]), math.ceil(0.3 * len(row[0])), draw)
-    return [MASK if place in masked else token for place, token in enumerate(row[0])]
-
-
-def rotate_of(row, draw):
-    chance, place = draw(2)
-    offset = int(place * len(row[0])) if chance < 0.5 else 0
-    return row[0][offset:] + row[0][:offset]
-
-
-def infill_of(row, draw):
-    ids = list(row[0])
-    budget = math.ceil(0.3 * len(ids))
-    spans = []
-    for number in draw(len(ids) + 8):
-        spans.append(int((number > SPANS).sum()))
-        if sum(spans) >= budget:
-            spans[-1] -= sum(spans) - budget
-            break
-    num_inserts = spans.count(0)
-    spans = [span for span in spans if span]
-    deleted = set()
-    for place, span in zip(sample_places(len(ids), len(spans), draw), spans, strict=True):
-        ids[place] = MASK
-        deleted.update(range(place + 1, place + span))
-    ids = [token for place, token in enumerate(ids) if place not in deleted]
-    inserts = sample_places(len(ids) + num_inserts, num_inserts, draw)
-    kept = iter(ids)
-    return [MASK if i in inserts else next(kept) for i in range(len(ids) + num_inserts)]
-
-
-NOISES = {
-    permute_sentences: permute_sentences_of,
-    delete_tokens: delete_tokens_of,
-    mask_tokens: mask_tokens_of,
-    rotate: rotate_of,
-    infill: infill_of,
-}
+    keys = draw(rows.lengths.max())[rows.numbers, rows.places]
+    return rows.keep(keys >= 0.3)
 
 
 class Denoising(Corruption):
-    """BART: the decoder writes the text that the noises have spoilt, one token after the other."""
+    """A guest: the decoder writes the text that functions have spoilt."""
 
     labels = {"text": ("text_ids", "text_weights")}
 
@@ -182,59 +60,6 @@ class Denoising(Corruption):
         )
 
 
-class Mass(Corruption):
-    """MASS: half of a row is masked in one segment, which the decoder writes."""
-
-    labels = {"segment": ("segment_token_ids", "segment_weights")}
-
-    def corrupt(self, rows, draw):
-        lengths = np.rint(rows.lengths / 2).astype(int)
-        kind, place = draw(2).T
-        last = rows.lengths - lengths
-        starts = (place * (last + 1)).astype(int)
-        starts = np.where(kind >= 0.8, 0, np.where(kind >= 0.6, last, starts))
-        inside = (rows.places >= starts[rows.numbers]) & (
-            rows.places < (starts + lengths)[rows.numbers]
-        )
-        ids = rows["token_ids"]
-        fates, fillers = (draw(rows.lengths.max())[rows.numbers, rows.places] for _ in range(2))
-        replaced = np.where(fates < 0.1, (fillers * len(VOCABULARY)).astype(int), ids)
-        replaced = np.where(fates >= 0.2, MASK, replaced)
-        source = rows.change(token_ids=np.where(inside, replaced, ids))
-        before = np.where(rows.places == 0, CLS, np.roll(ids, 1))
-        target = {
-            "decoder_token_ids": before,
-            # The position of the token that is read. [CLS] has position 0.
-            "decoder_positions": rows.places,
-            "decoder_padding_mask": np.ones_like(before),
-            "segment_token_ids": ids,
-        }
-        return source, RaggedRows(target, rows.lengths).keep(inside)
-
-    def count_target(self, sequence_length):
-        return sequence_length // 2
-
-
-def mass_of(ids, draw):
-    """The source, and (token read, its position, token written) of each step of the decoder."""
-    words, length = [CLS, *ids], round(len(ids) / 2)
-    kind, place = draw(2)
-    start = 1 + int(place * (len(ids) - length + 1))
-    if kind >= 0.8:
-        start = 1
-    elif kind >= 0.6:
-        start = 1 + len(ids) - length
-    fates, fillers = draw(len(ids)), draw(len(ids))
-    source, steps = list(words), []
-    for position in range(start, start + length):
-        steps.append((words[position - 1], position - 1, words[position]))
-        if fates[position - 1] >= 0.2:
-            source[position] = MASK
-        elif fates[position - 1] < 0.1:
-            source[position] = int(fillers[position - 1] * len(VOCABULARY))
-    return source[1:], steps
-
-
 def make_rows(num_rows=60):
     """Rows of 1 to 4 sentences, some of them a single token."""
     rng = np.random.default_rng(3)
@@ -250,33 +75,8 @@ def make_rows(num_rows=60):
     return rows, RaggedRows(arrays, np.array([len(ids) for ids, _ in rows], "int32"))
 
 
-def draw_for(row):
-    """The numbers of a row alone: neither other rows nor the width of a batch change them."""
-    draw = draw_in_turn(1, 2, np.array([row]))
-    return lambda width: draw(width)[0]
-
-
 def split_rows(rows, name="token_ids"):
     return [part.tolist() for part in np.split(rows[name], rows.starts[1:])]
-
-
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.__name__)
-def test_a_noise_follows_the_rule_of_fairseq(noise):
-    rows, ragged = make_rows()
-    spoilt = split_rows(noise(ragged, draw_in_turn(1, 2, np.arange(len(rows)))))
-    assert spoilt == [NOISES[noise](row, draw_for(i)) for i, row in enumerate(rows)]
-    assert sum(a != ids for a, (ids, _) in zip(spoilt, rows, strict=True)) > len(rows) / 4
-
-
-def test_a_segment_follows_the_rule_of_mass():
-    rows, ragged = make_rows()
-    source, target = Mass(TOKENIZER).corrupt(ragged, draw_in_turn(1, 2, np.arange(len(rows))))
-    names = ("decoder_token_ids", "decoder_positions", "segment_token_ids")
-    steps = [split_rows(target, name) for name in names]
-    for i, (ids, _) in enumerate(rows):
-        wanted_source, wanted_steps = mass_of(ids, draw_for(i))
-        assert split_rows(source)[i] == wanted_source
-        assert [*zip(*(of_name[i] for of_name in steps), strict=True)] == wanted_steps
 
 
 @pytest.mark.parametrize("dynamic", [True, False])
@@ -298,7 +98,7 @@ def make_batches(corruption, **arguments):
 
 
 def test_sources_and_targets_become_arrays_by_name():
-    x, y, weights = make_batches(Denoising(permute_sentences, infill))[0]
+    x, y, weights = make_batches(Denoising(permute_sentences, delete_tokens))[0]
     names = {
         "token_ids",
         "segment_ids",
@@ -351,7 +151,7 @@ def test_rows_know_their_sentences(mode, monkeypatch):
 
 
 class Writer(Task, keras_hub.models.Task):
-    """A decoder of one layer, whose inputs and output have the names of the arrays of `Mass`."""
+    """A decoder of one layer, whose inputs and output have the names of the arrays of MASS."""
 
     def __init__(self, backbone, preprocessor=None, **kwargs):
         self.check_further_arguments(kwargs)
@@ -364,14 +164,18 @@ class Writer(Task, keras_hub.models.Task):
         source = backbone(backbone.input)["sequence_output"]
         seen = read["decoder_padding_mask"][:, :, None] & backbone.input["padding_mask"][:, None]
         states += keras.layers.MultiHeadAttention(2, 8)(states, source, attention_mask=seen)
-        outputs = {"segment": keras.layers.Dense(len(VOCABULARY))(states)}
+        outputs = {"mlm": keras.layers.Dense(len(VOCABULARY))(states)}
         encoder = EncoderInputs.of(backbone)
-        self.data = PretrainingData(preprocessor, encoder, inputs=names, outputs=("segment",))
+        self.data = PretrainingData(
+            preprocessor,
+            encoder,
+            inputs=names,
+        )
         self.preprocessor = preprocessor
         super().__init__(inputs={**backbone.input, **read}, outputs=outputs, **kwargs)
 
     def make_loss(self):
-        return {"segment": MaskedLMLoss()}
+        return {"mlm": MaskedLMLoss()}
 
 
 def make_writer():
@@ -383,8 +187,8 @@ def make_seq2seq():
 
 
 GUESTS = {
-    "MASS": (make_writer, Mass(TOKENIZER)),
-    "BART": (make_seq2seq, Denoising(permute_sentences, infill, rotate, seed=7)),
+    "MASS": (make_writer, kbs.MassCorruption(TOKENIZER)),
+    "a guest": (make_seq2seq, Denoising(permute_sentences, delete_tokens, seed=7)),
 }
 
 
@@ -418,7 +222,8 @@ def test_a_model_learns_and_a_stopped_training_goes_on_with_the_same_batches(gue
 @pytest.mark.parametrize(
     ("make_task", "corruption", "mode", "message"),
     [
-        (make_seq2seq, Mass(TOKENIZER), "pairs", "A Mass takes rows of one text, and mode='pairs'"),
+        (make_seq2seq, kbs.MassCorruption(TOKENIZER), "pairs",
+         "A MassCorruption takes rows of one text, and mode='pairs'"),
         (make_writer, Denoising(), "doc_sentences", "The model reads decoder_positions, and the .* "
          "corruption of PretrainingBatches makes all others.* makes decoder_positions, or"),
         (make_seq2seq, kbs.TokenMasker(TOKENIZER), "doc_sentences", "reads decoder_token_ids, d"),
@@ -429,7 +234,7 @@ def test_a_model_learns_and_a_stopped_training_goes_on_with_the_same_batches(gue
         (lambda: kbs.MaskedLM(kbs.BertBackbone(**ONE_LAYER)), kbs.TokenMasker(TOKENIZER), "sop",
          "has one output, and the batches have labels for mlm, nsp.*mode='full_sentences'"),
         (lambda: kbs.Pretrainer(kbs.BertEncoderDecoder(dict(ONE_LAYER))), Denoising(),
-         "doc_sentences", "BertEncoderDecoder has encoder_sequence_output.*Seq2Seq, whose `fit`"),
+         "doc_sentences", "BertEncoderDecoder has encoder_sequence_.* with a Seq2SeqPretrainer"),
     ],
 )  # fmt: skip
 def test_arrays_that_no_one_makes(make_task, corruption, mode, message):

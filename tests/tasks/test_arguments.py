@@ -15,10 +15,12 @@ from small_texts import ONE_LAYER
 
 from keras_bert_suite import (
     BertBackbone,
+    BertEncoderDecoder,
     ElectraBackbone,
     ElectraPretrainer,
     ElmoBackbone,
     ElmoPretrainer,
+    Seq2SeqPretrainer,
     TextEmbedder,
 )
 from keras_bert_suite.heads.base.task import Task
@@ -45,6 +47,8 @@ def build(name, arguments=None, **rates):
     if cls is ElmoPretrainer:
         encoder, sizes = ElmoBackbone, {**ELMO, "vocabulary_size": SIZES["vocabulary_size"]}
     backbone = encoder(**{**sizes, **changed.backbone, **rates})
+    if cls is Seq2SeqPretrainer:
+        backbone = BertEncoderDecoder.from_backbones(backbone, backbone)
     given = changed.arguments if arguments is None else arguments
     return cls(backbone, preprocessor=make_packer(), **given)
 

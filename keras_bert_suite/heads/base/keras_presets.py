@@ -10,9 +10,11 @@ from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.preset_files import (
+    CONFIG_FILE,
     PREPROCESSOR_CONFIG_FILE,
     TASK_CONFIG_FILE,
     TASK_WEIGHTS_FILE,
@@ -117,6 +119,17 @@ def choose_global_tokens(task):
 def holds_task(preset, classes):
     """Whether the task of a preset is of a class, or of one of several classes."""
     return _saved_class(preset, TASK_CONFIG_FILE, classes)
+
+
+def holds_encoder_decoder(preset):
+    """Whether the backbone of a preset or a checkpoint is an encoder-decoder."""
+    preset = checkpoints.preset_name(preset)
+    checkpoint = checkpoints.open_checkpoint(preset)
+    if checkpoint is not None:
+        return hasattr(BACKBONES[checkpoint.model_type.backbone], "encode_sources")
+    with _reading(preset):
+        config = read_config(preset, CONFIG_FILE)
+    return config is not None and hasattr(find_class(config), "encode_sources")
 
 
 def read_task_config(preset, classes):

@@ -10,8 +10,9 @@ def check_encoder(task, backbone):
     if isinstance(outputs, dict) and "sequence_output" not in outputs:
         raise ValueError(
             f"A {type(task).__name__} reads the sequence_output of an encoder, and a "
-            f"{type(backbone).__name__} has {', '.join(outputs)}. Train an encoder-decoder with a "
-            "Seq2Seq, whose `fit` also takes PretrainingBatches of a Corruption."
+            f"{type(backbone).__name__} has {', '.join(outputs)}. Pretrain an encoder-decoder "
+            "with a Seq2SeqPretrainer on PretrainingBatches of a Corruption, and fine-tune it with "
+            "a Seq2Seq."
         )
 
 

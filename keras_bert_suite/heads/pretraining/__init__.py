@@ -1,4 +1,4 @@
-"""Pretraining of an encoder: masked tokens, pairs of texts, replaced tokens, next tokens."""
+"""Pretraining: masked tokens, pairs of texts, replaced, corrupted and next tokens."""
 
 from keras_bert_suite.heads.base.head import Head
 
@@ -30,6 +30,17 @@ def make_elmo_parts(said, packer, encoder):
     return data, RowAnswers()
 
 
+def make_seq2seq_parts(said, packer, encoder):
+    """The parts of a `Seq2SeqPretrainer`."""
+    from keras_bert_suite.heads.base.answers import RowAnswers
+    from keras_bert_suite.heads.pretraining.data import PretrainingData
+
+    inputs = ["decoder_token_ids", "decoder_padding_mask"]
+    if said.get("decoder_positions"):
+        inputs.append("decoder_positions")
+    return PretrainingData(packer, encoder, inputs), RowAnswers()
+
+
 HEAD = Head(
     task="Pretrainer",
     make_parts=make_parts,
@@ -48,5 +59,12 @@ ELMO_HEAD = Head(
     task="ElmoPretrainer",
     make_parts=make_elmo_parts,
     learning_rate=1e-3,
+    warmup_ratio=0.01,
+)
+SEQ2SEQ_HEAD = Head(
+    task="Seq2SeqPretrainer",
+    make_parts=make_seq2seq_parts,
+    settings=("decoder_positions",),
+    learning_rate=1e-4,
     warmup_ratio=0.01,
 )

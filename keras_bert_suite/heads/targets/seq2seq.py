@@ -18,6 +18,7 @@ from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
+from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
 from keras_bert_suite.heads.targets.decoding import (
     find_decoder,
     get_sampler,
@@ -35,8 +36,8 @@ from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixtur
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
-#: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
-_LANGUAGE_MODELS = (Pretrainer, MaskedLM)
+#: Tasks whose presets hold the head with which a `Seq2Seq` begins.
+_LANGUAGE_MODELS = (Pretrainer, MaskedLM, Seq2SeqPretrainer)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -265,7 +266,10 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         for kind in _LANGUAGE_MODELS:
             if holds_task(loader.preset, kind):
                 model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
-                task = cls(change_pattern(model.backbone, "seq2seq"), **arguments)
+                backbone = model.backbone
+                if kind is not Seq2SeqPretrainer:
+                    backbone = change_pattern(backbone, "seq2seq")
+                task = cls(backbone, **arguments)
                 task.masked_lm.set_weights(model.masked_lm.get_weights())
                 return task
         backbone = loader.load_backbone(
