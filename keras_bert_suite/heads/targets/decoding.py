@@ -10,7 +10,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
+from keras_bert_suite.heads.targets.sampling import draw_next
 from keras_bert_suite.models.decoder import Decoder
+from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
 
@@ -42,8 +44,11 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
     return found
 
 
-def write_rows(task, rows, batch_size, steps, max_target_length):
-    """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`."""
+def write_rows(task, rows, batch_size, steps, max_target_length, sampling=None):
+    """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`.
+
+    `sampling` is a `Sampling`; None for the sampler of the task.
+    """
     size = choose_size(batch_size)
     if steps is not None:
         rows = rows.take(slice(steps * size))
@@ -52,13 +57,14 @@ def write_rows(task, rows, batch_size, steps, max_target_length):
     targets = [""] * len(rows)
     for start in range(0, len(rows), size):
         numbers = order[start : start + size]
-        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length)
+        draws = sampling and sampling.make_inputs(numbers, max_target_length)
+        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length, draws)
         for number, text in zip(numbers, texts, strict=True):
             targets[number] = text
     return targets
 
 
-def write_dataset(task, dataset, steps, max_target_length):
+def write_dataset(task, dataset, steps, max_target_length, sampling=None):
     """The targets, or the logits, of the batches of a dataset; see `Seq2Seq.predict`."""
     answers = []
     for batch in itertools.islice(read_batches(dataset), steps):
@@ -67,32 +73,41 @@ def write_dataset(task, dataset, steps, max_target_length):
             with lock_weights(task):
                 answers.append(keras.Model.predict_on_batch(task, inputs))
         else:
-            answers += _write_texts(task, inputs[0], max_target_length)
+            numbers = len(answers) + np.arange(len(inputs[0]))
+            draws = sampling and sampling.make_inputs(numbers, max_target_length)
+            answers += _write_texts(task, inputs[0], max_target_length, draws)
     is_text = not answers or isinstance(answers[0], str)
     return answers if is_text else np.concatenate(answers)
 
 
-def _write_texts(task, sources, max_target_length):
-    """list of str, the targets of a batch of sources."""
+def _write_texts(task, sources, max_target_length, draws=None):
+    """list of str, the targets of a batch of sources. `draws` are as for `write_targets`."""
     packed = task.data.pack_sources(sources, max_target_length)
     tokenizer = task.preprocessor.tokenizer
     targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
-    targets[:, 0] = task.target_rows.first_token_id
+    targets[:, 0] = task.target_rows.find_first_tokens(NUMPY, packed)
     inputs = {"source": packed, "targets": targets.astype("int32")}
+    if draws is not None:
+        inputs["draws"] = draws
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     write = task.make_generate_function()
     with lock_weights(task):
         ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
-    return task.answers.detokenize(ids[:, 1:], tokenizer)
+    return task.answers.detokenize(ids, tokenizer)
 
 
 def write_targets(
-    task: Any, source: dict[str, Tensor], targets: Tensor, stop_token_id: int
+    task: Any,
+    source: dict[str, Tensor],
+    targets: Tensor,
+    stop_token_id: int,
+    draws: dict[str, Tensor] | None = None,
 ) -> Tensor:
     """Writes the targets of a batch of packed sources, int32 (B, L), until a stop token.
 
     The first column of `targets`, int32 (B, 1 + T), is the first token that the decoder reads. The
-    result is `targets` filled in.
+    result is `targets` filled in. Tokens are drawn by `draws`, see `draw_next`; with None the
+    sampler of the task chooses them.
     """
     length = targets.shape[1] - 1
     state = task.decoder.start(source, length)
@@ -108,9 +123,14 @@ def write_targets(
             is_token = ops.arange(logits.shape[-1]) < num_tokens
             logits = ops.where(is_token, ops.cast(logits, "float32"), -1e9)
         has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
-        return force_padding(logits, has_ended, pad_token_id), None, after.cache
+        logits = force_padding(logits, has_ended, pad_token_id)
+        if draws is not None:
+            drawn = draw_next(logits, draws, index - 1)
+            logits = ops.one_hot(drawn, logits.shape[-1])
+        return logits, None, after.cache
 
-    return task.sampler(
+    sampler = task.sampler if draws is None else keras_hub.samplers.GreedySampler()
+    return sampler(
         next=score_next,
         prompt=targets,
         cache=state.cache,

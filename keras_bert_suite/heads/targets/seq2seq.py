@@ -6,38 +6,25 @@ from typing import Any, Self
 import keras
 import keras_hub
 
-from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
+from keras_bert_suite.annotations import Config, Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.heads import targets
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
-from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.preset_task import FURTHER_ARGUMENTS
-from keras_bert_suite.heads.base.task import Task, part_attribute
-from keras_bert_suite.heads.masks.masked_lm import MaskedLM
-from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
-from keras_bert_suite.heads.targets.decoding import (
-    find_decoder,
-    get_sampler,
-    write_dataset,
-    write_rows,
-    write_targets,
-)
+from keras_bert_suite.heads.base.task import part_attribute
+from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
+from keras_bert_suite.heads.targets.decoding import find_decoder, write_dataset, write_rows
+from keras_bert_suite.heads.targets.sampling import choose_sampling
 from keras_bert_suite.heads.targets.scores import score_targets
-from keras_bert_suite.layers import MaskedLMHead
-from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
+from keras_bert_suite.heads.targets.writing_task import WritingTask
+from keras_bert_suite.models import BACKBONES, BertEncoderDecoder
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.runs.batches import read
-from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
-
-#: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
-_LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Seq2Seq(Task, keras_hub.models.CausalLM):
+class Seq2Seq(WritingTask):
     """A text encoder that writes a target from a source, such as a title from an article.
 
     There are two kinds of backbones for it. With a `BertBackbone` a row is packed as a pair, [CLS]
@@ -87,14 +74,13 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     """
 
     HEAD = targets.HEAD
+    attention_pattern = "seq2seq"
     takes_encoder_decoders = True
-    are_tokens = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
     decoder_start_token_id: int | None = None
 
     max_target_length = part_attribute("data", "max_target_length")
     plain_marks = part_attribute("data", "plain_marks")
-    changeable = frozenset({"sampler"})
     target_rows = part_attribute("data", "target_rows")
 
     def __init__(
@@ -110,13 +96,11 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("max_target_length", max_target_length, at_least=1)
-        # Within its constructor the base class calls `compile`, which reads the sampler.
-        self.sampler = get_sampler(sampler)
-        self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
+        self.set_sampler(sampler)
 
         # === Layers ===
         self.backbone = backbone
-        self.masked_lm: MaskedLMHead = make_masked_lm_head(backbone)
+        self.masked_lm = make_masked_lm_head(backbone)
         self.decoder = find_decoder(backbone, self.masked_lm)
 
         # === Functional Model ===
@@ -196,11 +180,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         return task
 
     @classmethod
-    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
-        is_bert = issubclass(backbone_cls, BertBackbone)
-        return {"attention_pattern": "seq2seq"} if is_bert else {}
-
-    @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
@@ -213,67 +192,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
         task = super().load_checkpoint(checkpoint, load_weights, **arguments)
         task.decoder_start_token_id = checkpoint.decoder_start_token_id
-        if not isinstance(task.backbone, BertBackbone) or not holds_mixture(task.backbone):
-            return task
-        del arguments["dtype"], arguments["skip"]
-        copy = cls(leave_mixture(task.backbone), **arguments)
-        copy.masked_lm.set_weights(task.masked_lm.get_weights())
-        return copy
-
-    @classmethod
-    def preset_classes(cls) -> tuple[type, ...]:
-        return cls, *_LANGUAGE_MODELS
-
-    @classmethod
-    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
-        if holds_task(loader.preset, cls):
-            return super().load_keras_preset(loader, load_weights, **arguments)
-        dtype = arguments.pop("dtype", None)
-        for kind in _LANGUAGE_MODELS:
-            if holds_task(loader.preset, kind):
-                model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
-                task = cls(change_pattern(model.backbone, "seq2seq"), **arguments)
-                task.masked_lm.set_weights(model.masked_lm.get_weights())
-                return task
-        backbone = loader.load_backbone(
-            BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
-        )
-        return cls(change_pattern(backbone, "seq2seq"), **arguments)
-
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        sampler: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, and how `predict` chooses tokens; see `Task.compile`.
-
-        Args:
-            optimizer, loss, **kwargs: as for `Task.compile`.
-            sampler: as for the constructor. None keeps the sampler that the task has.
-        """
-        sampler = self.sampler if sampler is None else get_sampler(sampler)
-        super().compile(optimizer, loss, sampler=sampler, **kwargs)
-
-    def make_loss(self) -> keras.losses.Loss:
-        """The mean over the tokens of the targets."""
-        return MaskedLMLoss()
-
-    def make_metrics(self) -> dict[str, Any]:
-        """The accuracy over the tokens of the targets. `perplexity` is always logged."""
-        return {"weighted_metrics": [MaskedLMAccuracy(name="accuracy")]}
-
-    def quantize(self, mode: str | None = None, config: Any = None) -> None:
-        """Converts the matrices of the encoder to 8-bit integers; see `SavedTask.quantize`."""
-        super().quantize(mode, config)
-        # TensorFlow would go on writing with the old weights.
-        self.generate_function = None
-
-    def get_metrics_result(self) -> dict[str, Tensor]:
-        """dict of the metrics, with `perplexity`."""
-        return add_perplexity(super().get_metrics_result())
+        return task
 
     def predict(
         self,
@@ -282,9 +201,16 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         steps: int | None = None,
         *,
         max_target_length: int | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
         **kwargs: Any,
     ) -> Any:
         """Writes a target for each source.
+
+        With `top_k`, `top_p`, `temperature` or `seed` the tokens are drawn at random, whatever the
+        task's sampler. The draws of a source depend on the seed and its number alone.
 
         Args:
             x: sources: a list, an array or a pandas Series, a dataset of batches of them, or a
@@ -293,6 +219,12 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             max_target_length: int, the maximum number of tokens of a target, the last [SEP]
                 included. A source has the rest of the packer's `sequence_length`, and is cut if it
                 is longer. None is the task's `max_target_length`.
+            top_k: int, only so many of the most probable tokens are drawn.
+            top_p: float over 0 and at most 1. Only the most probable tokens are drawn, as few as
+                have this probability together.
+            temperature: float above 0, 1 by default, by which logits are divided. Less than 1 draws
+                probable tokens more often.
+            seed: int. None draws a seed from NumPy, which `keras.utils.set_random_seed` seeds.
             **kwargs: `verbose` and `callbacks` of Keras, for packed arrays only.
 
         Returns:
@@ -300,18 +232,20 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
 
         Raises:
             ValueError: if there is no preprocessor, or source and target have no room in the
-                packer's `sequence_length` or the backbone's positions.
+                packer's `sequence_length` or the backbone's positions; if an argument of the draws
+                is out of its range, or the sampler is a beam search.
         """
-        if isinstance(x, str):
-            return self.predict([x], max_target_length=max_target_length)[0]
+        sampling = choose_sampling(self.sampler, top_k, top_p, temperature, seed)
         length = self.max_target_length if max_target_length is None else max_target_length
         check_integer("max_target_length", length, at_least=1)
+        if isinstance(x, str):
+            return write_rows(self, read(self, [x]), None, None, length, sampling)[0]
         if is_dataset(x):
-            return write_dataset(self, x, steps, length)
+            return write_dataset(self, x, steps, length, sampling)
         rows = read(self, x)
         if rows.is_packed:
             return super().predict(x, batch_size, steps, **kwargs)
-        return write_rows(self, rows, batch_size, steps, length)
+        return write_rows(self, rows, batch_size, steps, length, sampling)
 
     def score(self, x: Inputs, y: Any, batch_size: int | None = None) -> dict[str, float]:
         """Scores the targets that `predict` writes by ROUGE and exact match; see `score_targets`.
@@ -332,19 +266,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         if rows.is_packed:
             raise ValueError("`score` compares texts, got packed arrays. Pass sources and targets.")
         return score_targets(rows.labels, self.predict(rows.inputs[0], batch_size))
-
-    def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
-        """Writes the targets of a batch.
-
-        Args:
-            inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
-                whose first column is the first token that the decoder reads.
-            stop_token_ids: tuple of the int that ends a target.
-
-        Returns:
-            int32 (B, 1 + T), `targets` filled in.
-        """
-        return write_targets(self, inputs["source"], inputs["targets"], *stop_token_ids)
 
     def generate(self, inputs: Inputs, max_length: int | None = None, **kwargs: Any) -> Any:
         """KerasHub's name of `predict`. `max_length` is `max_target_length`."""
