@@ -5,6 +5,7 @@ from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_t
 from keras_bert_suite.heads import (
     AnswerF1,
     AttributeClassifier,
+    CausalLM,
     CrfTokenClassifier,
     DocumentClassifier,
     ElectraPretrainer,
@@ -130,6 +131,7 @@ __all__ = [
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
+    "CausalLM",
     "CoSENT",
     "ConditionalRandomField",
     "ConvolutionPooling",

@@ -159,13 +159,14 @@ TARGETS = replace(
     task="Seq2Seq",
     commands=("seq2seq",),
 )
+CONTINUATIONS = replace(MASKED_TOKENS, task="CausalLM", commands=("causal_lm",))
 SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    SPAN_BOUNDARY,
+    *(CONTINUATIONS, SPAN_BOUNDARY),
 )
 
 #: The first record of each layer of a head.
