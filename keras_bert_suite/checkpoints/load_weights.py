@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.records import (
+    CONTINUATIONS,
     FINE_TUNED,
     MASKED_TOKENS,
     TARGETS,
@@ -125,7 +126,10 @@ def find_task(checkpoint):
         # The weights of a head with labels do not say whether it is ours.
         if head.layer in checkpoint.heads or not head.labels and has_part(checkpoint, head.layer):
             return head.task
-    return MASKED_TOKENS.task if has_part(checkpoint, MASKED_TOKENS.layer) else None
+    if not has_part(checkpoint, MASKED_TOKENS.layer):
+        return None
+    pattern = checkpoint.encoder_config.get("attention_pattern")
+    return (CONTINUATIONS if pattern == "left_to_right" else MASKED_TOKENS).task
 
 
 def may_have_next_sentence(checkpoint):

@@ -36,6 +36,7 @@ ELECTRA = ModelType(
     ),
     has_two_layer_classifier=True,
     classes="Electra",
+    causal_class="ForCausalLM",
     fields=(*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128)),
     head_dropouts={"choice_scorer": ("summary_last_dropout", 0.1)},
     # The layer before the head for choices.

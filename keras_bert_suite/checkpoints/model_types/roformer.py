@@ -86,6 +86,7 @@ ROFORMER = ModelType(
     ),
     has_two_layer_classifier=True,
     classes="RoFormer",
+    causal_class="ForCausalLM",
     fields=(
         *BERT_FIELDS,
         Field("embedding_dim", "embedding_size", "width"),
