@@ -56,11 +56,13 @@ def define_asking_flags(flags):
 def check_asking_flags(values, kind):
     """Raises a `UsageError` if a flag of `define_asking_flags` is for other models."""
     asked = {"max_length", "stop", *SAMPLING} & values.given
-    is_export = isinstance(kind.model, SavedModel)
-    allowed = set() if is_export else set(getattr(kind, "asking_flags", ()))
-    if wrong := sorted(asked - allowed):
-        found = "an export, whose answers do not change" if is_export else f"--task {kind.name}"
-        wanted = "causal_lm" if wrong[0] in ("max_length", "stop") else "causal_lm or seq2seq"
+    if asked and isinstance(kind.model, SavedModel):
         raise UsageError(
-            f"--{wrong[0]} is for a model of --task {wanted}, and {values.model} is {found}"
+            f"--{min(asked)} is not for {values.model}, an export, whose answers do not change. "
+            "Ask the model that it was exported from"
+        )
+    if wrong := asked - set(getattr(kind, "asking_flags", ())):
+        wanted = "write" if min(wrong) in SAMPLING else "continue"
+        raise UsageError(
+            f"--{min(wrong)} is for models that {wanted} texts, not for --task {kind.name}"
         )

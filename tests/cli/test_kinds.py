@@ -335,7 +335,9 @@ def test_flags_of_models_that_write(trained, run):
     assert status == 1 and "A beam search finds the most probable text" in err
     titles, _, dev = trained("seq2seq")
     status, _, err = run("predict", "--model", titles, "--input", dev, "--max_length=2")
-    assert status == 2 and "--max_length is for a model of --task causal_lm, and " in err
+    assert status == 2 and "--max_length is for --task causal_lm, not for --task seq" in err
+    status, _, err = run("predict", "--model", titles, "--input", dev, "--stop=a")
+    assert status == 2 and "--stop is for models that continue texts, not for --task seq2seq" in err
 
 
 @pytest.mark.long("serving")

@@ -1,4 +1,4 @@
-"""`CausalLM` beside the models of transformers that read from left to right, and their `generate`."""
+"""`CausalLM` beside the left-to-right models of transformers, and their `generate`."""
 
 import json
 import warnings

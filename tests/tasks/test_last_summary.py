@@ -27,7 +27,6 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
 
-
 #: They read no rows that begin otherwise, or have no texts.
 UNREAD = ("pretraining", "targets", "continuations")
 
