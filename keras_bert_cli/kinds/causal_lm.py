@@ -3,6 +3,7 @@
 from keras_bert_suite.data.readers import Examples
 from keras_bert_suite.data.readers.text_files import read_lines
 
+from ..command_flags import UsageError
 from ..table_flags import TABLES, choose_text_columns, read_examples, report_left_out
 from .writing import SAMPLING, WritingKind
 
@@ -25,19 +26,17 @@ class CausalLMKind(WritingKind):
 
     @property
     def input_names(self):
-        named = self.is_table(self.values.train) and self.values.header
-        return (self.values.text_column if named else "text",)
-
-    def is_table(self, path):
-        """Whether a file has columns, and not a text in each line."""
-        return self.values.delimiter is not None or path.lower().endswith(TABLES)
+        return (self.values.text_column if self.values.header else "text",)
 
     def read(self, path):
         self.check_table_flags()
-        if self.is_table(path):
-            columns = choose_text_columns(self.values, self.model and self.model.input_names)
-            return read_examples(self.values, path, columns, problem_type=None)
-        lines = read_lines(path, self.values.encoding)
+        values = self.values
+        if values.delimiter is not None or path.lower().endswith(TABLES):
+            columns = choose_text_columns(values, self.model and self.model.input_names)
+            return read_examples(values, path, columns, problem_type=None)
+        if given := sorted(values.given & {"text_column", "header", "quoting"}):
+            raise UsageError(f"--{given[0]} is for tables, and {path} has a text in each line")
+        lines = read_lines(path, values.encoding)
         numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
         empty = [number for number, line in enumerate(lines, 1) if not line.strip()]
         left_out = {"no text": empty} if empty else {}

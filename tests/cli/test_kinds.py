@@ -301,6 +301,7 @@ REFUSED = [
         *("seq2seq", "finetune", "train", "--task=classify --text_column=review --num_beams=3"),
         "--num_beams is for --task seq2seq, causal_lm, not for --task classify",
     ),
+    ("causal_lm", "finetune", "train", "--text_column=a", "has a text in each line"),
     ("causal_lm", "finetune", "train", "--label_column=text", f"--label_column {OTHER_TABLES}"),
 ]
 

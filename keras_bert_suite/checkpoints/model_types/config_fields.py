@@ -170,9 +170,9 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in, patterns
     pattern = backbone.attention_pattern
     if pattern not in patterns:
         warnings.warn(
-            f"{owner} cannot say this attention pattern: who reads the files gets a model whose tokens "
-            f"look at all tokens, got attention_pattern={pattern!r}. `from_preset` takes the "
-            "pattern as an argument.",
+            f"{owner} cannot hold this attention pattern, so who reads the files gets a model "
+            f"whose tokens look at all tokens, got attention_pattern={pattern!r}. `from_preset` "
+            "takes the pattern as an argument.",
             stacklevel=5,
         )
     constants = dict(built_in)
