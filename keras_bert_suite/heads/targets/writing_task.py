@@ -125,5 +125,6 @@ class WritingTask(Task, keras_hub.models.CausalLM):
         Returns:
             int32 (B, 1 + T), `targets` filled in.
         """
+        (stop_token_id,) = stop_token_ids
         draws = inputs.get("draws")
-        return write_targets(self, inputs["source"], inputs["targets"], *stop_token_ids, draws)
+        return write_targets(self, inputs["source"], inputs["targets"], stop_token_id, draws)
