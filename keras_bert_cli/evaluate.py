@@ -21,6 +21,9 @@ Example:
 
   # ROUGE and exact match of titles that a model writes, in percent.
   keras-bert evaluate --model titles.keras --input test.tsv --target_column title
+
+  # The perplexity of texts for a model that continues them.
+  keras-bert evaluate --model stories --input test.txt
 """
 
 from pathlib import Path

@@ -16,6 +16,7 @@ What each --task reads:
   ranking     a table with a query, a text and its relevance in each row, clicks or grades, in the
               columns query, text and label; the rows of a query are its candidates
   seq2seq     a table with a text, and the text to write in --target_column
+  causal_lm   a text in each line, or a table of texts; the model learns to continue them
   embed       a table with two matching texts in each row, or with two texts and a score in
               --label_column, which must be given
 

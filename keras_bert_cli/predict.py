@@ -19,6 +19,9 @@ Example:
   # A model that writes texts: a title for each article.
   keras-bert predict --model titles.keras --input articles.tsv --text_column article
 
+  # A model that continues texts: tokens are drawn, and the same ones with the same seed.
+  keras-bert predict --model stories --input beginnings.txt --top_p 0.9 --seed 1
+
   # A pretrained model with a head for pairs: whether the second text of a row follows the first.
   keras-bert predict --model bert-base-uncased --input pairs.tsv \\
       --text_column first --text_pair_column second
@@ -30,6 +33,7 @@ from .command_flags import REQUIRED
 from .feature_columns import define_feature_flag
 from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
+from .kinds.writing import check_asking_flags, define_asking_flags
 from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags
@@ -51,6 +55,7 @@ def define_flags(flags):
         "A question about the whole text of the input, for a model that answers questions."
     )
     flags.text("question", None, explanation)
+    define_asking_flags(flags)
     define_table_flags(flags)
     define_feature_flag(flags)
     flags.path("output", "-", "File to write, or - for standard output.")
@@ -69,6 +74,7 @@ def run(values):
     check_model(values.model)
     check_input(values.input)
     kind = open_text_pairs(values) or open_kind(values)
+    check_asking_flags(values, kind)
     lines = [
         line.encode("utf-8", "backslashreplace").decode()
         for line in kind.predict(kind.read_texts())

@@ -133,6 +133,7 @@ HEADS = {
     "rankings": {"choices", "vectors"},
     "pretraining": {"masks"},
     "targets": {"masks", "pretraining"},
+    "continuations": {"masks", "targets"},
 }
 
 

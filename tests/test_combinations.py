@@ -104,6 +104,8 @@ TABLE = (
     Row("pretraining", NONE, ANY_ARRAYS, LOADED_ARRAYS),
     Row("targets", OURS, ANY_TEXTS, LOADED_TEXTS),
     Row("targets", NONE, ANY_ARRAYS, LOADED_ARRAYS),
+    Row("continuations", OURS, ANY_TEXTS, LOADED_TEXTS),
+    Row("continuations", NONE, ANY_ARRAYS, LOADED_ARRAYS),
 )
 
 
@@ -134,7 +136,7 @@ ALONE = {
 #: texts, and test_every_task.py spans and documents. The model of masks is a part of pretraining.
 EVERYWHERE = {
     *("attributes", "chains", "relations", "questions", "choices", "rankings", "vectors"),
-    *("pretraining", "targets"),
+    *("pretraining", "targets", "continuations"),
 }
 #: What `make test` runs beside: a kind of dataset for each task, each preprocessor, each way of
 #: saving, and each kind of input. The rest is `make test-long PART=combinations`.
@@ -325,7 +327,7 @@ def test_weights_of_rows(models, task):
     arguments = {"batch_size": BATCH_SIZE, "verbose": 0, "return_dict": True}
     scores = trained.model.evaluate(x, y, sample_weight=weights, **arguments)
     # The loss of tokens is their weighted mean, as rows have different numbers of them.
-    factor = 1 if task in ("words", "chains", "rankings", "targets") else 2
+    factor = 1 if task in ("words", "chains", "rankings", "targets", "continuations") else 2
     assert scores["loss"] == pytest.approx(factor * trained.scores["loss"], rel=1e-3)
 
 

@@ -8,6 +8,7 @@ from ..command_flags import UsageError
 from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import open_task
 from .attributes import AttributeKind
+from .causal_lm import CausalLMKind
 from .choice import ChoiceKind
 from .classify import ClassifyKind
 from .embedder import EmbedKind
@@ -34,6 +35,7 @@ KINDS = {
         RankingKind,
         EmbedKind,
         Seq2SeqKind,
+        CausalLMKind,
     )
 }
 

@@ -1,11 +1,10 @@
 """A text from a text, such as a title from an article: a `Seq2Seq`, and tables of both."""
 
-from ..ask_saved_model import SavedModel
 from ..table_flags import choose_text_columns, read_examples
-from .kind import Kind, format_json
+from .writing import WritingKind
 
 
-class Seq2SeqKind(Kind):
+class Seq2SeqKind(WritingKind):
     """Sources, and the targets that are to be written from them."""
 
     name = "seq2seq"
@@ -13,6 +12,7 @@ class Seq2SeqKind(Kind):
     rows = "rows of a text and its target"
     own_flags = ("target_column", "max_target_length", "num_beams")
     idle_table_flags = ("text_pair_column", "label_column")
+    answer_name = "target"
 
     @staticmethod
     def define_flags(flags):
@@ -23,7 +23,8 @@ class Seq2SeqKind(Kind):
         explanation = "Maximum number of tokens in a written text, with --task seq2seq."
         flags.integer("max_target_length", 32, explanation, at_least=2)
         explanation = (
-            "Number of beams of the search for a text, with --task seq2seq. 1 is a greedy search."
+            "Number of beams of the search for a text, with --task seq2seq or causal_lm. 1 is a "
+            "greedy search."
         )
         flags.integer("num_beams", 1, explanation)
 
@@ -40,24 +41,7 @@ class Seq2SeqKind(Kind):
     def find_arguments(self, train):
         return {"max_target_length": self.values.max_target_length}
 
-    def find_compile_arguments(self):
-        if self.values.num_beams == 1:
-            return {"sampler": "greedy"}
-        import keras_hub
-
-        return {"sampler": keras_hub.samplers.BeamSampler(num_beams=self.values.num_beams)}
-
     def score(self, task, examples):
         from keras_bert_suite.heads.targets.scores import score_targets
 
         return score_targets(examples.y, task.predict(examples.x, self.values.batch_size))
-
-    def predict(self, columns):
-        if isinstance(self.model, SavedModel):
-            written = [text.decode() for text in self.answer(columns, "texts")["texts"]]
-        else:
-            written = self.predict_rows(columns)
-        if self.values.format == "jsonl":
-            return format_json(columns, ({"target": text} for text in written))
-        # Without the tabs and line ends of a text.
-        return ["target\n", *(f"{' '.join(text.split())}\n" for text in written)]

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.records import (
+    CONTINUATIONS,
     FINE_TUNED,
     MASKED_TOKENS,
     TARGETS,
@@ -128,7 +129,10 @@ def find_task(checkpoint):
             return head.task
     if not has_part(checkpoint, MASKED_TOKENS.layer):
         return None
-    return TARGETS.task if kind.starts_with_end else MASKED_TOKENS.task
+    if kind.starts_with_end:
+        return TARGETS.task
+    pattern = checkpoint.encoder_config.get("attention_pattern")
+    return (CONTINUATIONS if pattern == "left_to_right" else MASKED_TOKENS).task
 
 
 def may_have_next_sentence(checkpoint):

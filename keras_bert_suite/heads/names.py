@@ -26,6 +26,7 @@ from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
+from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer

@@ -26,6 +26,7 @@ from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, ch
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
+from keras_bert_suite.models.left_to_right_decoder import LeftToRightDecoder
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -277,6 +278,10 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def make_decoder(self, head: keras.layers.Layer) -> Decoder:
         """The decoder of a `Seq2Seq` whose head is `head`, by the mask of UniLM."""
         return UnilmDecoder(self, head)
+
+    def make_causal_decoder(self, head: keras.layers.Layer) -> Decoder:
+        """The decoder of a `CausalLM` whose head is `head`, which continues a row."""
+        return LeftToRightDecoder(self, head)
 
     def takes_buckets(self) -> bool:
         """Whether the attention of this model takes buckets of packed rows."""

@@ -1,4 +1,4 @@
-"""The demands of a `Seq2Seq` on its backbone: a model that writes targets token by token."""
+"""The demands of a `Seq2Seq` or `CausalLM` on its backbone: a model that writes token by token."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -27,7 +27,8 @@ class Decoder(ABC):
     """Reads a batch of sources once, and then a token of each target at a time.
 
     A backbone has a method `make_decoder(head)` that returns its decoder. With this object a new
-    kind of decoder brings all that `Seq2Seq` needs of it.
+    kind of decoder brings all that `Seq2Seq` needs of it. The method `make_causal_decoder(head)` is
+    for a `CausalLM`: the source is the text that is continued, and `joins_source` is True.
 
     Attributes:
         encoder: functional model whose inputs are the packed arrays of the sources.

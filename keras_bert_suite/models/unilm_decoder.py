@@ -21,9 +21,12 @@ class UnilmDecoder(Decoder):
     """
 
     joins_source = True
+    #: The pattern that an encoder must have, and the task that has this decoder.
+    attention_pattern = "seq2seq"
+    task = "Seq2Seq"
 
     def __init__(self, backbone: Any, head: keras.layers.Layer) -> None:
-        _check_can_decode(backbone)
+        self._check_can_decode(backbone)
         self.encoder = backbone
         self.head = head
 
@@ -46,6 +49,7 @@ class UnilmDecoder(Decoder):
         is_last = ops.arange(ops.shape(padding_mask)[1]) == last[:, None]
         remembered = (padding_mask != 0) & ~is_last
         blocks = self.encoder.list_calls()
+        visible = self.show_source(padding_mask)
         sources = []
         for block in blocks:
             attention = block.self_attention
@@ -53,7 +57,7 @@ class UnilmDecoder(Decoder):
             query = attention.place_queries(query, None)
             key, value = attention.place_keys(key, value, None)
             sources.append(Source(key, value, remembered))
-            context = attention.attend(query, key, value, padding_mask)
+            context = attention.attend(query, key, value, visible)
             hidden = block.finish(hidden, attention.merge(context))
         cache = make_cache(blocks, ops.shape(padding_mask)[0], length)
         return DecoderState((sources, last), cache, ops.zeros((), dtype="int32"))
@@ -64,9 +68,9 @@ class UnilmDecoder(Decoder):
         of_sources = ops.reshape(token_ids, (ops.shape(last)[0], -1))
         positions = ops.reshape(ops.zeros_like(of_sources) + last[:, None], (-1, 1)) + num_read
         token_ids = token_ids[:, None]
-        # The last token of the source belongs to the source.
-        segment_ids = ops.zeros_like(token_ids) + ops.cast(num_read > 0, "int32")
-        hidden = self.encoder.embeddings(token_ids, segment_ids, positions)
+        segment_ids = self.find_segments(token_ids, num_read)
+        rows = positions + self.encoder.position_offset  # Of the table of positions.
+        hidden = self.encoder.embeddings(token_ids, segment_ids, rows)
         seen = ops.arange(state.cache[0][0].shape[2]) <= num_read
         cache = []
         for block, source, before in zip(
@@ -83,19 +87,27 @@ class UnilmDecoder(Decoder):
         logits = self.head(hidden, ops.zeros_like(token_ids))
         return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
+    def show_source(self, padding_mask: Tensor) -> Tensor:
+        """Which tokens of a source its tokens attend to: all of them, from int (B, L)."""
+        return padding_mask
 
-def _check_can_decode(backbone: Any) -> None:
-    """Checks that a backbone computes the same as this module token by token."""
-    pattern = backbone.attention_pattern
-    is_plain = all(
-        type(block).call is TransformerBlock.call
-        and type(block.self_attention).call is SelfAttention.call
-        for block in backbone.transformer_layers
-    )
-    if not is_plain or pattern != "seq2seq":
-        raise ValueError(
-            "A Seq2Seq needs a BertBackbone with attention_pattern='seq2seq', or a subclass with "
-            f"the same attention, got a {type(backbone).__name__} with {pattern!r}. Open the "
-            "checkpoint of a BERT with Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to "
-            "a BertBackbone."
+    def find_segments(self, token_ids: Tensor, num_read: Tensor) -> Tensor | None:
+        """int32 (B N, 1), the segment of the newest tokens; None for 0."""
+        # The last token of the source belongs to the source.
+        return ops.zeros_like(token_ids) + ops.cast(num_read > 0, "int32")
+
+    def _check_can_decode(self, backbone: Any) -> None:
+        """Checks that a backbone computes the same as this module token by token."""
+        pattern, wanted = backbone.attention_pattern, self.attention_pattern
+        is_plain = all(
+            type(block).call is TransformerBlock.call
+            and type(block.self_attention).call is SelfAttention.call
+            for block in backbone.transformer_layers
         )
+        if not is_plain or pattern != wanted:
+            raise ValueError(
+                f"A {self.task} needs a BertBackbone with attention_pattern={wanted!r}, or a "
+                f"subclass with the same attention, got a {type(backbone).__name__} with "
+                f"{pattern!r}. Open the checkpoint of a BERT with {self.task}.from_preset, or make "
+                f"a copy: keras_bert_suite.change_pattern(backbone, {wanted!r})."
+            )

@@ -191,7 +191,7 @@ MISSING = object()
         ("hidden_act", ["gelu"], "one of gelu_new, .* gelu, gelu_python"),
         ("model_type", "camembert", "model_type 'camembert', wanted 'bert'"),
         ("position_embedding_type", "relative_key", "relative_key"),
-        ("is_decoder", True, "is_decoder"),
+        ("is_decoder", "yes", "'is_decoder' in .* must be true or false"),
     ],
 )
 def test_wrong_configuration_is_named(save_peer, field, value, message):

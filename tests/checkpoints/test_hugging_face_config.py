@@ -107,7 +107,6 @@ def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes):
     "dial, value",
     [
         ("position_embedding_type", "alibi"),
-        ("is_decoder", True),
         ("add_cross_attention", True),
         ("pruned_heads", {"0": [1]}),
         ("quantization_config", {"bits": 4}),

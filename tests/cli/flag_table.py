@@ -204,6 +204,7 @@ QA = "--task=qa --train=squad.json"
 RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
 EMBED = "--task=embed --text_pair_column=second"
 SEQ2SEQ = "--task=seq2seq"
+CAUSAL_LM = "--task=causal_lm"
 FOLDS = "--errors=errors.csv"
 FINETUNE = {
     **read_labelled("--task", "--train"),
@@ -240,6 +241,7 @@ FINETUNE = {
     "tune_threshold.characters score.characters",
     f"--ranking_loss=pairwise {RANKING}": "fit.self.loss.kind",
     f"--max_target_length=7 {SEQ2SEQ}": "fit.self.max_target_length",
+    f"--max_length=7 {CAUSAL_LM}": "fit.self.max_length",
     f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
     "--output=b.keras": "put_in_place.path",
     "--output=preset": "put_in_place.path",
@@ -296,15 +298,17 @@ LABELLED = {
     "ranking": "--text_column=text --text_pair_column=second --label_column=number",
     "embed": "--text_column=text --text_pair_column=second",
     "seq2seq": "",
+    "causal_lm": "",
 }
 LABELLED = {name: f"--model={name} {flags}" for name, flags in LABELLED.items()}
 IN_QA, IN_NER, IN_PAIRS = LABELLED["qa"], LABELLED["ner"], LABELLED["embed"]
 
 
 def write_batches(models, size):
-    """--batch_size, for a model of each kind. A `Seq2Seq` writes texts batch by batch."""
+    """--batch_size, for a model of each kind. Those that write do so batch by batch."""
+    writing = ("seq2seq", "causal_lm")
     return {
-        f"--batch_size={size} {flags}": f"{'choose_size' if name == 'seq2seq' else 'batch_rows'}"
+        f"--batch_size={size} {flags}": f"{'choose_size' if name in writing else 'batch_rows'}"
         ".batch_size"
         for name, flags in models.items()
     }
@@ -346,6 +350,11 @@ PREDICT = {
         "format_json.columns.half": [1.0, 2.0, 3.0]
     },
     "--input=more.txt": "read_lines.path",
+    **{
+        f"{flag} --model=causal_lm": f"predict.{flag[2:].partition('=')[0]}"
+        for flag in ("--max_length=7", "--top_k=7", "--top_p=0.25", "--temperature=0.5", "--seed=7")
+    },
+    "--stop=film --stop=plot --model=causal_lm": {"predict.stop": ["film", "plot"]},
     "--question=who? --model=qa": {"printed": '{"question": "who?"'},
     "--text_pair_column=sentence --text_column=text --model=pairs --input=train.tsv": {
         "read_columns.columns": ["text", "sentence"]

@@ -21,6 +21,8 @@ from keras_bert_suite.heads.tags.answers import WordAnswers
 from keras_bert_suite.runs import batches, prediction
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
 
+#: The modules that write texts, or score them, batch by batch.
+WRITING = [kbs.heads.targets.decoding, kbs.heads.continuations.causal_lm]
 #: Where the functions are that are noted. The place is the module that calls a function.
 FUNCTIONS = {
     **{"read_table": [table_flags], "read_columns": [table_flags, kinds.attributes]},
@@ -29,11 +31,11 @@ FUNCTIONS = {
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
     "from_preset": [PresetTask, kbs.Pretrainer],
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
-    **{"batch_rows": [batches, prediction], "choose_size": [kbs.heads.targets.decoding]},
+    **{"batch_rows": [batches, prediction], "choose_size": WRITING},
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},
     "score": [kbs.QuestionAnswerer, RelationAnswers, WordAnswers],
     "search": [kbs.TextEmbedder],
-    **{"predict": [kbs.MaskedLM], "score_retrieval": [kbs.TextEmbedder]},
+    **{"predict": [kbs.CausalLM, kbs.MaskedLM], "score_retrieval": [kbs.TextEmbedder]},
     **{
         "inspect_by_folds": [kbs],
         "set_random_seed": [keras.utils],

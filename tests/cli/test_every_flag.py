@@ -42,6 +42,7 @@ MODELS = {
     "ranking": ("TextRanker", {"input_names": ("text", "second")}),
     "embed": ("TextEmbedder", {}),
     "seq2seq": ("Seq2Seq", {"max_target_length": 2}),
+    "causal_lm": ("CausalLM", {"max_length": 2}),
     "masked_lm": ("MaskedLM", {}),
     "pretrained": ("Pretrainer", {}),
 }
@@ -192,6 +193,7 @@ TRAINED = [
     "--task=ner --train=words.txt --head=crf --tag_scheme=BIO",
     "--task=ner --train=words.txt --head_layers=bilstm:7",
     *("--task=qa --train=squad.json", "--task=choice --train=swag.csv", "--task=seq2seq"),
+    "--task=causal_lm",
     "--task=ranking --text_column=text --text_pair_column=second --label_column=number",
     "--task=embed --text_pair_column=second",
 ]

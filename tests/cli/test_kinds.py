@@ -91,6 +91,23 @@ def check_titles(scores, printed, table, answers, dev):
     assert table == ["target", *(" ".join(answer["target"].split()) for answer in answers)]
 
 
+def check_continuations(scores, printed, table, answers, dev):
+    model = keras.saving.load_model(dev.parent / "model.keras", compile=False)
+    assert (model.input_names, model.max_length, model.sampler.num_beams) == (("text",), 4, 2)
+    texts = dev.read_text().splitlines()
+    assert scores == {**model.score(texts), "rows": 6}
+    assert printed.startswith("rows 6, perplexity ") and scores["perplexity"] < 20
+    assert [answer["text"] for answer in answers] == texts
+    assert [answer["continuation"] for answer in answers] == model.predict(texts)
+    assert table[0] == "continuation" and len(table) == 7
+
+
+def write_texts(path, num_rows, seed):
+    """A review in each line, the first one after an empty line if it is for training."""
+    lines = make_reviews(num_rows, seed)[0]
+    path.write_text("\n" * (seed == 1) + "\n".join(lines) + "\n", encoding="utf-8")
+
+
 @dataclasses.dataclass
 class Case:
     """A kind: how its files are written, their rows, the flags of a training, and what it learns.
@@ -153,6 +170,14 @@ CASES = {
         "--num_beams=2 --sequence_length=32",
         check_titles,
         "--target_column=title",
+    ),
+    "causal_lm": Case(
+        write_texts,
+        ".txt",
+        (64, 6),
+        "--epochs=3 --max_length=4 --num_beams=2 --sequence_length=32 --learning_rate=1e-2 "
+        "--batch_size=16",
+        check_continuations,
     ),
 }
 
@@ -274,8 +299,10 @@ REFUSED = [
     ),
     (
         *("seq2seq", "finetune", "train", "--task=classify --text_column=review --num_beams=3"),
-        "--num_beams is for --task seq2seq, not for --task classify",
+        "--num_beams is for --task seq2seq, causal_lm, not for --task classify",
     ),
+    ("causal_lm", "finetune", "train", "--text_column=a", "has a text in each line"),
+    ("causal_lm", "finetune", "train", "--label_column=text", f"--label_column {OTHER_TABLES}"),
 ]
 
 
@@ -295,6 +322,23 @@ def test_what_is_refused(trained, workshop, run, tmp_path, kind, command, file, 
         made = ("--checkpoint", workshop / "checkpoint", "--output", tmp_path / "never.keras")
         status, _, err = run("finetune", f"--task={kind}", *made, "--train", path, *flags)
     assert status in (1, 2) and message in err
+
+
+def test_flags_of_models_that_write(trained, run):
+    """A continuation is cut before a string, and tokens are drawn."""
+    model, _, dev = trained("causal_lm")
+    files = ("predict", "--model", model, "--input", dev, "--format=jsonl")
+    flags = ("--stop=a", "--stop=o", "--max_length=2")
+    written = [json.loads(line)["continuation"] for line in run(*files, *flags)[1].splitlines()]
+    task = keras.saving.load_model(model, compile=False)
+    assert written == task.predict(dev.read_text().splitlines(), stop=["a", "o"], max_length=2)
+    status, _, err = run(*files, "--top_k=3")
+    assert status == 1 and "A beam search finds the most probable text" in err
+    titles, _, dev = trained("seq2seq")
+    status, _, err = run("predict", "--model", titles, "--input", dev, "--max_length=2")
+    assert status == 2 and "--max_length is for --task causal_lm, not for --task seq" in err
+    status, _, err = run("predict", "--model", titles, "--input", dev, "--stop=a")
+    assert status == 2 and "--stop is for models that continue texts, not for --task seq2seq" in err
 
 
 @pytest.mark.long("serving")

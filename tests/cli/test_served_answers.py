@@ -30,6 +30,7 @@ DESCRIPTIONS = {
     "ner": {"head": "CrfTokenClassifier", "labels": ["O", "B-X"]},
     "embed": {"head": "TextEmbedder"},
     "seq2seq": {"head": "Seq2Seq"},
+    "causal_lm": {"head": "CausalLM"},
     "qa": {"head": "QuestionAnswerer"},
     "choice": {"head": "MultipleChoice"},
     "ranking": {"head": "TextRanker"},
@@ -117,6 +118,10 @@ ANSWERS = {
             "num_tokens": np.int32([2, 0]),
         },
         [{"target": "fine é"}, {"target": ""}],
+    ),
+    "causal_lm": (
+        {"texts": np.array([" fine é".encode(), b""])},
+        [{"continuation": " fine é"}, {"continuation": ""}],
     ),
     "qa": (
         {
@@ -220,6 +225,12 @@ def test_lines_of_a_table(run, served):
         flags = ("--input", "texts.txt", "--format=tsv")
         status, _, err = run("predict", "--model", served(task), *flags)
         assert status == 2 and "Choose --format jsonl" in err
+
+
+def test_an_export_draws_nothing(run, served):
+    arguments = ("--model", served("causal_lm"), "--input", "texts.txt", "--top_k=3")
+    status, _, err = run("predict", *arguments)
+    assert status == 2 and "an export, whose answers do not change" in err
 
 
 def test_a_saved_model_of_another_head_or_origin(run, served, monkeypatch):

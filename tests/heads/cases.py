@@ -77,6 +77,10 @@ def see_the_source(backbone, packer):
     return kbs.BertBackbone.from_config(config)
 
 
+def see_what_is_before(backbone, packer):
+    return kbs.change_pattern(backbone, "left_to_right")
+
+
 def factorize(backbone, packer):
     config = {**backbone.get_config(), "embedding_dim": 4, "activation": "gelu_erf"}
     return kbs.ElectraBackbone.from_config(config)
@@ -522,6 +526,22 @@ CASES = {
                 },
                 observed.targets,
                 {"attention_pattern": "seq2seq"},
+            ),
+        ),
+    ),
+    "continuations": Case(
+        *(kbs.CausalLM, FIRST, None, {"max_length": 3}),
+        encoder=see_what_is_before,
+        decode=read_characters,
+        changed=(
+            Changed(
+                {
+                    "max_length": 4,
+                    "sampler": keras_hub.samplers.BeamSampler(num_beams=4),
+                    "input_names": ("beginning",),
+                },
+                observed.continuations,
+                {"attention_pattern": "left_to_right"},
             ),
         ),
     ),

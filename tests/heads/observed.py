@@ -6,6 +6,7 @@ import numpy as np
 from small_texts import VOCABULARY
 
 from keras_bert_suite import (
+    CausalLM,
     DocumentClassifier,
     ElectraPretrainer,
     ElmoPretrainer,
@@ -38,7 +39,7 @@ def make_inputs(task):
     if isinstance(task, ElmoPretrainer):
         packed = make_packer().pack(TEXTS)
         return {name: packed[name] for name in task.input}
-    if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, Seq2Seq)):
+    if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, CausalLM, Seq2Seq)):
         masker = TokenMasker(make_packer().tokenizer, rate=0.4)
         masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))
         del masked["mask_ids"], masked["mask_weights"]
@@ -143,6 +144,10 @@ def vectors(task):
 def guesses(task):
     masked = task.data.pack(task.data.read(TEXTS).take(slice(3), 0), labelled=True)
     return [task.predict(["the [MASK] was good"], verbose=0), *masked]
+
+
+def continuations(task):
+    return task.predict(TEXTS)
 
 
 def targets(task):

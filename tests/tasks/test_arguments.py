@@ -132,11 +132,11 @@ def test_files_keep_every_argument(name, tmp_path):
 MAY_BE_SET = {
     *("input_names", "column_names", "prompts", "label_names", "thresholds", "masking", "top_k"),
     *("max_windows", "stride", "query_length", "max_answer_length", "no_answer_threshold"),
-    *("max_target_length", "sampler", "word_cutting", "plain_marks"),
+    *("max_length", "max_target_length", "sampler", "word_cutting", "plain_marks"),
     *("min_target_length", "no_repeat_ngram_size", "first_token", "last_token"),
 }
 #: The constructor needs them, or finds them beside these values only.
-NEEDED = {"label_names", "problem_type", "attributes", "max_target_length"}
+NEEDED = {"label_names", "problem_type", "attributes", "max_length", "max_target_length"}
 
 
 @pytest.mark.parametrize("name", CHANGED)

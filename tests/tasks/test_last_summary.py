@@ -14,6 +14,7 @@ from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (
     BertBackbone,
+    CausalLM,
     LastTokenPooling,
     RoFormerBackbone,
     SegmentPacker,
@@ -22,8 +23,12 @@ from keras_bert_suite import (
     TextEmbedder,
     WordPieceTokenizer,
     XLNetBackbone,
+    change_pattern,
 )
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
+
+#: They read no rows that begin otherwise, or have no texts.
+UNREAD = ("pretraining", "targets", "continuations")
 
 
 class PaddedLeft(WordPieceTokenizer):
@@ -52,7 +57,7 @@ def last_summary(monkeypatch):
     monkeypatch.setattr(small_tasks, "make_parts", make_parts)
 
 
-@pytest.mark.parametrize("task", [name for name in TASKS if name not in ("pretraining", "targets")])
+@pytest.mark.parametrize("task", [name for name in TASKS if name not in UNREAD])
 def test_the_side_of_padding_does_not_matter(task):
     model, (x, y) = make_task(task, "SegmentPacker")
     compile_model(model)
@@ -128,6 +133,9 @@ def test_parts_that_do_not_fit():
     writes = LastOfBert(**ONE_LAYER, attention_pattern="seq2seq")
     with pytest.raises(ValueError, match="rows that begin with the start token .* a PaddedRight"):
         Seq2Seq(writes, preprocessor=make_packer(PaddedRight))
+    writes = change_pattern(writes, "left_to_right")
+    with pytest.raises(ValueError, match="rows that begin with the start token .* a PaddedRight"):
+        CausalLM(writes, preprocessor=make_packer(PaddedRight))
     with pytest.raises(ValueError, match="The last token of a right_to_left backbone sees only"):
         TextClassifier(XLNetBackbone(**ONE_LAYER, attention_pattern="right_to_left"), 2)
     TextClassifier(XLNetBackbone(**ONE_LAYER, attention_pattern="left_to_right"), 2)

@@ -161,13 +161,14 @@ TARGETS = replace(
     commands=("seq2seq",),
 )
 CORRUPTED_TEXTS = replace(MASKED_TOKENS, task="Seq2SeqPretrainer")
+CONTINUATIONS = replace(MASKED_TOKENS, task="CausalLM", commands=("causal_lm",))
 SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 
 #: A head that stands before another is preferred, where a model or a file has both.
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS),
+    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS),
 )
 
 #: The first record of each layer of a head.

@@ -77,6 +77,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
+            **_read_pattern(config, kind),
         }
         _check_decoder(config, shapes, kind.names)
         # A checkpoint with the layers of a classifier of texts may have other names.
@@ -143,6 +144,8 @@ def _check_computation(config, kind):
             f"model_type: one of {', '.join(MODEL_TYPES)}."
         )
     understood = {field.name for field in kind.fields}
+    if kind.causal_class:
+        understood.add("is_decoder")
     config.check_dials(dial for dial in (*DIALS, *kind.dials) if dial[0] not in understood)
     code = config.get("auto_map")
     if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
@@ -150,6 +153,12 @@ def _check_computation(config, kind):
             f"'auto_map' in {config.path} names code of the model's own, which is never run. If "
             f"it computes a plain {kind.title}, remove 'auto_map'."
         )
+
+
+def _read_pattern(config, kind):
+    """dict of the attention pattern of a model that reads from left to right; else empty."""
+    is_causal = kind.causal_class and config.read("flag", "is_decoder", False)
+    return {"attention_pattern": "left_to_right"} if is_causal else {}
 
 
 def _without_heads(table, heads, shapes):

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
+from keras_bert_suite.checkpoints.head_types.records import MASKED_TOKENS, TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
@@ -33,7 +33,8 @@ def save_hugging_face(
 
     The class follows from the kind of model and its head: for a BERT BertModel,
     BertForSequenceClassification, BertForTokenClassification, BertForQuestionAnswering,
-    BertForMultipleChoice, BertForPreTraining or BertForMaskedLM. A RoBERTa with an
+    BertForMultipleChoice, BertForPreTraining or BertForMaskedLM; with a head for masked tokens on
+    a backbone that reads from left to right BertLMHeadModel. A RoBERTa with an
     `XLMRobertaTokenizer` is written as an XLM-RoBERTa. A `BartBackbone` with `pre_norm` is an
     mBART, and a `Seq2Seq` on it a BartForConditionalGeneration or MBartForConditionalGeneration.
 
@@ -82,13 +83,16 @@ def save_hugging_face(
     config = {
         **write_fields(
             *(backbone, kind.fields, activation_names.HUGGING_FACE, owner),
-            *(kind.position_offset, kind.built_in),
+            *(kind.position_offset, kind.built_in, kind.patterns),
         ),
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": kind.pad_token_id or 0,
         **kind.write_more(backbone),
         "model_type": kind.name,
     }
+    is_causal = "left_to_right" in kind.patterns and backbone.attention_pattern == "left_to_right"
+    if is_causal:
+        config["is_decoder"] = True
     names = kind.names
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names
@@ -101,6 +105,8 @@ def save_hugging_face(
         idle = getattr(model, "unused_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
     ending = "Model" if head is None else kind.find_ending(head)
+    if is_causal and head is MASKED_TOKENS:
+        ending = kind.causal_class
     config["architectures"] = [kind.architecture or kind.classes + ending]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))

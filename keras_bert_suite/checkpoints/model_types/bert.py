@@ -27,6 +27,7 @@ BERT = ModelType(
     backbone="BertBackbone",
     names=hugging_face_names("bert", HEADS),
     classes="Bert",
+    causal_class="LMHeadModel",
 )
 
 #: The name is ModelScope's.

@@ -108,7 +108,15 @@ def read_fields(config, fields, activations, position_offset=0):
     return arguments
 
 
-def write_fields(backbone, fields, activations, owner, position_offset=0, built_in=None):
+def write_fields(
+    backbone,
+    fields,
+    activations,
+    owner,
+    position_offset=0,
+    built_in=None,
+    patterns=("bidirectional",),
+):
     """Makes the fields of a configuration file, which `read_fields` reads.
 
     Args:
@@ -117,13 +125,14 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
         owner: str, the owner of the format in messages, such as "Google's BERT".
         built_in: dict of the name of an attribute -> the value that it has in each model of the
             format, which the file does not say.
+        patterns: tuple of the attention patterns that a file of the format can say.
 
     Raises:
         ValueError: if the backbone is of another package, or the format is for another model; or if
             the format does not have the activation, the positions, the width of the embeddings or
             an attribute of `built_in` of the backbone.
     """
-    _check_backbone(backbone, fields, owner, position_offset, built_in or {})
+    _check_backbone(backbone, fields, owner, position_offset, built_in or {}, patterns)
     written = {}
     for field in fields:
         value = getattr(backbone, field.argument)
@@ -143,8 +152,8 @@ def write_fields(backbone, fields, activations, owner, position_offset=0, built_
     return written
 
 
-def _check_backbone(backbone, fields, owner, position_offset, built_in):
-    """Checks settings without a field, and warns of an attention pattern, which no format holds."""
+def _check_backbone(backbone, fields, owner, position_offset, built_in, patterns):
+    """Checks settings without a field, and warns of an attention pattern that is not in a file."""
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
         raise ValueError(
@@ -159,11 +168,11 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in):
             "`save_hugging_face`, or `model.save`."
         )
     pattern = backbone.attention_pattern
-    if pattern != "bidirectional":
+    if pattern not in patterns:
         warnings.warn(
-            f"{owner} has no attention pattern, so who reads the files gets a model whose tokens "
-            f"look at all tokens, got attention_pattern={pattern!r}. `from_preset` takes the "
-            "pattern as an argument.",
+            f"{owner} cannot hold this attention pattern, so who reads the files gets a model "
+            f"whose tokens look at all tokens, got attention_pattern={pattern!r}. `from_preset` "
+            "takes the pattern as an argument.",
             stacklevel=5,
         )
     constants = dict(built_in)

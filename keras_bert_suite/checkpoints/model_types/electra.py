@@ -36,6 +36,7 @@ ELECTRA = ModelType(
     ),
     two_layer_classifier="classifier",
     classes="Electra",
+    causal_class="ForCausalLM",
     fields=(*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128)),
     head_dropouts={"choice_scorer": ("summary_last_dropout", 0.1)},
     # The layer before the head for choices.

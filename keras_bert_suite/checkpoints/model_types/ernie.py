@@ -13,6 +13,7 @@ ERNIE = ModelType(
         "ernie", HEADS, ("embeddings/task_type_embedding", "embeddings.task_type_embeddings")
     ),
     classes="Ernie",
+    causal_class="ForCausalLM",
     fields=(
         *BERT_FIELDS,
         Field("num_task_types", "task_type_vocab_size", "size", 3, switch="use_task_id"),

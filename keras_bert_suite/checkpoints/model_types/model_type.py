@@ -42,6 +42,9 @@ class ModelType:
         write_more: function from a backbone to the fields that `read_more` reads.
         copy_weights: function from a backbone and the dict of path -> weight that is written, to
             further such weights, for files that hold some weights twice.
+        causal_class: str, the class of transformers, after the prefix, of its models that read from
+            left to right, such as "ForCausalLM". In config.json they have `is_decoder`. None if
+            there are none.
         architecture: str, the class of transformers of all models of this kind. None: the class
             depends on the head.
         dials: as `config_fields.DIALS`, of this kind alone.
@@ -74,8 +77,14 @@ class ModelType:
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
     copy_weights: Callable = lambda backbone, weights: {}
+    causal_class: str | None = None
     architecture: str | None = None
     fits: Callable = lambda backbone: True
+
+    @property
+    def patterns(self):
+        """tuple of str, the attention patterns that config.json can say."""
+        return ("bidirectional", *(["left_to_right"] if self.causal_class else []))
 
     @property
     def classifier_names(self):

@@ -26,6 +26,7 @@ ROBERTA = ModelType(
     names=hugging_face_names("roberta", HEADS, decoder="lm_head.decoder"),
     two_layer_classifier="classifier",
     classes="Roberta",
+    causal_class="ForCausalLM",
     position_offset=2,
     # Padding has the position before the position of the first token.
     dials=(("pad_token_id", (1,)),),

@@ -86,6 +86,7 @@ ROFORMER = ModelType(
     ),
     two_layer_classifier="classifier",
     classes="RoFormer",
+    causal_class="ForCausalLM",
     fields=(
         *BERT_FIELDS,
         Field("embedding_dim", "embedding_size", "width"),

@@ -11,8 +11,10 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
+from keras_bert_suite.heads.targets.sampling import draw_next
 from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules
 from keras_bert_suite.models.decoder import Decoder
+from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.runs.weight_lock import lock_weights
 
@@ -44,8 +46,11 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
     return found
 
 
-def write_rows(task, rows, batch_size, steps, max_target_length, rules):
-    """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`."""
+def write_rows(task, rows, batch_size, steps, max_target_length, rules=NO_RULES, sampling=None):
+    """list of str, a target for each of the `Rows` of sources; see `Seq2Seq.predict`.
+
+    `rules` are `WritingRules`. `sampling` is a `Sampling`; None for the sampler of the task.
+    """
     size = choose_size(batch_size)
     if steps is not None:
         rows = rows.take(slice(steps * size))
@@ -54,13 +59,14 @@ def write_rows(task, rows, batch_size, steps, max_target_length, rules):
     targets = [""] * len(rows)
     for start in range(0, len(rows), size):
         numbers = order[start : start + size]
-        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length, rules)
+        draws = sampling and sampling.make_inputs(numbers, max_target_length)
+        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length, rules, draws)
         for number, text in zip(numbers, texts, strict=True):
             targets[number] = text
     return targets
 
 
-def write_dataset(task, dataset, steps, max_target_length, rules):
+def write_dataset(task, dataset, steps, max_target_length, rules=NO_RULES, sampling=None):
     """The targets, or the logits, of the batches of a dataset; see `Seq2Seq.predict`."""
     answers = []
     for batch in itertools.islice(read_batches(dataset), steps):
@@ -69,29 +75,36 @@ def write_dataset(task, dataset, steps, max_target_length, rules):
             with lock_weights(task):
                 answers.append(keras.Model.predict_on_batch(task, inputs))
         else:
-            answers += _write_texts(task, inputs[0], max_target_length, rules)
+            numbers = len(answers) + np.arange(len(inputs[0]))
+            draws = sampling and sampling.make_inputs(numbers, max_target_length)
+            answers += _write_texts(task, inputs[0], max_target_length, rules, draws)
     is_text = not answers or isinstance(answers[0], str)
     return answers if is_text else np.concatenate(answers)
 
 
-def _write_texts(task, sources, max_target_length, rules):
+def _write_texts(task, sources, max_target_length, rules, draws):
     """list of str, the targets of a batch of sources."""
     packed = task.data.pack_sources(sources, max_target_length)
-    ids = write_ids(task, packed, max_target_length, rules)
+    ids = write_ids(task, packed, max_target_length, rules, draws)
     return task.answers.detokenize(ids, task.preprocessor.tokenizer)
 
 
-def write_ids(task, packed, max_target_length, rules):
-    """int (B, T), the tokens of the targets of packed sources, with padding behind each end."""
+def write_ids(task, packed, max_target_length, rules=NO_RULES, draws=None):
+    """int (B, 1 + T), the tokens of the targets of packed sources, with padding behind each end.
+
+    The first column is the token that the decoder reads first. `draws` are as for `write_targets`.
+    """
     tokenizer = task.preprocessor.tokenizer
     targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
-    targets[:, 0] = task.target_rows.first_token_id
+    targets[:, 0] = task.target_rows.find_first_tokens(NUMPY, packed)
     inputs = {"source": packed, "targets": targets.astype("int32")}
+    if draws is not None:
+        inputs["draws"] = draws
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     write = task.make_generate_function()
     with lock_weights(task):
         written = write(inputs, stop_token_ids=(tokenizer.end_token_id, rules))
-    return ops.convert_to_numpy(written)[:, 1:]
+    return ops.convert_to_numpy(written)
 
 
 def write_targets(
@@ -100,18 +113,20 @@ def write_targets(
     targets: Tensor,
     stop_token_id: int,
     rules: WritingRules = NO_RULES,
+    draws: dict[str, Tensor] | None = None,
 ) -> Tensor:
     """Writes the targets of a batch of packed sources, int32 (B, L), until a stop token.
 
     The first column of `targets`, int32 (B, 1 + T), is the first token that the decoder reads. The
-    result is `targets` filled in.
+    result is `targets` filled in. Tokens are drawn by `draws`, see `draw_next`; with None the
+    sampler of the task chooses them.
     """
     length = targets.shape[1] - 1
     state = task.decoder.start(source, length)
     is_first = ops.arange(1 + length) == 0
     tokenizer = task.preprocessor.tokenizer
     pad_token_id, num_tokens = tokenizer.pad_token_id, tokenizer.vocabulary_size()
-    sampler = task.sampler
+    sampler = task.sampler if draws is None else keras_hub.samplers.GreedySampler()
     if rules.length_penalty is not None:
         sampler = sampler.with_length_penalty(rules.length_penalty)
 
@@ -127,7 +142,10 @@ def write_targets(
             scores = ops.log_softmax(scores, axis=-1)
         scores = rules.apply(scores, targets, index, stop_token_id)
         has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
-        return force_padding(scores, has_ended, pad_token_id), None, after.cache
+        scores = force_padding(scores, has_ended, pad_token_id)
+        if draws is not None:
+            scores = ops.one_hot(draw_next(scores, draws, index - 1), scores.shape[-1])
+        return scores, None, after.cache
 
     return sampler(
         next=score_next,

@@ -27,7 +27,7 @@ def fill_gaps(task, texts, batch_size, max_gap_length):
         room = packed["token_ids"].shape[1] + num_masks * (max_gap_length - 1)
         length = min(room, task.target_rows.max_decoder_length)
         _, rules = find_rules(task, max_target_length=length)
-        sources, targets = packed["token_ids"], write_ids(task, packed, length, rules)
+        sources, targets = packed["token_ids"], write_ids(task, packed, length, rules)[:, 1:]
         filled += [find_gaps(packer.tokenizer, *row) for row in zip(sources, targets, strict=True)]
     return filled
 

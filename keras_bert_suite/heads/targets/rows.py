@@ -58,6 +58,10 @@ class TargetRows(ABC):
             float32 (B, P), 0 where there is no token to predict).
         """
 
+    def find_first_tokens(self, xp: Any, packed: dict[str, Any]) -> Any:
+        """int32 (B,), the first tokens that the decoder reads after packed sources."""
+        return xp.zeros_like(packed["token_ids"][:, 0]) + self.first_token_id
+
     @abstractmethod
     def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
         """Completes packed sources to inputs of the task that score the first token of a target."""

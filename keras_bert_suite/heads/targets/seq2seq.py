@@ -7,41 +7,28 @@ from typing import Any, Self
 import keras
 import keras_hub
 
-from keras_bert_suite.annotations import Config, Inputs, PathLike, Tensor
+from keras_bert_suite.annotations import Config, Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.heads import targets
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
-from keras_bert_suite.heads.base.keras_presets import holds_task
 from keras_bert_suite.heads.base.preset_task import FURTHER_ARGUMENTS
-from keras_bert_suite.heads.base.task import Task, part_attribute
-from keras_bert_suite.heads.masks.masked_lm import MaskedLM
-from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
-from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
+from keras_bert_suite.heads.base.task import part_attribute
+from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
 from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
-from keras_bert_suite.heads.targets.decoding import (
-    find_decoder,
-    get_sampler,
-    write_dataset,
-    write_rows,
-    write_targets,
-)
+from keras_bert_suite.heads.targets.decoding import find_decoder, write_dataset, write_rows
 from keras_bert_suite.heads.targets.gaps import fill_gaps
+from keras_bert_suite.heads.targets.sampling import choose_sampling
 from keras_bert_suite.heads.targets.scores import score_targets
 from keras_bert_suite.heads.targets.writing_rules import RULES, find_rules
-from keras_bert_suite.layers import MaskedLMHead
-from keras_bert_suite.models import BACKBONES, BertBackbone, BertEncoderDecoder, change_pattern
+from keras_bert_suite.heads.targets.writing_task import WritingTask
+from keras_bert_suite.models import BACKBONES, BertEncoderDecoder
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.runs.batches import read
-from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
-
-#: Tasks whose presets hold the head with which a `Seq2Seq` begins.
-_LANGUAGE_MODELS = (Pretrainer, MaskedLM, Seq2SeqPretrainer)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Seq2Seq(Task, keras_hub.models.CausalLM):
+class Seq2Seq(WritingTask):
     """A text encoder that writes a target from a source, such as a title from an article.
 
     There are three kinds of backbones for it. With a `BertBackbone` a row is packed as a pair,
@@ -99,8 +86,9 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     """
 
     HEAD = targets.HEAD
+    attention_pattern = "seq2seq"
+    language_models = (*WritingTask.language_models, Seq2SeqPretrainer)
     takes_encoder_decoders = True
-    are_tokens = True
     #: The token that begins the rows of the decoder, as a checkpoint says; None if it does not.
     decoder_start_token_id: int | None = None
 
@@ -126,13 +114,11 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("max_target_length", max_target_length, at_least=1)
-        # Within its constructor the base class calls `compile`, which reads the sampler.
-        self.sampler = get_sampler(sampler)
-        self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
+        self.set_sampler(sampler)
 
         # === Layers ===
         self.backbone = backbone
-        self.masked_lm: MaskedLMHead = make_masked_lm_head(backbone)
+        self.masked_lm = make_masked_lm_head(backbone)
         self.decoder = find_decoder(backbone, self.masked_lm)
 
         # === Functional Model ===
@@ -220,11 +206,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         return task
 
     @classmethod
-    def backbone_arguments_of(cls, backbone_cls: type) -> dict[str, Any]:
-        is_bert = issubclass(backbone_cls, BertBackbone)
-        return {"attention_pattern": "seq2seq"} if is_bert else {}
-
-    @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         if not hasattr(BACKBONES[checkpoint.model_type.backbone], "make_decoder"):
             raise ValueError(
@@ -247,70 +228,7 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
                 checkpoint.path,
                 ", ".join(settings),
             )
-        if not isinstance(task.backbone, BertBackbone) or not holds_mixture(task.backbone):
-            return task
-        del arguments["dtype"], arguments["skip"]
-        copy = cls(leave_mixture(task.backbone), **arguments)
-        copy.masked_lm.set_weights(task.masked_lm.get_weights())
-        return copy
-
-    @classmethod
-    def preset_classes(cls) -> tuple[type, ...]:
-        return cls, *_LANGUAGE_MODELS
-
-    @classmethod
-    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
-        if holds_task(loader.preset, cls):
-            return super().load_keras_preset(loader, load_weights, **arguments)
-        dtype = arguments.pop("dtype", None)
-        for kind in _LANGUAGE_MODELS:
-            if holds_task(loader.preset, kind):
-                model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
-                backbone = model.backbone
-                if kind is not Seq2SeqPretrainer:
-                    backbone = change_pattern(backbone, "seq2seq")
-                task = cls(backbone, **arguments)
-                task.masked_lm.set_weights(model.masked_lm.get_weights())
-                return task
-        backbone = loader.load_backbone(
-            BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
-        )
-        return cls(change_pattern(backbone, "seq2seq"), **arguments)
-
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        sampler: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, and how `predict` chooses tokens; see `Task.compile`.
-
-        Args:
-            optimizer, loss, **kwargs: as for `Task.compile`.
-            sampler: as for the constructor. None keeps the sampler that the task has.
-        """
-        sampler = self.sampler if sampler is None else get_sampler(sampler)
-        super().compile(optimizer, loss, sampler=sampler, **kwargs)
-
-    def make_loss(self) -> keras.losses.Loss:
-        """The mean over the tokens of the targets."""
-        return MaskedLMLoss()
-
-    def make_metrics(self) -> dict[str, Any]:
-        """The accuracy over the tokens of the targets. `perplexity` is always logged."""
-        return {"weighted_metrics": [MaskedLMAccuracy(name="accuracy")]}
-
-    def quantize(self, mode: str | None = None, config: Any = None) -> None:
-        """Converts the matrices of the encoder to 8-bit integers; see `SavedTask.quantize`."""
-        super().quantize(mode, config)
-        # TensorFlow would go on writing with the old weights.
-        self.generate_function = None
-
-    def get_metrics_result(self) -> dict[str, Tensor]:
-        """dict of the metrics, with `perplexity`."""
-        return add_perplexity(super().get_metrics_result())
+        return task
 
     def predict(
         self,
@@ -324,6 +242,10 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         first_token: str | None = None,
         last_token: str | None = None,
         length_penalty: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
         **kwargs: Any,
     ) -> Any:
         """Writes a target for each source.
@@ -338,6 +260,12 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
             min_target_length, no_repeat_ngram_size, first_token, last_token: as for the task. None
                 are the task's.
             length_penalty: float, in place of that of a `BeamSearch`. None is its own.
+            top_k: int, only so many of the most probable tokens are drawn.
+            top_p: float over 0 and at most 1. Only the most probable tokens are drawn, as few as
+                have this probability together.
+            temperature: float above 0, 1 by default, by which logits are divided. Less than 1 draws
+                probable tokens more often.
+            seed: int. None draws a seed from NumPy, which `keras.utils.set_random_seed` seeds.
             **kwargs: `verbose` and `callbacks` of Keras, for packed arrays only.
 
         Returns:
@@ -346,24 +274,27 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         Raises:
             ValueError: if there is no preprocessor; if source and target have no room in the
                 packer's `sequence_length` or the backbone's positions; if the minimum is above the
-                maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths.
+                maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths;
+                if an argument of the draws is out of its range, or the sampler is a beam search.
         """
-        asked: dict[str, Any] = {
-            "max_target_length": max_target_length,
-            "min_target_length": min_target_length,
-            "no_repeat_ngram_size": no_repeat_ngram_size,
-            "first_token": first_token,
-            "last_token": last_token,
-            "length_penalty": length_penalty,
-        }
+        sampling = choose_sampling(self.sampler, top_k, top_p, temperature, seed)
+        length, rules = find_rules(
+            self,
+            max_target_length=max_target_length,
+            min_target_length=min_target_length,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            first_token=first_token,
+            last_token=last_token,
+            length_penalty=length_penalty,
+        )
         if isinstance(x, str):
-            return self.predict([x], **asked)[0]
+            return write_rows(self, read(self, [x]), None, None, length, rules, sampling)[0]
         if is_dataset(x):
-            return write_dataset(self, x, steps, *find_rules(self, **asked))
+            return write_dataset(self, x, steps, length, rules, sampling)
         rows = read(self, x)
         if rows.is_packed:
             return super().predict(x, batch_size, steps, **kwargs)
-        return write_rows(self, rows, batch_size, steps, *find_rules(self, **asked))
+        return write_rows(self, rows, batch_size, steps, length, rules, sampling)
 
     def score(self, x: Inputs, y: Any, batch_size: int | None = None) -> dict[str, float]:
         """Scores the targets that `predict` writes by ROUGE and exact match; see `score_targets`.
@@ -416,20 +347,6 @@ class Seq2Seq(Task, keras_hub.models.CausalLM):
         if isinstance(x, str):
             return fill_gaps(self, [x], batch_size, max_gap_length)[0]
         return fill_gaps(self, list(x), batch_size, max_gap_length)
-
-    def generate_step(self, inputs: Any, stop_token_ids: Any = None) -> Tensor:
-        """Writes the targets of a batch.
-
-        Args:
-            inputs: dict of `source`, packed arrays int32 (B, L), and `targets`, int32 (B, 1 + T),
-                whose first column is the first token that the decoder reads.
-            stop_token_ids: tuple of the int that ends a target, and of `WritingRules` if there are
-                any.
-
-        Returns:
-            int32 (B, 1 + T), `targets` filled in.
-        """
-        return write_targets(self, inputs["source"], inputs["targets"], *stop_token_ids)
 
     def generate(self, inputs: Inputs, max_length: int | None = None, **kwargs: Any) -> Any:
         """KerasHub's name of `predict`. `max_length` is `max_target_length`."""

@@ -28,6 +28,15 @@ class ServedTargets(ServedTask):
     def encoder(self):
         return self.task.decoder.encoder
 
+    @property
+    def max_length(self):
+        """int, the most tokens that are written."""
+        return self.task.max_target_length
+
+    def find_rules(self):
+        """The `WritingRules` of the texts."""
+        return find_rules(self.task)[1]
+
     def check(self):
         sampler = self.task.sampler
         if not isinstance(sampler, _SAMPLERS):
@@ -49,9 +58,13 @@ class ServedTargets(ServedTask):
             sources = tf.strings.regex_replace(sources, re.escape(mark), plain)
         ids, _, lengths = make_segment(self.task.preprocessor.tokenizer.tokenize(sources))
         packed = self.task.target_rows.pack_sources(
-            tensorflow_namespace(), ids, lengths, self.task.max_target_length
+            tensorflow_namespace(), ids, lengths, self.max_length
         )
         return self.data.encoder.select(packed)
+
+    def join(self, first, ids, is_kept):
+        """The texts, string (B,), of int32 (B, T); `first`, (B, 1), are the tokens before them."""
+        return join_tokens(self.task.preprocessor.tokenizer, ids, is_kept)
 
     def answer_ids(self, packed):
         """Writes the targets of packed sources, dict of int32 (B, L); see `make_signatures`.
@@ -61,18 +74,16 @@ class ServedTargets(ServedTask):
         import tensorflow as tf
 
         task, tokenizer = self.task, self.task.preprocessor.tokenizer
-        first_id = task.target_rows.first_token_id
-        first = tf.fill([tf.shape(packed["token_ids"])[0], 1], first_id)
-        rest = tf.fill([tf.shape(first)[0], task.max_target_length], tokenizer.pad_token_id)
+        first = task.target_rows.find_first_tokens(tensorflow_namespace(), packed)[:, None]
+        rest = tf.fill([tf.shape(first)[0], self.max_length], tokenizer.pad_token_id)
         targets = tf.concat([first, rest], axis=1)
-        targets.set_shape([None, 1 + task.max_target_length])
+        targets.set_shape([None, 1 + self.max_length])
         inputs = {"source": packed, "targets": targets}
-        _, rules = find_rules(task)
-        ids = task.generate_step(inputs, (tokenizer.end_token_id, rules))[:, 1:]
+        ids = task.generate_step(inputs, (tokenizer.end_token_id, self.find_rules()))[:, 1:]
         is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
         is_special = tf.reduce_any(ids[..., None] == tokenizer.special_token_ids, axis=-1)
         return {
-            "texts": join_tokens(tokenizer, ids, is_kept & ~is_special),
+            "texts": self.join(first, ids, is_kept & ~is_special),
             "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),
             "num_tokens": tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
         }
