@@ -113,10 +113,10 @@ def collect_weights(model, table, owner):
             f"{type(model).__name__} with head_layers: {names}. Save its `backbone` alone, or use "
             "`model.save`."
         )
-    nameless = {path for path in weights if table.their_name(path) is None}
-    idle = {path for path in nameless if path.startswith("pooler/")}
+    strangers = [path for path in weights if table.their_name(path) is None]
+    idle = {path for path in strangers if path.startswith("pooler/")}
     weights = {path: weight for path, weight in weights.items() if path not in idle}
-    strangers = sorted(nameless - idle)
+    strangers = [path for path in strangers if path not in idle]
     if strangers:
         raise ValueError(
             f"{owner} cannot hold these weights of {model.name!r}: {list_names(strangers)}. "

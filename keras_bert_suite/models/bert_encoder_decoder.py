@@ -72,7 +72,7 @@ class BertEncoderDecoder(TextEncoder):
             with keras.name_scope("decoder"):
                 written = _CrossAttendingBert(**decoder_arguments, dtype=dtype)
         layers = written.embeddings, written.transformer_layers
-        self.decoder = DecoderLayers(*layers, dtype=dtype, name="decoder")
+        self.decoder = _DecoderLayers(*layers, dtype=dtype, name="decoder")
         self.encoder_projection = None
         if self.encoder.hidden_dim != written.hidden_dim:
             self.encoder_projection = keras.layers.Dense(
@@ -174,6 +174,10 @@ class BertEncoderDecoder(TextEncoder):
     def make_decoder(self, head: keras.layers.Layer) -> Decoder:
         """The decoder of a `Seq2Seq` whose head is `head`."""
         return CrossAttentionDecoder(self, self.encoder, head)
+
+
+class _DecoderLayers(DecoderLayers):
+    """The layers by the name that the weights in files have."""
 
 
 class _CrossAttendingBert(BertBackbone):

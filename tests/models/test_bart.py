@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import torch
 import transformers
 from checkers import check_backbone
 from family import MBART, MEMBERS, run_peer
@@ -66,3 +67,25 @@ def test_errors():
     backbone = BartBackbone(**sizes)
     with pytest.raises(ValueError, match="BartBlock of a BartBackbone does not give its attention"):
         encode_with_attention(backbone, MEMBERS["bart"].make_inputs())
+
+
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize(("size", "millions"), [("base", 139.4), ("large", 406.3)])
+def test_named_sizes_have_the_published_parameters(size, millions):
+    """140 and 400 million. Nothing is allocated."""
+    sizes = BartBackbone.sizes[size]
+    names = {"num_layers": "layers", "num_heads": "attention_heads", "intermediate_dim": "ffn_dim"}
+    config = {
+        f"{side}_{theirs}": sizes[ours]
+        for side in ("encoder", "decoder")
+        for ours, theirs in names.items()
+    }
+    with torch.device("meta"):
+        peer = transformers.BartModel(
+            transformers.BartConfig(d_model=sizes["hidden_dim"], **config)
+        )
+    with keras.device("meta"):
+        backbone = BartBackbone.from_size(size, vocabulary_size=50265)
+    count = backbone.count_params() - backbone.pooler.count_params()
+    assert count == sum(p.numel() for p in peer.parameters())
+    assert round(count / 1e6, 1) == millions
