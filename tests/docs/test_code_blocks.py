@@ -223,7 +223,7 @@ def prepare(page, names):
         names["checkpoint"] = "path/to/preset"
     if page in ("techniques", "serving"):
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
-    if page in ("pretraining", "google_bert", "electra_pretrainer"):
+    if page in ("pretraining", "google_bert", "electra_pretrainer", "seq2seq_pretrainer"):
         from keras_bert_suite.corpus import open_corpus, prepare_corpus
         from keras_bert_suite.pretraining import PretrainingBatches
 
