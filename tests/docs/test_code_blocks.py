@@ -223,7 +223,8 @@ def prepare(page, names):
         names["checkpoint"] = "path/to/preset"
     if page in ("techniques", "serving"):
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
-    if page in ("pretraining", "google_bert", "electra_pretrainer", "elmo_pretrainer"):
+    pretrainers = ("electra_pretrainer", "elmo_pretrainer", "seq2seq_pretrainer")
+    if page in ("pretraining", "google_bert", *pretrainers):
         from keras_bert_suite.corpus import open_corpus, prepare_corpus
         from keras_bert_suite.pretraining import PretrainingBatches
 
