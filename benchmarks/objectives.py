@@ -3,17 +3,22 @@
     keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 2000
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
     python benchmarks/objectives.py --corpus shards --data data --seeds 0 1 2 --at_once 2
+    python benchmarks/objectives.py --corpus shards --data data --seeds 0 1 2 --minutes 20 \\
+        --sides mlm 'left to right' elmo
 
 Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 32
 rows of 64 tokens, AdamW with linear warm-up over a tenth of the steps and linear decay. So small a
 model learns most from few steps with few pieces in its vocabulary, without dropout, and with larger
 initial weights (0.05) than BERT's (`results/pretraining_run.md`). "none" is not pretrained. "mlm,
 as long as rtd" takes as many steps as fit into the time of replaced-token detection; the time of a
-step of both is measured in the same process. Times are seconds of the processor, so that runs side
-by side do not lengthen them. Then each encoder is fine-tuned on three tasks, with new heads: SST-2,
-STS-B and CoNLL-2003, the first `--num_rows` rows of each, dev files. `TextClassifier` has the mean
-of all tokens as its vector on every side, since few objectives train the pooler, and [CLS] sees
-nothing from left to right. `--data` is a folder with glue/SST-2, glue/STS-B and ner/conll2003_en.
+step of both is measured in the same process. With `--minutes` every side takes as many steps as fit
+into so much time of the processor. "elmo" is a bidirectional language model of LSTMs, two in each
+direction with 256 units, whose states are 128 wide. Times are seconds of the processor, so that
+runs side by side do not lengthen them. Then each encoder is fine-tuned on three tasks, with new
+heads: SST-2, STS-B and CoNLL-2003, the first `--num_rows` rows of each, dev files. `TextClassifier`
+has the mean of all tokens as its vector on every side, since few objectives train the pooler, and
+[CLS] sees nothing from left to right. `--data` is a folder with glue/SST-2, glue/STS-B and
+ner/conll2003_en.
 """
 
 import argparse
@@ -52,6 +57,12 @@ def predict_next(tokenizer):
     import keras_bert_suite as kbs
 
     return kbs.NextTokenTargets(tokenizer)
+
+
+def predict_both_neighbors(tokenizer):
+    import keras_bert_suite as kbs
+
+    return kbs.BidirectionalTargets(tokenizer)
 
 
 def mix_language_models(tokenizer):
@@ -99,6 +110,12 @@ OBJECTIVES = {
     "rtd": RTD,
     "left to right": Objective(
         make_masker=predict_next, backbone_arguments={"attention_pattern": "left_to_right"}
+    ),
+    "elmo": Objective(
+        make_masker=predict_both_neighbors,
+        task="ElmoPretrainer",
+        arguments={},
+        backbone="ElmoBackbone",
     ),
     "unilm": Objective(
         "pairs",
@@ -151,8 +168,15 @@ def time_step(objective, corpus):
     return (time.process_time() - started) / TIMED_STEPS
 
 
-def pretrain(name, corpus, seed, steps):
+def pretrain(name, corpus, seed, steps, minutes=None):
     """The encoder of a side, and what its pretraining took.
+
+    Args:
+        name: str, a key of `OBJECTIVES`.
+        corpus: str, the folder.
+        seed: int.
+        steps: int, the steps without `minutes`.
+        minutes: float, the time of the processor instead, or None.
 
     Returns:
         (backbone, dict of steps, seconds and the last loss).
@@ -163,6 +187,8 @@ def pretrain(name, corpus, seed, steps):
         return task.backbone, {"steps": 0, "seconds": 0.0, "loss": None}
     if name == "mlm, as long as rtd":
         steps = round(steps * time_step(RTD, corpus) / time_step(objective, corpus))
+    if minutes is not None:
+        steps = max(10, round(60 * minutes / time_step(objective, corpus)))
     task, batches = make_pretraining(objective, corpus, seed, steps)
     started = time.process_time()
     history = task.fit(batches, epochs=10, steps_per_epoch=steps // 10, verbose=0).history
@@ -222,6 +248,7 @@ def main():
     parser.add_argument("--backend", default="tensorflow")
     parser.add_argument("--sides", nargs="+", default=list(OBJECTIVES), choices=list(OBJECTIVES))
     parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--minutes", type=float, help="of the processor, instead of --steps")
     parser.add_argument("--num_rows", type=int, default=4000)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--at_once", type=int, default=1, help="processes side by side")
@@ -230,7 +257,8 @@ def main():
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        backbone, cost = pretrain(options.child, options.corpus, options.seed, options.steps)
+        asked = (options.corpus, options.seed, options.steps, options.minutes)
+        backbone, cost = pretrain(options.child, *asked)
         scores = probe(backbone, options.corpus, options.data, options.num_rows, options.seed)
         report({**cost, **scores})
         return
@@ -238,6 +266,8 @@ def main():
     sides = list_pairs(options.sides, [options.backend], peers=[])
     # A finished run is known by all that decides its figures.
     sizes = ["--steps", options.steps, "--num_rows", options.num_rows]
+    if options.minutes is not None:
+        sizes += ["--minutes", options.minutes]
     rounds = [["--seed", seed, *sizes] for seed in options.seeds]
     measured = run_in_turn(sys.argv, sides, rounds, options.at_once, options.finished)
     print(describe_run(measured, 1))

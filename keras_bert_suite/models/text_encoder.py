@@ -240,6 +240,7 @@ class TextEncoder(
             ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
         check_integer("vocabulary_size", vocabulary_size)
+        self._check_table()
         if vocabulary_size < self.vocabulary_size:
             raise ValueError(
                 f"vocabulary_size must be at least that of this encoder, {self.vocabulary_size}, "
@@ -265,9 +266,17 @@ class TextEncoder(
         Raises:
             ValueError: if the encoder is quantized or has LoRA.
         """
+        self._check_table()
         check_unconverted(self)
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
+
+    def _check_table(self) -> None:
+        if self.token_embedding is None:
+            raise ValueError(
+                f"This {type(self).__name__} reads the characters of its tokens, so there is no "
+                "table with a row for each. It reads new tokens as it is."
+            )
 
     def _with_embeddings(self, embeddings: Any) -> Self:
         """A copy of this encoder with other embeddings of tokens, float (V, H)."""

@@ -176,6 +176,10 @@ def test_heads_and_copies():
     first = backbone.resize(num_layers=1)
     got = to_numpy(first(INPUTS)["sequence_output"])
     np.testing.assert_allclose(got, to_numpy(states[1]), rtol=0, atol=1e-6)
+    characters = make_backbone(vocabulary_size=None, characters=CHARACTERS)
+    for change in (lambda: characters.resize_vocabulary(12), lambda: characters.take_tokens([0])):
+        with pytest.raises(ValueError, match="This ElmoBackbone reads the characters of its tok"):
+            change()
     larger = backbone.resize_vocabulary(12, seed=0)
     got = to_numpy(larger(INPUTS)["sequence_output"])
     np.testing.assert_allclose(got, to_numpy(states[2]), rtol=0, atol=1e-6)
