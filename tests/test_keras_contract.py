@@ -88,6 +88,7 @@ ATTRIBUTES = {
     "batches.",
     "_last_batch_seen": "The same.",
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
+    "_value": "A task has no parameters under PyTorch by the paths of its variables.",
     "_parameters": "A task has no parameters for an optimizer of PyTorch.",
     "_remat_mode": "A layer made in a `keras.RematScope` keeps its activations under PyTorch.",
     "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
@@ -399,7 +400,7 @@ def test_the_weights_of_a_model_that_predicts():
     model.predict(np.ones((1, 1), "float32"), callbacks=[Look()], verbose=0)
     ((state, value),) = states
     assert len(state["trainable_variables"]) == 2, ATTRIBUTES["_jax_state"]
-    assert value is None and kernel._value is not None, ATTRIBUTES["_jax_state"]
+    assert value is None and kernel._value is not None, ATTRIBUTES["_value"]
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -96,7 +96,7 @@ class TrainedModel:
         vars(self)["jax_variables"] = taken
         state = super()._get_jax_state(**kinds)
         if kinds.get("purge_model_variables"):
-            self._jax_state = dict(zip(taken, state, strict=True))
+            vars(self)["_jax_state"] = dict(zip(taken, state, strict=True))
         return state
 
     def jax_state_sync(self) -> None:

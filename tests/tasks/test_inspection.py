@@ -102,10 +102,11 @@ def test_attributes_without_missing_labels():
     ]
 
 
-def test_packed_tokens_without_a_label():
+@pytest.mark.parametrize("missing", [-1, -100])
+def test_packed_tokens_without_a_label(missing):
     logits = np.array([[[0.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])
     packed = types.SimpleNamespace(is_packed=True)
-    wrong = WordAnswers(Tags(["O", "B-PER"])).inspect(logits, packed, np.array([[0, -100, 1]]))
+    wrong = WordAnswers(Tags(["O", "B-PER"])).inspect(logits, packed, np.array([[0, missing, 1]]))
     assert [(w.row, w.place, w.label, w.predicted) for w in wrong] == [(0, 0, "O", "B-PER")]
 
 

@@ -190,7 +190,7 @@ def test_datasets_of_words(tagger):
 def test_packed_arrays(tagger):
     """Tokens with a negative label count for nothing."""
     packed = tagger.preprocessor.pack(["the good film", "good"])
-    labels = np.full((2, 16), -100)
+    labels = np.tile([-100, -1], (2, 8))
     labels[0, 1:4], labels[1, 1] = [0, 1, 0], 1
     loss, accuracy = tagger.evaluate(packed, labels, verbose=0)
     words = [["the", "good", "film"], ["good"]], [["O", "B-POS", "O"], ["B-POS"]]
@@ -212,7 +212,7 @@ def test_packed_arrays(tagger):
 def test_packed_arrays_are_weighted_and_scored(tagger):
     """A weight for each row, of as many rows as a row has tokens, is no weight for each token."""
     packed = tagger.preprocessor.pack(["the good film"] * 15 + ["good"])
-    labels = np.full((16, 16), -100)
+    labels = np.tile([-100, -1], (16, 8))
     labels[:15, 1:4], labels[15, 1] = [0, 1, 0], 1
     rows = [["the", "good", "film"]] * 15 + [["good"]], [["O", "B-POS", "O"]] * 15 + [["B-POS"]]
     weights = np.arange(16) / 4
