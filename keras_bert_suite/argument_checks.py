@@ -31,7 +31,8 @@ def check_share(name: str, value: float, positive: bool = False) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Raises ValueError if a value is no finite number above 0."""
-    if not isinstance(value, numbers.Real) or not 0 < value < float("inf"):
+    is_number = isinstance(value, numbers.Real)
+    if not is_number or not 0 < value < float("inf"):
         raise ValueError(f"{name} must be a number above 0, got {value!r}.")
 
 
