@@ -28,6 +28,13 @@ def check_share(name: str, value: float, positive: bool = False) -> None:
         raise ValueError(f"{name} must be {low}, got {value!r}.")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raises ValueError if a value is no finite number above 0."""
+    is_number = isinstance(value, numbers.Real)
+    if not is_number or not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be a number above 0, got {value!r}.")
+
+
 def check_integer(name: str, value: Any, at_least: int = 0) -> None:
     """Raises ValueError if a value is not an integer of at least `at_least`."""
     try:
@@ -110,3 +117,12 @@ def check_further_arguments(cls: type, arguments: Iterable[str], known: Iterable
     constructor of Keras reads.
     """
     check_arguments(cls.__name__, arguments, known, similar=list_arguments(cls))
+
+
+def check_foreign_arguments(cls: type, arguments: Iterable[str]) -> None:
+    """Raises TypeError if a constructor got an argument by its name in another library.
+
+    It is for layers, whose base in Keras refuses all other arguments that nothing reads.
+    """
+    foreign = [name for name in arguments if name in FOREIGN_ARGUMENTS]
+    check_arguments(cls.__name__, foreign, list_arguments(cls))

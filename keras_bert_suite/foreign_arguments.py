@@ -69,6 +69,26 @@ _OUTPUT = (
     ),
 )
 _SEED = ("seed",), "Call `keras.utils.set_random_seed(0)` before the model is made."
+_VERBOSE = ("verbose",), "The progress bar is `verbose` of `fit` and of `predict`."
+_PROMPT = ("prompt", "prompts"), "The name of a prompt is `prompt` of `predict` of a TextEmbedder."
+_UNIT_LENGTH = (
+    ("normalize",),
+    ("Vectors of length 1 are `normalize` of `from_preset` of a TextEmbedder."),
+)
+_DIMENSIONS = (
+    ("dimensions",),
+    ("The numbers of a vector that are kept are `dimensions` of `from_preset` of a TextEmbedder."),
+)
+_ARRAYS = (), "Answers are arrays of NumPy, or lists."
+_PATTERN = (
+    ("attention_pattern",),
+    ("Which tokens a token sees is `attention_pattern` of a backbone. Seq2Seq is UniLM."),
+)
+_HEADS = (
+    (),
+    "A backbone has a pooled output. MaskedLM and Pretrainer have the heads of pretraining.",
+)
+_CONDITION = (), "There are no norms with a condition."
 _DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
 _FEATURES = (
     ("features",),
@@ -110,6 +130,14 @@ _GROUPS = {
     "torch_dtype fp16 bf16": _PRECISION,
     "output_dir output_path save_steps save_strategy": _OUTPUT,
     "random_state manual_seed": _SEED,
+    "show_progress_bar progress_bar": _VERBOSE,
+    "prompt_name": _PROMPT,
+    "normalize_embeddings": _UNIT_LENGTH,
+    "truncate_dim matryoshka_dim": _DIMENSIONS,
+    "convert_to_tensor convert_to_numpy": _ARRAYS,
+    "application": _PATTERN,
+    "with_pool with_mlm with_nsp": _HEADS,
+    "layer_norm_cond": _CONDITION,
     "device use_cuda use_gpu device_map no_cuda": _DEVICE,
     "features feature_columns": _FEATURES,
     **{

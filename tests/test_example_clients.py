@@ -1,5 +1,6 @@
 """The example clients say what is wrong with a server."""
 
+import copy
 import http.server
 import importlib
 import socket
@@ -7,12 +8,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
+from keras_bert_suite.serving.runtime import TaskRuntime
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "serving"
 
@@ -57,22 +59,78 @@ def test_a_server_that_refuses():
     assert "no model sentiment" in run.stderr
 
 
-def test_the_service_of_fastapi(monkeypatch):
+@pytest.fixture
+def start_service(monkeypatch):
+    """function(classifier, run): a client of the service, for a runtime that computes by `run`."""
     testing = pytest.importorskip("fastapi.testclient")
     monkeypatch.syspath_prepend(EXAMPLES)
-    rows = {"good": [0.25, 0.75], "bad": [1.0, 0.0]}
-    model = SimpleNamespace(
-        description={"task": "TextClassifier"},
-        label_names=["no", "yes"],
-        predict=lambda texts: np.array([rows[text] for text in texts]).reshape(-1, 2),
-    )
-    monkeypatch.setattr(kbs, "open_runtime", lambda path: model)
-    client = testing.TestClient(importlib.import_module("api").app)
+
+    def start(classifier, run):
+        answers = copy.copy(classifier.answers)
+        answers.are_logits = False
+        said = {"task": "TextClassifier", "labels": classifier.label_names}
+        shapes = [(len(classifier.label_names),)]
+        runtime = TaskRuntime(said, classifier.data, answers, run, shapes)
+        monkeypatch.setattr(kbs, "open_runtime", lambda path: runtime)
+        monkeypatch.delitem(sys.modules, "api", raising=False)
+        return testing.TestClient(importlib.import_module("api").app)
+
+    return start
+
+
+def make_classifier(**arguments):
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
+    backbone = kbs.BertBackbone(**ONE_LAYER)
+    names = ["no", "yes"]
+    return kbs.TextClassifier(backbone, label_names=names, preprocessor=packer, **arguments)
+
+
+def read_length(inputs):
+    """Probabilities of a model that finds longer texts more probably to be "yes"."""
+    yes = inputs["padding_mask"].sum(axis=1) / 8
+    return [np.stack([1 - yes, yes], axis=1).astype("float32")]
+
+
+def test_the_service_of_fastapi(start_service):
+    client = start_service(make_classifier(), read_length)
     assert client.get("/health").json() == {"status": "ok", "task": "TextClassifier"}
-    answers = client.post("/classify", json={"texts": ["good", "bad"]}).json()
+    answers = client.post("/classify", json={"texts": ["good film plot", ""]}).json()
     assert answers == [
-        {"label": "yes", "probabilities": {"no": 0.25, "yes": 0.75}},
-        {"label": "no", "probabilities": {"no": 1.0, "yes": 0.0}},
+        {"label": "yes", "probabilities": {"no": 0.375, "yes": 0.625}},
+        {"label": "no", "probabilities": {"no": 0.75, "yes": 0.25}},
     ]
     assert client.post("/classify", json={"texts": []}).json() == []
     assert client.post("/classify", json={"texts": ["good"] * 65}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("arguments", "labels"),
+    [
+        ({"thresholds": [0.8, 0.2]}, ["yes", "yes"]),
+        (
+            {"thresholds": [0.3, 0.7], "problem_type": "multi_label_classification"},
+            [["no"], ["no"]],
+        ),
+    ],
+    ids=["classes", "sets"],
+)
+def test_the_service_answers_by_the_thresholds(start_service, arguments, labels):
+    client = start_service(make_classifier(**arguments), read_length)
+    answers = client.post("/classify", json={"texts": ["good film plot", ""]}).json()
+    assert [answer["label"] for answer in answers] == labels
+
+
+def test_the_service_takes_columns(start_service):
+    classifier = make_classifier(features={"price": "number", "shop": ["north", "south"]})
+    classifier.learn_features({"text": ["a", "b"], "price": [1, 3], "shop": ["north", None]})
+
+    def read_price(inputs):
+        yes = 1.0 * (inputs["features"][:, 0] > 0)
+        return [np.stack([1 - yes, yes], axis=1).astype("float32")]
+
+    client = start_service(classifier, read_price)
+    columns = {"price": [9, -5.5], "shop": ["north", None]}
+    answers = client.post("/classify", json={"texts": ["good", "good"], "columns": columns}).json()
+    assert [answer["label"] for answer in answers] == ["yes", "no"]
+    refusal = client.post("/classify", json={"texts": ["good"]})
+    assert refusal.status_code == 422 and "reads the columns price, shop" in refusal.text

@@ -6,12 +6,14 @@
 
     curl -H 'Content-Type: application/json' -d '{"texts": ["A gripping, funny film."]}' \\
         http://localhost:8000/classify
+
+Columns beside the texts: {"texts": ["It fits"], "columns": {"price": [29.0], "shop": [null]}}.
 """
 
 import os
 from typing import Annotated
 
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel, Field
 
 import keras_bert_suite as kbs
@@ -23,12 +25,17 @@ app = FastAPI(title="keras-bert-suite")
 model = kbs.open_runtime(os.environ.get("MODEL", "sentiment_onnx"))
 
 
-class Texts(BaseModel):
+class Rows(BaseModel):
+    """Texts, and the columns beside them that a model with `features` reads."""
+
     texts: list[Annotated[str, Field(max_length=MOST_CHARACTERS)]] = Field(max_length=MOST_TEXTS)
+    columns: dict[str, list[str | int | float | bool | None]] = {}
 
 
 class Answer(BaseModel):
-    label: str
+    """A label is a list of labels for a model of sets of labels."""
+
+    label: str | list[str]
     probabilities: dict[str, float]
 
 
@@ -39,12 +46,18 @@ def health() -> dict[str, str]:
 
 # Not `async`: FastAPI then calls it in a thread. Several threads may ask the model.
 @app.post("/classify")
-def classify(request: Texts) -> list[Answer]:
-    names = model.label_names
+def classify(request: Rows) -> list[Answer]:
+    rows = request.texts
+    if request.columns:
+        (name,) = model.input_names or ["text"]
+        rows = {name: request.texts, **request.columns}
+    try:
+        probabilities = model.predict_probabilities(rows)
+    except ValueError as error:  # such as columns that are missing
+        raise HTTPException(422, str(error)) from None
+    # The labels of `predict_labels`, by its thresholds: not always the most probable class.
+    labels = model.answers.name(probabilities, None)
     return [
-        Answer(
-            label=names[row.argmax()],
-            probabilities=dict(zip(names, row.tolist(), strict=True)),
-        )
-        for row in model.predict(request.texts)
+        Answer(label=label, probabilities=dict(zip(model.label_names, row.tolist(), strict=True)))
+        for label, row in zip(labels, probabilities, strict=True)
     ]

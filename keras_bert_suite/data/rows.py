@@ -147,7 +147,26 @@ def read_labels(y):
         )
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
-    return map_arrays(as_array, y)
+    return map_arrays(_read_label_column, y)
+
+
+def _read_label_column(column):
+    try:
+        array = as_array(column)
+    except ValueError:
+        if not isinstance(column, list):
+            raise
+        raise ValueError(
+            "Labels and weights must have the same shape in each row, got lists of different "
+            f"lengths, {str(column)[:60]}. For sets of labels, build the task with "
+            "problem_type='multi_label_classification'."
+        ) from None
+    if array.ndim == 0:
+        raise ValueError(
+            "Labels and weights must be a list with an entry for each row, got "
+            f"{str(column)[:60]} ({type(column).__name__})."
+        )
+    return array
 
 
 def check_weights(weights):
@@ -172,6 +191,10 @@ def read_texts(column, name=None):
         raise ValueError(
             f"Texts must come as a list of strings, got the string {column[:40]!r}. "
             "Put it in a list: [text]."
+        )
+    if isinstance(column, (set, frozenset)):  # Its order is another one in each process.
+        raise ValueError(
+            "Texts must be in an order, got a set of texts. Pass a list: sorted(texts)."
         )
     if not isinstance(column, list) and not hasattr(column, "__array__"):
         column = list(column)  # such as the keys of a dict

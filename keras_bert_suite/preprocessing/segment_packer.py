@@ -9,7 +9,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_foreign_arguments
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.character_packing import pack_characters
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
@@ -86,6 +86,7 @@ class SegmentPacker(PresetPacker):
         **kwargs: Any,
     ) -> None:
         check_choice("truncation", truncation, TRUNCATIONS)
+        check_foreign_arguments(type(self), kwargs)
         super().__init__(tokenizer, sequence_length, **kwargs)
         self.built = True  # as a `TextTokenizer` is
         self.truncation = truncation

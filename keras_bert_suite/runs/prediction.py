@@ -1,6 +1,7 @@
 """Predicts rows or a dataset: computes outputs batch by batch, and has them decoded."""
 
 import contextlib
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Inputs
+from keras_bert_suite.argument_checks import check_arguments
 from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
@@ -82,6 +84,7 @@ class PredictingModel:
         condense: Callable[[Any, Any], Any] | None = None,
         callbacks: Any = None,
         verbose: str | int = "auto",
+        **kwargs: Any,
     ) -> Any:
         """Predicts with other answers than `predict`.
 
@@ -93,7 +96,17 @@ class PredictingModel:
                 `decode`, where outputs are too large to be kept; None keeps them. `rows` has the
                 class of the batch's rows, but may hold more rows.
             x, batch_size, steps, callbacks, verbose: as for `predict`.
+            **kwargs: none; an argument of another library is an error that names ours.
+
+        Raises:
+            TypeError: for further arguments.
         """
+        if kwargs:
+            named = [
+                name for name in inspect.signature(self.predict).parameters if name != "kwargs"
+            ]
+            known = [*named, "callbacks", "verbose"]
+            check_arguments(f"{type(self).__name__}.predict", kwargs, known)
         warn_of_slow_bfloat16(self, training=False)
         watch: Any = contextlib.nullcontext(callbacks)
         if has_joint_variables():  # Each process of PyTorch predicts by itself.

@@ -11,6 +11,7 @@ from typing import Any, Self
 import keras
 import numpy as np
 
+from keras_bert_suite.argument_checks import check_foreign_arguments
 from keras_bert_suite.tokenizers.added_tokens import AddedToken, EagerAddedTokens, read_added_tokens
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.joining import correct_spaces
@@ -82,6 +83,7 @@ class TextTokenizer(SavedTokenizer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_foreign_arguments(type(self), kwargs)
         super().__init__(dtype=dtype, name=name, **kwargs)
         # There is nothing to build. Before it predicts, Keras under JAX calls a model without its
         # compiler, if a layer of the model is not built.

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_positive
 from keras_bert_suite.replicas import count_replicas, gather_rows
 from keras_bert_suite.training.loss_shares import mean_over_rows
 
@@ -117,6 +117,7 @@ class InBatchNegatives(EmbeddingLoss):
         name: str = "in_batch_negatives",
         dtype: Dtype | None = None,
     ) -> None:
+        check_positive("temperature", temperature)
         super().__init__(name, dtype)
         self.temperature = temperature
         self.distinct_texts = distinct_texts
@@ -207,6 +208,7 @@ class CoSENT(EmbeddingLoss):
     def __init__(
         self, scale: float = 20.0, name: str = "cosent", dtype: Dtype | None = None
     ) -> None:
+        check_positive("scale", scale)
         super().__init__(name, dtype)
         self.scale = scale
 

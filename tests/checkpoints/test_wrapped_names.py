@@ -87,7 +87,12 @@ def test_own_names(names, tmp_path):
         kbs.BertBackbone.from_preset(tmp_path)
     assert kbs.BertBackbone.from_preset(tmp_path, rename={prefix: ""}).count_params()
     every = dict.fromkeys(open_checkpoint(tmp_path).tensor_shapes(), "one")
-    for wrong, error in (({"modle.": ""}, "'modle.', with which"), (every, "the same name, one")):
+    for wrong, error in (
+        ({"modle.": ""}, "'modle.', with which"),
+        (every, "the same name, one"),
+        ({prefix: None}, "rename must be a dict of beginnings"),
+        ([(prefix, "")], "rename must be a dict of beginnings"),
+    ):
         with pytest.raises(ValueError, match=error):
             open_checkpoint(tmp_path, wrong)
 

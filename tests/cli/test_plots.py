@@ -58,6 +58,23 @@ def test_a_confusion_matrix(tmp_path):
     assert imread(tmp_path / "matrix.png")[..., :3].std() > 0.05
 
 
+@pytest.mark.parametrize(
+    ("labels", "predicted", "names", "error"),
+    [
+        ([0, 1], ["bad", "good"], None, "has ids of classes, .* such as 'bad'. Pass label_names"),
+        (["bad", "good"], [[0.2, 0.8], [0.9, 0.1]], None, r"predicted must be .* shape \(2, 2\)"),
+        ([1.0, 0.0], ["1", "0"], None, "labels must be names or ids of classes, got 1.0"),
+        (["bad", None], ["bad", "bad"], None, r"got None \(NoneType\) at row 1"),
+        (["bad"], ["bad", "good"], None, "the same number of rows, at least one, got 1 and 2"),
+        ([], [], None, "at least one, got 0 and 0"),
+        (["bad"], ["bad"], "matrix.png", "label_names must be .* got 'matrix.png'"),
+    ],
+)
+def test_no_confusion_matrix(labels, predicted, names, error):
+    with pytest.raises(ValueError, match=error):
+        kbs.plot_confusion_matrix(labels, predicted, names)
+
+
 def test_a_confusion_matrix_of_many_classes():
     figure = kbs.plot_confusion_matrix(range(200), range(200), [f"class {i}" for i in range(200)])
     assert max(figure.get_size_inches()) * 150 < 10_000

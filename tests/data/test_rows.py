@@ -46,3 +46,19 @@ def test_a_dict_of_single_texts():
     """The form of the question-answering pipeline of transformers."""
     with pytest.raises(ValueError, match="list of strings, got the string 'who wrote it'"):
         Rows.read({"question": "who wrote it", "context": "ada"})
+
+
+@pytest.mark.parametrize(
+    ("labels", "error"),
+    [
+        ({0, 1}, r"an entry for each row, got \{0, 1\} \(set\)"),
+        ((label for label in (0, 1)), r"an entry for each row, got .* \(generator\)"),
+        ([[0, 1], [1]], "lists of different lengths.*multi_label_classification"),
+    ],
+    ids=["set", "generator", "lists"],
+)
+def test_what_is_no_column_of_labels(labels, error):
+    with pytest.raises(ValueError, match=error):
+        Rows.read(TEXTS, labels)
+    with pytest.raises(ValueError, match="must be in an order, got a set"):
+        Rows.read(set(TEXTS), [0, 1])

@@ -19,6 +19,7 @@ from keras_bert_suite import (
     Pretrainer,
     SegmentPacker,
     TextClassifier,
+    TextEmbedder,
 )
 from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
@@ -145,7 +146,7 @@ def test_the_table_names_arguments():
     functions = (
         *(TextClassifier.from_preset, TextClassifier, TextClassifier.fit, TextClassifier.compile),
         *(AdamW, LinearWarmupDecay, BertBackbone, SegmentPacker, keras.Model.compile),
-        BertOptimizer,
+        *(BertOptimizer, TextEmbedder, TextEmbedder.predict),
     )
     known = {name for function in functions for name in inspect.signature(function).parameters}
     flags = {"checkpoint", "train", "dev", "output", "seed"}

@@ -159,12 +159,26 @@ def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
         ({"do_lower_case": True}, "Did you mean 'lowercase'"),
         ({"model_name": "bert"}, "Did you mean 'preset'"),
         ({"lr": 2e-5}, "The rate belongs to `compile`"),
+        ({"application": "unilm"}, "attention_pattern` of a backbone"),
+        ({"with_pool": True}, "A backbone has a pooled output"),
         ({"num_train_epochs": 2}, "is `epochs` of `fit`"),
     ],
 )
 def test_misspelt_arguments(preset, arguments, error):
     with pytest.raises(TypeError, match=error):
         TextClassifier.from_preset(preset, **arguments)
+
+
+def test_tokenizers_and_packers_know_the_names_of_other_libraries():
+    with pytest.raises(TypeError, match="WordPieceTokenizer has .* Did you mean 'lowercase'"):
+        WordPieceTokenizer(VOCABULARY, do_lower_case=True)
+    with pytest.raises(TypeError, match="SegmentPacker has .* Did you mean 'sequence_length'"):
+        SegmentPacker(WordPieceTokenizer(VOCABULARY), maxlen=12)
+
+
+def test_a_number_of_classes_is_a_number(preset):
+    with pytest.raises(ValueError, match="num_classes must be an integer of at least 0, got '2'"):
+        TextClassifier.from_preset(preset, num_classes="2")
 
 
 def test_a_model_of_pairs_remembers(preset, tmp_path):

@@ -229,6 +229,14 @@ def test_bad_input(embedder):
         ([[0]], "needs an entry for each of the 2 queries, got 1"),
     ):
         refuses(message, embedder.score_retrieval, ["good", "film"], ["bad", "plot"], wrong)
+    refuses("the same place, got 3 and 1 texts", embedder.similarity_pairwise, FIRST[:3], FIRST[:1])
+    refuses("Texts must be in an order, got a set", embedder.predict, {"good", "bad"}, verbose=0)
+    for ids in ("ab", {1, 2}):
+        refuses("ids must be a list", embedder.index, FIRST[:2], ids=ids, verbose=0)
+    with pytest.raises(
+        TypeError, match=r"TextEmbedder.predict has no argument 'prompt_name'.*'prompt'"
+    ):
+        embedder.predict(FIRST, prompt_name="query")
     refuses("a dict or a list of texts, got the text", embedder.score_retrieval, "a", ["b"], [[0]])
     pairs = list(zip(*PAIRS, strict=True))[:2]
     refuses(r"got a list of 2. Pass tuple\(map\(list, zip", embedder.score, pairs, SCORES[:2])
@@ -240,7 +248,12 @@ def test_bad_input(embedder):
     )
     refuses("finite score for each of 12 pairs.* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
     refuses("a score that is NaN", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
-    for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):
+    for loss in (
+        "mse",
+        "MultipleNegativesRankingLoss",
+        keras.losses.MeanSquaredError(),
+        keras.losses.mean_squared_error,
+    ):
         refuses("compile with CosineRegression", embedder.compile, loss=loss)
     refuses(
         "could not convert string to float: 'high'",
@@ -254,12 +267,19 @@ def test_bad_input(embedder):
         refuses("vector at row 0 has NaN", other, FIRST, nan)
     refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
     refuses("pooling must be one of", make_embedder, pooling="average")
+    embedder.compile(loss=CoSENT())
+    refuses("got the score 1.0 for all of 12 rows", embedder.fit, PAIRS, [1.0] * 12, verbose=0)
     embedder.compile(loss=CosineRegression())
     refuses("got 5.0 at row 0", embedder.fit, PAIRS, 5.0 * np.ones(12), verbose=0)
     refuses("a label for each row", embedder.fit, PAIRS, verbose=0)
     refuses("got nan at row 2", embedder.fit, PAIRS, [1.0, 0.5, np.nan] + [0.0] * 9, verbose=0)
     refuses("rows of 2 texts, got rows of 3", embedder.fit, (*PAIRS, THIRD), SCORES, verbose=0)
     embedder.compile()
+
+
+def test_one_dense_layer_needs_no_list(embedder):
+    one = TextEmbedder(embedder.backbone, dense_layers=keras.layers.Dense(3))
+    assert [layer.units for layer in one.dense_layers] == [3] and one.output_shape == (None, 3)
 
 
 @pytest.mark.parametrize("pooling", ["first_last_average", "learned"])

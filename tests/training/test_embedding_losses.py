@@ -161,3 +161,6 @@ def test_wrong_arguments():
         CosineRegression().check_scores(np.array([0.5, 5.0], "float32"))
     with pytest.raises(ValueError, match="one of cosine, euclidean, got 'l2'"):
         Triplet(distance="l2")
+    for make in (lambda: InBatchNegatives(temperature=0), lambda: CoSENT(scale=-20)):
+        with pytest.raises(ValueError, match="must be a number above 0, got (0|-20)"):
+            make()

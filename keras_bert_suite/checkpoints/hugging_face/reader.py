@@ -1,6 +1,7 @@
 """Reads Hugging Face's checkpoints."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
@@ -220,6 +221,13 @@ def _unwrap_names(tensors, table):
 
 def _rename(tensors, rename, path):
     """The tensors of a file with other beginnings of their names; see `open_checkpoint`."""
+    if not isinstance(rename, Mapping) or not all(
+        isinstance(part, str) for pair in rename.items() for part in pair
+    ):
+        raise ValueError(
+            "rename must be a dict of beginnings of names, str -> str, such as "
+            f"{{'encoder.': 'bert.', 'wrapper.': ''}}, got {rename!r}."
+        )
     prefixes = sorted(rename, key=len, reverse=True)
     new_names, used = {}, set()
     for name in tensors.shapes:

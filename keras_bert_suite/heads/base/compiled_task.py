@@ -108,9 +108,10 @@ class CompiledTask(TrainedModel):
         """
         if self.loss_advice is None:
             return read_loss(loss, self.find_output_form(output))
-        if is_loss_of_keras(loss):
+        is_unknown = isinstance(loss, str) and keras.saving.get_registered_object(loss) is None
+        if is_unknown or is_loss_of_keras(loss):
             raise ValueError(
-                f"A {type(self).__name__} cannot be trained with the loss {loss!r} of Keras. "
+                f"A {type(self).__name__} cannot be trained with the loss {loss!r}. "
                 f"{self.loss_advice}"
             )
         return loss

@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Labels
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.rows import read_labels
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import Dropout
@@ -109,6 +110,7 @@ def resolve_label_names(
     if label_names is None:
         if num_classes is None:
             raise ValueError(f"A {task} needs `num_classes` or `label_names`.")
+        check_integer("num_classes", num_classes)
         label_names = [str(i) for i in range(num_classes)]
     # A set has another order in each process, so a resumed run would have other class ids.
     if isinstance(label_names, (str, set)) or not all(

@@ -58,7 +58,7 @@ class EmbeddingData(TextData):
             self.column_names = names or default_names(len(inputs))
 
     def check_training(self, rows, batch_size):
-        """Raises a ValueError if the loss compares the rows of a batch, and a batch has one row."""
+        """Raises a ValueError if the loss compares rows, and a batch has nothing to compare."""
         loss = self.labels.loss
         columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
         if loss is None or not loss.compares_rows(len(columns)):
@@ -70,6 +70,12 @@ class EmbeddingData(TextData):
                 f"would be 0: batch_size={batch_size}, {num_rows} rows. Pass more of both; or take "
                 "a loss of single rows: Triplet() on (anchor, positive, negative), or "
                 "CosineRegression() on pairs with scores."
+            )
+        if loss.takes_scores and (rows.labels == rows.labels[0]).all():
+            raise ValueError(
+                f"{name} learns from the order of the scores, got the score {rows.labels[0]} for "
+                f"all of {num_rows} rows, so the loss would be 0. Pass rows with different scores; "
+                "or, if all pairs match, compile with InBatchNegatives() and pass no scores."
             )
         if num_rows % batch_size == 1:
             warnings.warn(

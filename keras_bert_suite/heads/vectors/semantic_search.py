@@ -67,8 +67,16 @@ class SemanticSearch:
 
         Returns:
             float32 (N,), cosine similarities.
+
+        Raises:
+            ValueError: if `a` and `b` have different numbers of texts or vectors.
         """
         a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
+        if len(a) != len(b):
+            raise ValueError(
+                "similarity_pairwise compares a text with the text in the same place, got "
+                f"{len(a)} and {len(b)} texts. `similarity` compares each with each."
+            )
         return (to_unit_length(a) * to_unit_length(b)).sum(axis=-1)
 
     def index(

@@ -64,7 +64,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             mean of the first and the last layer; a list of several, whose vectors are concatenated;
             or a layer, as for `TextClassifier`.
         dense_layers: list of `keras.layers.Dense`, or their configurations, that the pooled vector
-            goes through. A reason is another width, as in distiluse.
+            goes through; or one layer. A reason is another width, as in distiluse.
         normalize: bool, whether the vectors have the length 1.
         dimensions: int, how many of the first numbers of a vector are kept, for an embedder that
             was trained so that they are enough (Matryoshka; Kusupati et al., 2022,
@@ -116,7 +116,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         backbone: keras_hub.models.Backbone,
         *,
         pooling: str | Sequence[str] | Mapping[str, Any] | keras.layers.Layer = "mean",
-        dense_layers: Sequence[Mapping[str, Any] | keras.layers.Layer] = (),
+        dense_layers: keras.layers.Layer | Sequence[Mapping[str, Any] | keras.layers.Layer] = (),
         normalize: bool = True,
         dimensions: int | None = None,
         preprocessor: keras.layers.Layer | None = None,
@@ -132,7 +132,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         dtype = backbone.dtype_policy.name
         summary_place = Encoder.of(backbone).summary_place
         self.pooling = get_pooling(pooling, summary_place, dtype=dtype, name="pooling")
-        self.dense_layers = list(map(_open_layer, dense_layers))
+        self.dense_layers = _open_layers(dense_layers)
         # Vectors are compared in float32 under every policy. With Keras' UnitNormalization, which
         # divides by the length before it takes a minimum, LiteRT answers with NaN for the vector 0.
         scale = scale_to_unit_length if normalize else None
@@ -168,7 +168,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         if "dense_layers" in given:
-            layers = list(map(_open_layer, given["dense_layers"]))
+            layers = _open_layers(given["dense_layers"])
             arguments["dense_layers"] = layers
             new_parts = [*new_parts, *(f"{re.escape(layer.name)}/.*" for layer in layers)]
         if not arguments.pop("include_prompt", True):
@@ -286,6 +286,11 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     def pooling_names(self) -> list[str | None]:
         """The names of the poolings that are concatenated; None for a layer of the user."""
         return name_poolings(self.pooling)
+
+
+def _open_layers(layers):
+    """list of the layers that follow the pooling, of one layer or of a list."""
+    return list(map(_open_layer, [layers] if isinstance(layers, keras.layers.Layer) else layers))
 
 
 def _open_layer(layer):

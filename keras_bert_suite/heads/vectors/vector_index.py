@@ -308,6 +308,8 @@ def _read_ids(ids: Any, number: int, known: Sequence[Any] | None = None) -> list
     """list of ids that JSON can hold, which are different from each other and from the known."""
     if ids is None:
         return None
+    if isinstance(ids, (str, bytes, set, frozenset, dict)):
+        raise ValueError(f"ids must be a list with an id for each text, got {ids!r}.")
     ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
     if len(ids) != number:
         raise ValueError(f"Wanted an id for each of {number} vectors, got {len(ids)}.")
