@@ -6,7 +6,7 @@ import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from keras_bert_suite.foreign_arguments import find_meant
+from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS, find_meant
 
 
 def is_auto(value: object) -> bool:

@@ -95,6 +95,7 @@ class BidirectionalTargets(MaskingLayer):
 
         A piece that continues a word is read as a word.
         """
+        assert self.max_characters is not None
         characters = CharacterTokenizer(max_characters=self.max_characters)
         size = self.tokenizer.vocabulary_size()
         words = [self.tokenizer.detokenize([id]).strip() or " " for id in range(size)]

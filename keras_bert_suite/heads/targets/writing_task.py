@@ -13,6 +13,7 @@ from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
 from keras_bert_suite.heads.targets.decoding import get_sampler, write_targets
+from keras_bert_suite.heads.targets.writing_rules import NO_RULES
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.models.decoder import Decoder
@@ -31,7 +32,7 @@ class WritingTask(Task, keras_hub.models.CausalLM):
     #: The attention pattern of a `BertBackbone` that writes.
     attention_pattern: ClassVar[str]
     #: Tasks whose presets hold the head for masked tokens, with which a task begins to write.
-    language_models: ClassVar[tuple[type, ...]] = (Pretrainer, MaskedLM)
+    language_models: ClassVar[tuple[Any, ...]] = (Pretrainer, MaskedLM)
 
     are_tokens = True
     changeable = frozenset({"sampler"})
@@ -129,5 +130,7 @@ class WritingTask(Task, keras_hub.models.CausalLM):
         Returns:
             int32 (B, 1 + T), `targets` filled in.
         """
+        stop_token_id, *rules = stop_token_ids
+        rules = rules[0] if rules else NO_RULES
         source, targets, draws = inputs["source"], inputs["targets"], inputs.get("draws")
-        return write_targets(self, source, targets, *stop_token_ids, draws=draws)
+        return write_targets(self, source, targets, stop_token_id, rules, draws)
