@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
-from keras_bert_suite.heads.targets.sampling import draw_next
+from keras_bert_suite.heads.targets.sampling import check_no_draws, draw_next
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.runs.batches import choose_size
@@ -70,6 +70,7 @@ def write_dataset(task, dataset, steps, max_target_length, sampling=None):
     for batch in itertools.islice(read_batches(dataset), steps):
         inputs = task.data.read_batch(task.data.unpack(batch)[0]).inputs
         if isinstance(inputs, dict):
+            check_no_draws(sampling)
             with lock_weights(task):
                 answers.append(keras.Model.predict_on_batch(task, inputs))
         else:
