@@ -71,9 +71,9 @@ class Flags(argparse_flags.ArgumentParser):
         either.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=explanation, **options)
         either.add_argument(f"--{name}", help="The same.", **options)
 
-    def choice(self, name, default, choices, explanation):
-        """Adds a flag that takes one of a few values."""
-        self.text(name, default, explanation, choices=choices)
+    def choice(self, name, default, choices, explanation, **options):
+        """Adds a flag that takes one of a few values. `options` go to `add_argument`."""
+        self.text(name, default, explanation, choices=choices, **options)
 
     def list(self, name, default, explanation, kind=str):
         """Adds a flag that takes texts, or numbers, with commas between them."""

@@ -43,7 +43,8 @@ KINDS = {
 def define_task_flag(flags):
     """Defines the flag --task."""
     explanation = " ".join(f"{name}: {kind.about}." for name, kind in KINDS.items())
-    flags.choice("task", "classify", list(KINDS), explanation)
+    # The values would be a line that is too long.
+    flags.choice("task", "classify", list(KINDS), explanation, metavar="TASK")
 
 
 def define_kind_flags(flags, method="define_flags"):

@@ -117,6 +117,14 @@ def test_values_out_of_their_range(arguments, message):
         make_writer().predict(SOURCES, **arguments)
 
 
+def test_logits_are_not_drawn_from():
+    writer = make_writer()
+    packed, _, _ = writer.data.pack(writer.data.read(SOURCES))
+    for rows in (packed, iter([(packed,)])):
+        with pytest.raises(ValueError, match="of which nothing is drawn. Leave out top_k"):
+            writer.predict(rows, top_k=2)
+
+
 def test_a_beam_search_draws_nothing():
     writer = make_writer(sampler="beam")
     with pytest.raises(ValueError, match="beam search finds the most probable text, and top_k"):

@@ -17,7 +17,7 @@ from keras_bert_suite.heads.continuations.answers import cut_at
 from keras_bert_suite.heads.continuations.perplexity import measure_losses
 from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
 from keras_bert_suite.heads.targets.decoding import write_dataset, write_rows
-from keras_bert_suite.heads.targets.sampling import choose_sampling
+from keras_bert_suite.heads.targets.sampling import check_no_draws, choose_sampling
 from keras_bert_suite.heads.targets.writing_task import WritingTask
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.encoder import Encoder
@@ -167,6 +167,7 @@ class CausalLM(WritingTask):
         else:
             rows = read(self, [x] if isinstance(x, str) else x)
             if rows.is_packed:
+                check_no_draws(sampling)
                 return super().predict(x, batch_size, steps, **kwargs)
             answers = write_rows(self, rows, batch_size, steps, length, sampling=sampling)
         if isinstance(answers, list):

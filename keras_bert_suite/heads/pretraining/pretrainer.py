@@ -163,7 +163,7 @@ class Pretrainer(Task, keras_hub.models.Task):
                 there is a head if `preset` is a preset with such a head.
             attention_pattern: str, as for `BertBackbone`, such as "unilm"; see `change_pattern`.
                 None keeps the pattern of the preset. A checkpoint of another library is
-                "bidirectional".
+                "bidirectional", or "left_to_right" if its config.json has `is_decoder`.
 
         Raises:
             ValueError: as `Task.from_preset` and `change_pattern`.

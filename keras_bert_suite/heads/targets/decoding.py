@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
-from keras_bert_suite.heads.targets.sampling import draw_next
+from keras_bert_suite.heads.targets.sampling import check_no_draws, draw_next
 from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.preprocessing.packing import NUMPY
@@ -72,6 +72,7 @@ def write_dataset(task, dataset, steps, max_target_length, rules=NO_RULES, sampl
     for batch in itertools.islice(read_batches(dataset), steps):
         inputs = task.data.read_batch(task.data.unpack(batch)[0]).inputs
         if isinstance(inputs, dict):
+            check_no_draws(sampling)
             with lock_weights(task):
                 answers.append(keras.Model.predict_on_batch(task, inputs))
         else:

@@ -78,6 +78,15 @@ def choose_sampling(sampler, top_k, top_p, temperature, seed):
     return Sampling(top_k, top_p, temperature, seed)
 
 
+def check_no_draws(sampling):
+    """Raises a ValueError if packed arrays are to be scored and a `Sampling` asks for draws."""
+    if sampling is not None:
+        raise ValueError(
+            "The answers for packed arrays are logits, of which nothing is drawn. Leave out top_k, "
+            "top_p, temperature and seed, or pass texts."
+        )
+
+
 def draw_next(logits, inputs, place):
     """Draws the token at a place of the rows.
 

@@ -18,7 +18,7 @@ from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
 from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
 from keras_bert_suite.heads.targets.decoding import find_decoder, write_dataset, write_rows
 from keras_bert_suite.heads.targets.gaps import fill_gaps
-from keras_bert_suite.heads.targets.sampling import choose_sampling
+from keras_bert_suite.heads.targets.sampling import check_no_draws, choose_sampling
 from keras_bert_suite.heads.targets.scores import score_targets
 from keras_bert_suite.heads.targets.writing_rules import RULES, find_rules
 from keras_bert_suite.heads.targets.writing_task import WritingTask
@@ -293,6 +293,7 @@ class Seq2Seq(WritingTask):
             return write_dataset(self, x, steps, length, rules, sampling)
         rows = read(self, x)
         if rows.is_packed:
+            check_no_draws(sampling)
             return super().predict(x, batch_size, steps, **kwargs)
         return write_rows(self, rows, batch_size, steps, length, rules, sampling)
 
