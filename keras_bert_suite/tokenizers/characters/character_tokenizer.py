@@ -75,6 +75,9 @@ class CharacterTokenizer(TextTokenizer):
         """Sets the table of characters, which is the same for all tokenizers of this class."""
         self._use_vocabulary(CharacterVocabulary())
 
+    def load_preset_assets(self, preset: Any) -> None:
+        """KerasHub's step that reads the files of a preset, of which there are none."""
+
     def _read_added_tokens(self, tokens):
         if tokens:
             raise ValueError(
