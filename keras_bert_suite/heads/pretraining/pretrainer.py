@@ -245,7 +245,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     def make_metrics(self) -> dict[str, Any]:
         """The accuracy of each head. `mlm_loss` and `perplexity` are always logged."""
         # With several outputs, Keras puts the name of the output before the metric's name.
-        several = len(self.output) > 1
+        several = self.next_sentence or self.span_boundary
         metrics = {"mlm": [MaskedLMAccuracy(name="accuracy" if several else "mlm_accuracy")]}
         if self.next_sentence:
             metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
