@@ -47,6 +47,10 @@ class Pretrainer(Task, keras_hub.models.Task):
     logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). The head `sbo` is trained on
     the labels and weights of `mlm`, but tokens after the first 15 of a span have weight 0.
 
+    On an `XLNetBackbone` of two streams, `mlm` is made of the query stream, and the inputs are
+    those of `PermutationTargets`. If the backbone has a memory, `memory`, float (B, N, M, H), is an
+    input and an output. A batch that comes without it has a memory of no tokens.
+
     `predict` takes such batches, or a tuple of two columns of texts. For these it returns how the
     texts of each pair are related, logits float32 (N, R): `[:, 0]` for a second text that follows.
 
