@@ -43,14 +43,15 @@ INTERNAL = {
     "layers": """
         add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens finish
         make_attention make_table merge place_keys place_queries project project_queries
-        project_source read_scores score_vocabulary sum_tables weigh
+        project_source read_scores run score_vocabulary sum_tables transform weigh
     """,
     "masking": "check_task count_context draw_kinds make_arrays separator_id",
     "models": """
-        call check_summary count_positions embed encode encode_rows encode_sources encode_summary
-        find_unused for_texts list_calls list_unused make_block make_decoder make_embeddings
-        make_layer_model masked_lm_activation name_blocks of packs_sequences pooler_activation
-        save_own_variables show_tokens take_tokens takes_buckets token_transform transform_tokens
+        call check_summary compare_tokens count_positions embed encode encode_rows encode_sources
+        encode_summary find_unused for_texts list_calls list_unused make_block make_decoder
+        make_embeddings make_inputs make_layer_model masked_lm_activation name_blocks of
+        packs_sequences pooler_activation save_own_variables show_tokens take_tokens takes_buckets
+        token_transform transform_tokens
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """

@@ -33,6 +33,16 @@ def with_positions(layer, **mode):
     return layer(HIDDEN, MASK, positions=POSITIONS, **mode)
 
 
+def in_pairs(layer, **mode):
+    sinusoids = layers.RelativeSinusoids(0.0)(HIDDEN)
+    differs = (MASK[:, :, None] + np.arange(L)) % 2 == 1
+    return layer(HIDDEN, MASK, sinusoids=sinusoids, differs=differs, **mode)
+
+
+def of_states(layer, **mode):
+    return layer(HIDDEN, **mode)
+
+
 def of_ids(layer, **mode):
     return layer(np.arange(B * L, dtype="int32").reshape(B, L), **mode)
 
@@ -70,6 +80,7 @@ CASES = [
             (layers.RotaryBlock, with_positions),
             (layers.RelativeBlock, with_positions),
             (layers.LongformerBlock, in_windows),
+            (layers.XLNetBlock, in_pairs),
         )
         for rate in ("dropout", "attention_dropout")
         for remat in (False, True)
@@ -86,8 +97,11 @@ CASES = [
             layers.ProjectedEmbeddings,
             layers.UnplacedEmbeddings,
             layers.TokenEmbeddings,
+            layers.XLNetEmbeddings,
         )
     ),
+    (layers.XLNetAttention, HEADS, "dropout", in_pairs),
+    (layers.RelativeSinusoids, {}, "dropout", of_states),
     (layers.WindowTransformer, {"num_heads": 2}, "dropout", pooled),
     *(
         (

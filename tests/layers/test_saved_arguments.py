@@ -20,6 +20,7 @@ import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import gelu_tanh, transformer_block
 from keras_bert_suite.layers.attention import modern_bert_attention
+from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.norms import RootMeanSquareNorm
 from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
@@ -30,6 +31,7 @@ HIDDEN = RNG.standard_normal((B, L, H)).astype("float32")
 STATES = [RNG.standard_normal((B, L, H)).astype("float32") for _ in range(4)]
 MASK = (np.arange(L) < np.array([[7], [4], [6]])).astype("int32")
 IDS = (RNG.integers(3, V, (B, L)) * MASK).astype("int32")
+MEMORY = RNG.standard_normal((B, 2, 4, H)).astype("float32")
 SEGMENTS = ((np.arange(L) > 2) * MASK).astype("int32")
 POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
 PLACES = np.array([[1, 2, 4], [1, 2, 3], [2, 5, 0]], "int32")
@@ -65,6 +67,24 @@ def embed(layer):
 def attend_in_windows(layer):
     rows = layers.GlobalTokens(max_tokens=8)(IDS, MASK)
     return [layer(HIDDEN, attention_mask=rows, training=mode) for mode in (False, True)]
+
+
+def attend_in_pairs(layer):
+    pairs = {"sinusoids": layers.RelativeSinusoids(0.0)(HIDDEN)}
+    if layer.has_segments:
+        pairs["differs"] = SEGMENTS[:, :, None] != SEGMENTS[:, None]
+    return [layer(HIDDEN, MASK, **pairs, training=mode) for mode in (False, True)]
+
+
+def embed_queries(layer):
+    outputs = [*embed(layer), layer(IDS, is_query=True)]
+    return [*outputs, np.ones(len(layer.trainable_weights))]
+
+
+def list_vectors(biases):
+    if not biases.built:
+        biases.build()
+    return biases.weights
 
 
 def mark_globals(layer):
@@ -180,6 +200,25 @@ CASES = {
         },
         attend,
     ),
+    RelativeBiases: Case(
+        {"num_heads": 2, "head_dim": 4},
+        {"num_heads": 4, "head_dim": 3, "has_segments": False, "initializer_range": 0.1},
+        list_vectors,
+    ),
+    layers.XLNetAttention: Case(
+        {"num_heads": 2}, {**HEADS, "head_dim": 3, "has_segments": False}, attend_in_pairs
+    ),
+    layers.XLNetBlock: Case(
+        SIZES, {**BLOCK, "head_dim": 3, "has_segments": False}, attend_in_pairs
+    ),
+    layers.RelativeSinusoids: Case({}, {"dropout": 0.5, "clamp_length": 2}, call(HIDDEN)),
+    layers.VisibleMemory: Case(
+        {}, {"same_length": True}, call(np.ones((B, L, L), "int32"), MEMORY)
+    ),
+    layers.NextMemory: Case(
+        {"memory_length": 6}, {"memory_length": 5, "reuse_length": 1}, call(MEMORY, HIDDEN, HIDDEN)
+    ),
+    layers.XLNetEmbeddings: Case(TABLE, {**EMBEDDINGS, "trains_queries": True}, embed_queries),
     layers.BertEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     # Without a table of positions, the offset counts for nothing.
@@ -269,6 +308,9 @@ IDLE = {
     # No table of positions has the offset.
     (layers.UnplacedEmbeddings, "position_offset"),
     (layers.TokenEmbeddings, "position_offset"),
+    (layers.XLNetEmbeddings, "position_offset"),
+    # There is no norm.
+    (layers.XLNetEmbeddings, "layer_norm_epsilon"),
 }
 
 

@@ -309,7 +309,7 @@ def test_an_xlnet_answers_strings(tmp_path):
     kbs.export_onnx(task, tmp_path / "onnx")
     got = kbs.open_runtime(tmp_path / "onnx").predict_probabilities(texts)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
-    kbs.export_saved_model(task, tmp_path / "saved")
-    serve = tf.saved_model.load(tmp_path / "saved").signatures["serving_default"]
+    saved = kbs.export_saved_model(task, tmp_path / "saved")
+    serve = tf.saved_model.load(str(saved)).signatures["serving_default"]
     got = serve(text=tf.constant(texts))["probabilities"]
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)

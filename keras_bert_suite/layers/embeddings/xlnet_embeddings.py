@@ -21,7 +21,7 @@ class XLNetEmbeddings(BertEmbeddings):
     Args:
         vocabulary_size, hidden_dim: as for `BertEmbeddings`.
         trains_queries: bool, whether `mask_embedding` is trained.
-        num_segments: int, must be 0. The attention layers know the segments.
+        num_segments: int, as for `BertEmbeddings`. XLNet has 0: its attention knows the segments.
         **kwargs: other arguments of `BertEmbeddings`.
 
     Source: Yang et al., 2019 (https://arxiv.org/abs/1906.08237), section 2.3.
@@ -64,8 +64,8 @@ class XLNetEmbeddings(BertEmbeddings):
 
         Args:
             token_ids: int32 (B, L), in [0, V); or int32 (B, P), of which the shape is read.
-            segment_ids, positions: are not read.
-            training, sequence_layout, embedding_shift: as for `BertEmbeddings.call`.
+            segment_ids, positions, training, sequence_layout, embedding_shift: as for
+                `BertEmbeddings.call`.
             is_query: bool, whether each token has the vector `mask_embedding`.
 
         Returns:
