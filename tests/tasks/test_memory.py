@@ -143,6 +143,7 @@ def test_an_evaluation_has_no_memory():
     plain = make_task(memory_length=None, dropout=0.0)
     plain.set_weights(task.get_weights())
     wanted = plain.evaluate(batches[:2], return_dict=True, verbose=0)
+    assert scores.keys() == wanted.keys()
     assert scores["loss"] == pytest.approx(wanted["loss"], abs=1e-5)
     assert scores["perplexity"] == pytest.approx(wanted["perplexity"], abs=1e-4)
 

@@ -47,6 +47,10 @@ class Pretrainer(Task, keras_hub.models.Task):
     logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). The head `sbo` is trained on
     the labels and weights of `mlm`, but tokens after the first 15 of a span have weight 0.
 
+    On an `XLNetBackbone` of two streams, `mlm` is made of the query stream, and the inputs are
+    those of `PermutationTargets`. If the backbone has a memory, `memory`, float (B, N, M, H), is an
+    input and an output. A batch that comes without it has a memory of no tokens.
+
     `predict` takes such batches, or a tuple of two columns of texts. For these it returns how the
     texts of each pair are related, logits float32 (N, R): `[:, 0]` for a second text that follows.
 
@@ -245,7 +249,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     def make_metrics(self) -> dict[str, Any]:
         """The accuracy of each head. `mlm_loss` and `perplexity` are always logged."""
         # With several outputs, Keras puts the name of the output before the metric's name.
-        several = len(self.output) > 1
+        several = self.next_sentence or self.span_boundary
         metrics = {"mlm": [MaskedLMAccuracy(name="accuracy" if several else "mlm_accuracy")]}
         if self.next_sentence:
             metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
