@@ -116,7 +116,7 @@ def takes(cls, name):
 
 
 def find_default(cls, name):
-    """The default of an argument, which a class or one of its base classes names."""
+    """The default of an argument of a class or one of its base classes; None without one."""
     constructors = (vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base))
     parameters = (inspect.signature(constructor).parameters for constructor in constructors)
-    return next(named[name].default for named in parameters if name in named)
+    return next((named[name].default for named in parameters if name in named), None)
