@@ -85,7 +85,11 @@ def test_heads_equal_transformers(kind, head, tmp_path):
     assert compare_head(LIVING[kind], head, tmp_path) <= 1e-5
 
 
-@of_every_kind("longformer")
+#: The decoder of a BART takes no packed rows, and `fit` refuses them.
+PACKED = {name: member for name, member in MEMBERS.items() if name != "bart"}
+
+
+@of_every_kind("longformer", members=PACKED)
 def test_packed_rows_have_the_same_outputs(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = member.backbone(member.vocabulary_size, **sizes, **member.arguments)
