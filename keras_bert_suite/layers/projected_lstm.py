@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.argument_checks import check_positive
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 #: What the forget gate adds to its bias. Files hold the bias without it.
@@ -38,6 +39,9 @@ class ProjectedLSTMCell(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
+            if clip is not None:
+                check_positive(name, clip)
         self.units = units
         self.projection_dim = projection_dim
         self.cell_clip = cell_clip

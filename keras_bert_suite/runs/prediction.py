@@ -3,7 +3,7 @@
 import contextlib
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -101,12 +101,7 @@ class PredictingModel:
         Raises:
             TypeError: for further arguments.
         """
-        if kwargs:
-            named = [
-                name for name in inspect.signature(self.predict).parameters if name != "kwargs"
-            ]
-            known = [*named, "callbacks", "verbose"]
-            check_arguments(f"{type(self).__name__}.predict", kwargs, known)
+        self.check_predict_arguments(kwargs)
         warn_of_slow_bfloat16(self, training=False)
         watch: Any = contextlib.nullcontext(callbacks)
         if has_joint_variables():  # Each process of PyTorch predicts by itself.
@@ -121,6 +116,12 @@ class PredictingModel:
                 if steps is not None:
                     given = given.take(slice(steps * choose_size(batch_size)))
                 return _predict_rows(self, given, batch_size, decode, condense, **kwargs)
+
+    def check_predict_arguments(self, arguments: Iterable[str]) -> None:
+        """Raises TypeError if `predict` got an argument in `**kwargs` that nothing reads."""
+        named = [name for name in inspect.signature(self.predict).parameters if name != "kwargs"]
+        known = [*named, "callbacks", "verbose"]
+        check_arguments(f"{type(self).__name__}.predict", arguments, known)
 
     def make_predict_function(self, force: bool = False) -> Any:
         """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""

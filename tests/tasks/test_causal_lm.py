@@ -323,8 +323,11 @@ def test_errors(tmp_path):
     model = make_model()
     with pytest.raises(ValueError, match="max_length=40 leaves 0 tokens .* share 24 positions"):
         model.predict(TEXTS, max_length=40)
-    with pytest.raises(ValueError, match="stop must have strings with a character, got ''"):
-        model.predict(TEXTS, stop="")
+    for stop in ("", 3, ["a", 3]):
+        with pytest.raises(ValueError, match="stop must have strings with a character, got "):
+            model.predict(TEXTS, stop=stop)
+    with pytest.raises(TypeError, match="no argument 'temprature'. Did you mean 'temperature'?"):
+        model.predict(TEXTS, temprature=0.5)
     with pytest.raises(ValueError, match="top_p must be over 0 and at most 1, got 2"):
         model.predict(TEXTS, top_p=2)
     with pytest.raises(ValueError, match="is one text, got 2 columns of texts"):

@@ -93,6 +93,24 @@ def test_draws_do_not_depend_on_the_batch():
     assert writer.predict(MANY, top_p=1e-6, seed=9) == greedy
 
 
+@pytest.mark.parametrize(
+    "sampler, arguments",
+    [
+        (keras_hub.samplers.TopPSampler(p=0.3, k=9), {"top_p": 0.3, "top_k": 9}),
+        (keras_hub.samplers.TopKSampler(k=3, temperature=2.0), {"top_k": 3, "temperature": 2.0}),
+        (keras_hub.samplers.RandomSampler(), {}),
+    ],
+    ids=["top_p", "top_k", "random"],
+)
+def test_what_is_not_asked_for_is_of_the_sampler(sampler, arguments):
+    writer = make_writer(max_target_length=6)
+    greedy, wanted = writer.predict(MANY), writer.predict(MANY, seed=3, **arguments)
+    assert (wanted == writer.predict(MANY, seed=3)) == (not arguments)
+    writer.compile(sampler=sampler)
+    assert writer.predict(MANY, seed=3) == wanted
+    assert writer.predict(MANY, seed=3, top_k=1) == greedy
+
+
 def test_without_a_seed_numpy_gives_one():
     writer = make_writer(max_target_length=6)
     drawn = []

@@ -51,7 +51,7 @@ def type_of_model(model, tokenizer):
     backbone = getattr(model, "backbone", model)
     kind = type_of_backbone(type(backbone)) or BERT
     tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    kinds = [k for k in MODEL_TYPES.values() if k.backbone == kind.backbone and k.fits(backbone)]
+    kinds = [k for k in ALL_TYPES.values() if k.backbone == kind.backbone and k.fits(backbone)]
     return next((k for k in kinds if k.tokenizer == type(tokenizer).__name__), kinds[0])
 
 

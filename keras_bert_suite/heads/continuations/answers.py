@@ -25,6 +25,18 @@ class ContinuationAnswers(TargetAnswers):
         return texts
 
 
+def list_stops(stop):
+    """list of str, from the argument `stop`: a str, several or None.
+
+    Anything else, and an empty str, is a ValueError.
+    """
+    several = isinstance(stop, (list, tuple))
+    stops = list(stop) if several else [] if stop is None else [stop]
+    if not all(isinstance(each, str) and each for each in stops):
+        raise ValueError(f"stop must have strings with a character, got {stop!r}.")
+    return stops
+
+
 def cut_at(text, stops):
     """The beginning of a text before the first of some strings in it.
 

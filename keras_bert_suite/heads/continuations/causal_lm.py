@@ -13,7 +13,7 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.heads import continuations
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.task import part_attribute
-from keras_bert_suite.heads.continuations.answers import cut_at
+from keras_bert_suite.heads.continuations.answers import cut_at, list_stops
 from keras_bert_suite.heads.continuations.perplexity import measure_losses
 from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
 from keras_bert_suite.heads.targets.decoding import write_dataset, write_rows
@@ -155,13 +155,13 @@ class CausalLM(WritingTask):
             ValueError: if there is no preprocessor, or text and continuation have no room in the
                 packer's `sequence_length` or the backbone's positions; if an argument of the draws
                 is out of its range, or the sampler is a beam search.
+            TypeError: for further arguments.
         """
+        self.check_predict_arguments(kwargs)
         sampling = choose_sampling(self.sampler, top_k, top_p, temperature, seed)
         length = self.max_length if max_length is None else max_length
         check_integer("max_length", length, at_least=1)
-        stops = [stop] if isinstance(stop, str) else list(stop or [])
-        if "" in stops:
-            raise ValueError(f"stop must have strings with a character, got {stop!r}.")
+        stops = list_stops(stop)
         if is_dataset(x):
             answers = write_dataset(self, x, steps, length, sampling=sampling)
         else:

@@ -48,7 +48,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
     ) -> None:
         super().__init__()
         check_integer("num_beams", num_beams, at_least=1)
-        if early_stopping not in (True, False, "never"):
+        if not isinstance(early_stopping, bool) and early_stopping != "never":
             raise ValueError(
                 f"early_stopping must be True, False or 'never', got {early_stopping!r}."
             )

@@ -26,7 +26,10 @@ def fill_gaps(task, texts, batch_size, max_gap_length):
         num_masks = packed.pop("mask_positions").shape[1]
         room = packed["token_ids"].shape[1] + num_masks * (max_gap_length - 1)
         length = min(room, task.target_rows.max_decoder_length)
-        _, rules = find_rules(task, max_target_length=length)
+        # The source says how long the text is, and what it says twice.
+        _, rules = find_rules(
+            task, max_target_length=length, min_target_length=0, no_repeat_ngram_size=0
+        )
         sources, targets = packed["token_ids"], write_ids(task, packed, length, rules)[:, 1:]
         filled += [find_gaps(packer.tokenizer, *row) for row in zip(sources, targets, strict=True)]
     return filled

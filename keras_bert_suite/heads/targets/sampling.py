@@ -44,7 +44,8 @@ def choose_sampling(sampler, top_k, top_p, temperature, seed):
     """The `Sampling` that arguments of `predict` ask for; None if all of them are None.
 
     Args:
-        sampler: the sampler of the task.
+        sampler: the sampler of the task. A limit that is None is its own, if it has one: the `k`
+            of a `TopKSampler`, the `p` and `k` of a `TopPSampler`, and the `temperature`.
         top_k: int, only so many of the most probable tokens are drawn; None for all.
         top_p: float in (0, 1], only the most probable tokens are drawn, as few as have this
             probability together; None for all.
@@ -62,11 +63,12 @@ def choose_sampling(sampler, top_k, top_p, temperature, seed):
             "A beam search finds the most probable text, and top_k, top_p, temperature and seed "
             "draw one at random. Leave them out, or call compile(sampler='greedy')."
         )
+    top_k = getattr(sampler, "k", None) if top_k is None else top_k
+    top_p = getattr(sampler, "p", 1.0) if top_p is None else top_p
+    temperature = sampler.temperature if temperature is None else temperature
     if top_k is not None:
         check_integer("top_k", top_k, at_least=1)
-    top_p = 1.0 if top_p is None else top_p
     check_share("top_p", top_p, positive=True)
-    temperature = 1.0 if temperature is None else temperature
     if not isinstance(temperature, numbers.Real) or not 0 < temperature < math.inf:
         raise ValueError(
             f"temperature must be a number above 0, got {temperature!r}. For the most probable "

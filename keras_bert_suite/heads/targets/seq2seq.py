@@ -260,7 +260,9 @@ class Seq2Seq(WritingTask):
             min_target_length, no_repeat_ngram_size, first_token, last_token: as for the task. None
                 are the task's.
             length_penalty: float, in place of that of a `BeamSearch`. None is its own.
-            top_k: int, only so many of the most probable tokens are drawn.
+            top_k: int, only so many of the most probable tokens are drawn. With `top_k`, `top_p`,
+                `temperature` or `seed`, tokens are drawn at random. A limit that is None is then
+                that of the sampler, such as p = 0.9 of "top_p".
             top_p: float over 0 and at most 1. Only the most probable tokens are drawn, as few as
                 have this probability together.
             temperature: float above 0, 1 by default, by which logits are divided. Less than 1 draws
@@ -276,7 +278,9 @@ class Seq2Seq(WritingTask):
                 packer's `sequence_length` or the backbone's positions; if the minimum is above the
                 maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths;
                 if an argument of the draws is out of its range, or the sampler is a beam search.
+            TypeError: for further arguments.
         """
+        self.check_predict_arguments(kwargs)
         sampling = choose_sampling(self.sampler, top_k, top_p, temperature, seed)
         length, rules = find_rules(
             self,
@@ -323,7 +327,8 @@ class Seq2Seq(WritingTask):
         """Fills the gaps of texts, each of one token or several, with a BART.
 
         The decoder writes the whole text, as it has learned to. So a gap depends on the others, and
-        on both sides of it. Compile with a `BeamSearch` for better texts.
+        on both sides of it. Compile with a `BeamSearch` for better texts. The task's
+        `min_target_length` and `no_repeat_ngram_size` do not hold here.
 
         >>> writer.fill_mask("Paris <mask> of France.")
         ["is the capital"]
