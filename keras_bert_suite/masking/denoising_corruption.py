@@ -67,6 +67,8 @@ class DenoisingCorruption(Corruption):
         dynamic: bool = True,
     ) -> None:
         super().__init__(tokenizer, seed, dynamic)
+        if isinstance(noises, Noise):
+            raise ValueError(f"noises must be a list of noises, got {noises!r}. Pass [{noises!r}].")
         noises = BART_NOISES if noises is None else tuple(noises)
         for noise in noises:
             if not isinstance(noise, Noise):
