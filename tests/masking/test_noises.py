@@ -422,7 +422,7 @@ def test_the_decoder_writes_the_whole_text(starts_with_end):
         (lambda: TextInfilling(mean_length=0), "mean_length must be a number above 0, got 0"),
         (lambda: TextInfilling(mean_length=math.inf), "a number above 0, got inf"),
         (lambda: DenoisingCorruption(TOKENIZER, ["infilling"]), "as TextInfilling.*'infilling"),
-        (lambda: DenoisingCorruption(TOKENIZER, TokenDeletion()), "must be a list of noises, got T"),
+        (lambda: DenoisingCorruption(TOKENIZER, TokenDeletion()), "must be a list of noises"),
         (lambda: DenoisingCorruption(TOKENIZER, unit="span"), "unit must be one of token, word"),
         (lambda: DenoisingCorruption(TOKENIZER, word_segmenter="jieba"), 'choose unit="word"'),
     ],
