@@ -24,6 +24,9 @@ NOISES = {
     "document_rotation": "DocumentRotation",
 }
 
+#: Arguments that only some noises have -> the flags that have their values.
+NOISE_ARGUMENTS = {"random_token_rate": "random_token_rate", "mean_length": "span_length"}
+
 #: Arguments of a `TokenMasker` -> the flags that have their values.
 PLAIN_ARGUMENTS = {
     "rate": "masking_rate",
@@ -111,7 +114,8 @@ def read_masker(values, objective, corpus, tokenizer):
 def read_noises(values, corpus, tokenizer):
     """dict of the arguments of a `DenoisingCorruption` that the flags set.
 
-    Args, Raises: as for `read_masking`, and a noise that has no name of `NOISES` or no rate.
+    Args, Raises: as for `read_masking`, and a noise that has no name of `NOISES` or no rate, or a
+        flag for noises that are not there.
     """
     from keras_bert_suite import masking
 
@@ -126,11 +130,13 @@ def read_noises(values, corpus, tokenizer):
                 f"--noises must name noises with their rates, such as text_infilling=0.3, of "
                 f"{', '.join(NOISES)}; got {text}"
             ) from None
-        if hasattr(cls, "random_token_rate"):
-            arguments["random_token_rate"] = values.random_token_rate
-        if hasattr(cls, "mean_length"):
-            arguments["mean_length"] = values.span_length
+        for argument, flag in NOISE_ARGUMENTS.items():
+            if hasattr(cls, argument):
+                arguments[argument] = getattr(values, flag)
         noises.append(cls(**arguments))
+    for argument, flag in NOISE_ARGUMENTS.items():
+        if flag in values.given and not any(hasattr(noise, argument) for noise in noises):
+            raise UsageError(f"no noise of --noises has a use for --{flag}; leave it out")
     check_words(values, corpus, tokenizer)
     segmenter = None if values.word_segmenter == NO_SEGMENTER else values.word_segmenter
     common = {name: getattr(values, name) for name in ("unit", "dynamic", "seed")}

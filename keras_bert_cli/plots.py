@@ -16,6 +16,8 @@ PRETRAINING_CURVES = (
     ("nsp", "pairs", ":"),
     ("sbo", "spans", "-."),
     ("rtd", "replaced tokens", "--"),
+    ("forward", "next tokens", "-"),
+    ("backward", "previous tokens", ":"),
 )
 
 

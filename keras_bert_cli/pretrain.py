@@ -10,6 +10,8 @@ The model learns what --objective says:
                    target so far (UniLM)
   left_to_right    guess each next token (GPT)
   permutation      guess tokens in a random order, each from those before it (XLNet)
+  bidirectional_language_model
+                   guess the next and the previous token, by LSTMs (ELMo)
   denoising        write a text that noises have changed, by an encoder and a decoder (BART)
   mass             write a masked segment of a text, by an encoder and a decoder (MASS)
 

@@ -73,16 +73,16 @@ _VERBOSE = ("verbose",), "The progress bar is `verbose` of `fit` and of `predict
 _PROMPT = ("prompt", "prompts"), "The name of a prompt is `prompt` of `predict` of a TextEmbedder."
 _UNIT_LENGTH = (
     ("normalize",),
-    ("Vectors of length 1 are `normalize` of `from_preset` of a TextEmbedder."),
+    "Vectors of length 1 are `normalize` of `from_preset` of a TextEmbedder.",
 )
 _DIMENSIONS = (
     ("dimensions",),
-    ("The numbers of a vector that are kept are `dimensions` of `from_preset` of a TextEmbedder."),
+    "The numbers of a vector that are kept are `dimensions` of `from_preset` of a TextEmbedder.",
 )
 _ARRAYS = (), "Answers are arrays of NumPy, or lists."
 _PATTERN = (
     ("attention_pattern",),
-    ("Which tokens a token sees is `attention_pattern` of a backbone. Seq2Seq is UniLM."),
+    "Which tokens a token sees is `attention_pattern` of a backbone. Seq2Seq is UniLM.",
 )
 _HEADS = (
     (),
@@ -91,7 +91,7 @@ _HEADS = (
 _CONDITION = (), "There are no norms with a condition."
 _DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
 _FEATURES = (
-    ("features",),
+    ("features", "feature_columns"),
     "Columns beside the texts are `features` of a `TextClassifier` or a `DocumentClassifier`.",
 )
 _SIZES = {

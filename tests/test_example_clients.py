@@ -134,3 +134,9 @@ def test_the_service_takes_columns(start_service):
     assert [answer["label"] for answer in answers] == ["yes", "no"]
     refusal = client.post("/classify", json={"texts": ["good"]})
     assert refusal.status_code == 422 and "reads the columns price, shop" in refusal.text
+    other = {
+        "texts": ["good"],
+        "columns": {"text": ["x" * 30_000], "price": [9], "shop": ["north"]},
+    }
+    refusal = client.post("/classify", json=other)
+    assert refusal.status_code == 422 and "text is the column of the texts" in refusal.text

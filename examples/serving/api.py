@@ -50,6 +50,8 @@ def classify(request: Rows) -> list[Answer]:
     rows = request.texts
     if request.columns:
         (name,) = model.input_names or ["text"]
+        if name in request.columns:  # It would take the place of the texts, and of their bounds.
+            raise HTTPException(422, f"{name} is the column of the texts. Leave it out of columns.")
         rows = {name: request.texts, **request.columns}
     try:
         probabilities = model.predict_probabilities(rows)

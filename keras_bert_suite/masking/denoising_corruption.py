@@ -67,6 +67,8 @@ class DenoisingCorruption(Corruption):
         dynamic: bool = True,
     ) -> None:
         super().__init__(tokenizer, seed, dynamic)
+        if isinstance(noises, Noise):
+            raise ValueError(f"noises must be a list of noises, got {noises!r}. Pass [{noises!r}].")
         noises = BART_NOISES if noises is None else tuple(noises)
         for noise in noises:
             if not isinstance(noise, Noise):
@@ -116,11 +118,12 @@ class DenoisingCorruption(Corruption):
     def check_task(self, task: object) -> None:
         """Raises a ValueError if the decoder of a task begins with another token."""
         decoder = getattr(task, "decoder", None)
-        wanted = getattr(decoder, "starts_with_end", False)
+        wanted = getattr(decoder, "starts_with_end", self.starts_with_end)
         if wanted != self.starts_with_end:
             raise ValueError(
                 f"The decoder of this {type(task).__name__} needs rows with starts_with_end="
-                f"{wanted}, got a DenoisingCorruption with {self.starts_with_end}."
+                f"{wanted}, got a DenoisingCorruption with {self.starts_with_end}. Pass "
+                f"starts_with_end={wanted} to the DenoisingCorruption."
             )
 
     def _find_word_starts(self, rows: RaggedRows) -> np.ndarray:

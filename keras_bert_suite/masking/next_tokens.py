@@ -87,7 +87,7 @@ class NextTokenTargets(MaskingLayer):
                 f"attention_pattern='left_to_right', got {pattern!r}."
             )
         heads = set(task.output) if isinstance(task.output, dict) else set()
-        others = sorted(heads - {"mlm"})
+        others = sorted(heads - {"mlm", "memory"})  # A memory has no loss.
         if others:
             raise ValueError(
                 f"With NextTokenTargets this {type(task).__name__} must not predict "

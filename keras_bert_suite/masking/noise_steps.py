@@ -126,11 +126,12 @@ def draw_spans(draw: Draw, budgets: np.ndarray, mean: float) -> tuple[np.ndarray
     after the other and then 0; and int64 (B,), how often the length 0 was drawn before the last
     span.
     """
-    none, *shares = find_poisson_shares(mean)
+    _, *shares = find_poisson_shares(mean)
     width = int(budgets.max(initial=0))
     drawn = np.searchsorted(np.cumsum(shares) / sum(shares), draw(width), side="right") + 1
-    # Before a length that is not 0, the length 0 is drawn a geometric number of times.
-    empty = np.floor(np.log1p(-draw(width)) / math.log(none)).astype("int64")
+    # Before a length that is not 0, the length 0 is drawn a geometric number of times: at least n
+    # times with probability exp(-mean * n).
+    empty = np.floor(np.log1p(-draw(width)) / -mean).astype("int64")
     before = np.cumsum(drawn, axis=1) - drawn
     lengths = np.clip(budgets[:, None] - before, 0, drawn)
     return lengths, np.sum(empty, axis=1, where=lengths > 0)

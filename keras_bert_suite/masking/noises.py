@@ -8,11 +8,10 @@ fairseq, `denoising_dataset.py`.
 
 import abc
 import dataclasses
-import numbers
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_share
+from keras_bert_suite.argument_checks import check_positive, check_share
 from keras_bert_suite.masking.corruption import Draw
 from keras_bert_suite.masking.maskable_units import MaskVocabulary
 from keras_bert_suite.masking.noise_steps import (
@@ -120,8 +119,7 @@ class TextInfilling(Noise):
     def __post_init__(self) -> None:
         check_share("rate", self.rate)
         check_share("random_token_rate", self.random_token_rate)
-        if not isinstance(self.mean_length, numbers.Real) or not self.mean_length > 0:
-            raise ValueError(f"mean_length must be a number over 0, got {self.mean_length!r}.")
+        check_positive("mean_length", self.mean_length)
 
     def apply(self, rows: RaggedRows, draw: Draw, vocabulary: MaskVocabulary) -> RaggedRows:
         """Args, Returns: as for `Noise.apply`."""

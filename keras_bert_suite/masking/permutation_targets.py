@@ -149,11 +149,12 @@ class PermutationTargets(MaskingLayer):
         is_functional |= ~is_token
         num_slots = self.count_slots(length)
         reused = self.count_context(length)
-        later = num_slots // 2 if reused else num_slots
+        num_chosen = min(num_slots, self._count_chosen(length))
+        later = num_chosen // 2 if reused else num_chosen
         is_target = np.zeros_like(is_token)
         ranks = np.zeros((2, *token_ids.shape), "int32")
         for columns, goal, above in (
-            (slice(0, reused), num_slots - later, 0),
+            (slice(0, reused), num_chosen - later, 0),
             # The queries of the second part rank above all keys of the first, and its keys above
             # all queries.
             (slice(reused, length), later, reused + 1),
@@ -240,7 +241,11 @@ class PermutationTargets(MaskingLayer):
 
     def count_slots(self, length: int) -> int:
         """The number P of slots for targets in rows that are padded to `length`."""
-        return self.max_predictions or max(1, int(count_predictions(length, self.rate)))
+        return self.max_predictions or self._count_chosen(length)
+
+    def _count_chosen(self, length):
+        """int, the tokens that `rate` chooses of a row without padding."""
+        return max(1, int(count_predictions(length, self.rate)))
 
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if a task cannot learn from these targets.

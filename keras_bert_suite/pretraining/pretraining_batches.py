@@ -52,8 +52,9 @@ class PretrainingBatches(grain.MapDataset):
     corpus of up to `shuffle_blocks` blocks is one section.
 
     The plan of a section is made before its first batch. From the middle of a section on, a thread
-    plans the next section. Each of the two plans takes 29 bytes for each instance. The lengths of
-    sentences are read for a plan, and kept only for a corruption, 8 bytes for each sentence.
+    plans the next section. Each of the two plans takes 29 bytes for each instance, or 40 with
+    contexts. The lengths of sentences are read for a plan, and kept only for a corruption, 8 bytes
+    for each sentence.
 
     If there are several sections, each has a fixed number of batches. It leaves instances out or
     uses some again, as an epoch does. In a corpus of more than 32 blocks, the instances of 32
@@ -62,8 +63,9 @@ class PretrainingBatches(grain.MapDataset):
     Args:
         corpus: `TokenCorpus`.
         masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one,
-            `NextTokenTargets` or `PermutationTargets`, or a `MaskingLayer` or a `Corruption` of
-            your own. Rows are packed with the special tokens of its tokenizer.
+            `NextTokenTargets`, `PermutationTargets`, `BidirectionalTargets`, `DenoisingCorruption`
+            or `MassCorruption`, or a `MaskingLayer` or a `Corruption` of your own. Rows are packed
+            with the special tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
         mode: "pairs", "sop", "relations", "full_sentences", "doc_sentences" or, for

@@ -144,6 +144,7 @@ def test_examples_are_command_lines():
         (["fly"], "unknown command 'fly'; choose one of vocab, prepare,"),
         (["--backend=jax", "predict"], "unknown command '--backend=jax'"),
         (["predict", "--model=a", "--batch=3"], "--batch=3. Did you mean --batch_size?"),
+        (["predict", "--features=a"], "--features=a. Did you mean --feature_columns?"),
         (
             ["finetune", "--trian=a.tsv"],
             "unrecognized arguments: --trian=a.tsv. Did you mean --train?",

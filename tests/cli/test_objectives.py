@@ -134,6 +134,10 @@ def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, co
     if objective == "denoising":
         status, _, err = run("pretrain", *given, "--noises=infilling=1", "--output", output / "new")
         assert status == 2 and "--noises must name noises with their rates" in err
+        given = (*given, "--noises=token_deletion=0.2", "--output", output / "new")
+        for flag in ("--span_length", "--random_token_rate"):
+            status, _, err = run("pretrain", *given, f"{flag}=0.5", "--unit=token")
+            assert status == 2 and "no noise of --noises has a use for --" in err
 
 
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):

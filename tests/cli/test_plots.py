@@ -45,6 +45,14 @@ def test_curves_of_pretraining():
     assert [list(line.get_ydata()) for line in rates.lines] == [[0.1] * 3]
 
 
+def test_curves_of_two_directions():
+    row = {"step": 1, "learning_rate": 0.1, "forward_loss": 2.0, "backward_loss": 3.0}
+    losses, accuracies, _ = plot_pretraining([{**row, "forward_accuracy": 0.5}]).axes
+    labels = [line.get_label() for line in losses.lines]
+    assert labels == ["next tokens, 2.000 at the end", "previous tokens, 3.000 at the end"]
+    assert [list(line.get_ydata()) for line in accuracies.lines] == [[0.5]]
+
+
 def test_a_confusion_matrix(tmp_path):
     names = ["negative", "neutral", "never seen"]
     labels = ["negative", *["neutral"] * 3]

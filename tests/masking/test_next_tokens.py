@@ -16,6 +16,7 @@ from keras_bert_suite import (
     Pretrainer,
     SegmentPacker,
     WordPieceTokenizer,
+    XLNetBackbone,
 )
 
 TOKENIZER = WordPieceTokenizer(VOCABULARY)
@@ -65,7 +66,9 @@ def test_copies_and_errors():
         with pytest.raises(ValueError, match=f"'left_to_right', got '{pattern}'"):
             targets.check_task(Pretrainer(backbone, next_sentence=False))
     backbone = BertBackbone(30, **sizes, attention_pattern="left_to_right")
-    for task in (Pretrainer(backbone, next_sentence=False), MaskedLM(backbone)):
+    memory = {"attention_pattern": "left_to_right", "num_segments": 0, "memory_length": 4}
+    remembering = Pretrainer(XLNetBackbone(30, **sizes, **memory), next_sentence=False)
+    for task in (Pretrainer(backbone, next_sentence=False), MaskedLM(backbone), remembering):
         targets.check_task(task)
     electra = ElectraBackbone(30, **sizes, attention_pattern="left_to_right")
     for task, names in (

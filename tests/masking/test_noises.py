@@ -361,6 +361,13 @@ def test_spans_are_those_of_a_poisson_distribution():
     assert stats.poisson(3.5).pmf(len(shares) - 1) < 1e-7 <= stats.poisson(3.5).pmf(len(shares) - 2)
 
 
+def test_a_span_may_be_longer_than_any_row():
+    """Also with a mean of which exp(-mean) is 0."""
+    _, ragged = draw_rows(5)
+    for row in corrupt(ragged, TextInfilling(1.0, mean_length=1000.0, random_token_rate=0.0)):
+        assert row.count(MASK) == 1
+
+
 @pytest.mark.parametrize("noise", [TokenDeletion(1.0), TokenMasking(1.0), TextInfilling(1.0)])
 def test_whole_rows(noise):
     """All words of a row may go, and noises after that find nothing."""
@@ -412,8 +419,10 @@ def test_the_decoder_writes_the_whole_text(starts_with_end):
     [
         (lambda: TokenMasking(1.5), "rate must be from 0 to 1, got 1.5"),
         (lambda: TextInfilling(random_token_rate=-1), "random_token_rate must be from 0 to 1, got"),
-        (lambda: TextInfilling(mean_length=0), "mean_length must be a number over 0, got 0"),
+        (lambda: TextInfilling(mean_length=0), "mean_length must be a number above 0, got 0"),
+        (lambda: TextInfilling(mean_length=math.inf), "a number above 0, got inf"),
         (lambda: DenoisingCorruption(TOKENIZER, ["infilling"]), "as TextInfilling.*'infilling"),
+        (lambda: DenoisingCorruption(TOKENIZER, TokenDeletion()), "must be a list of noises"),
         (lambda: DenoisingCorruption(TOKENIZER, unit="span"), "unit must be one of token, word"),
         (lambda: DenoisingCorruption(TOKENIZER, word_segmenter="jieba"), 'choose unit="word"'),
     ],

@@ -263,6 +263,20 @@ def test_a_row_of_512_tokens_has_85_slots():
     assert (made["mask_weights"].sum(axis=1) - in_first <= 42).all()
 
 
+@pytest.mark.parametrize("reuse_length", [None, 0])
+def test_more_slots_do_not_choose_more_tokens(reuse_length):
+    rows = make_rows(4, 60), np.arange(4)
+    few, many, less = (
+        kbs.PermutationTargets(TOKENIZER, reuse_length=reuse_length, max_predictions=slots)(*rows)
+        for slots in (None, 30, 4)
+    )
+    assert [made["mask_weights"].shape[1] for made in (few, many, less)] == [10, 30, 4]
+    np.testing.assert_array_equal(many["query_ranks"], few["query_ranks"])
+    np.testing.assert_array_equal(many["mask_ids"][:, :10], few["mask_ids"])
+    assert not many["mask_weights"][:, 10:].any() and few["mask_weights"].sum() > 30
+    assert (less["query_ranks"] != few["query_ranks"]).any()
+
+
 @pytest.mark.parametrize("span_unit", ["piece", "word"])
 def test_padding_and_special_tokens_are_no_targets(span_unit):
     packer = kbs.SegmentPacker(TOKENIZER, sequence_length=40)

@@ -149,7 +149,7 @@ def test_the_table_names_arguments():
         *(BertOptimizer, TextEmbedder, TextEmbedder.predict),
     )
     known = {name for function in functions for name in inspect.signature(function).parameters}
-    flags = {"checkpoint", "train", "dev", "output", "seed"}
+    flags = {"checkpoint", "train", "dev", "output", "seed", "feature_columns"}
     for name, (names, place) in FOREIGN_ARGUMENTS.items():
         words = re.findall(r"`(\w+)`", place) + re.findall(r"(\w+)=", place)
         calls = {"from_preset", "fit", "predict", "compile", "SegmentPacker", "save_to_preset"}

@@ -12,7 +12,7 @@ from small_texts import ONE_LAYER, TINY, VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.models import XLNetBackbone, predict_segments
-from keras_bert_suite.pretraining import LaneBatches
+from keras_bert_suite.pretraining import LaneBatches, PretrainingBatches
 from keras_bert_suite.training import CarriedMemory
 
 L, B, SEP = 6, 3, 3
@@ -155,6 +155,11 @@ def test_errors():
     task.compile(technique=CarriedMemory(lanes=2))
     with pytest.raises(ValueError, match=r"CarriedMemory\(lanes=2\) got a batch of 3 rows"):
         task.fit(make_batches(), verbose=0)
+    shuffled = PretrainingBatches(
+        make_corpus(), kbs.NextTokenTargets(TOKENIZER), 12, 2, mode="full_sentences"
+    )
+    with pytest.raises(ValueError, match="these have no array `continues`. Train on LaneBatches"):
+        task.fit(shuffled, verbose=0)
     with pytest.raises(ValueError, match="lanes must be an integer of at least 1, got 0"):
         CarriedMemory(lanes=0)
     bert = kbs.Pretrainer(kbs.BertBackbone(**ONE_LAYER), next_sentence=False)

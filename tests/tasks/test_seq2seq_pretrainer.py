@@ -139,7 +139,7 @@ def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="reads an end token first, and its positions"):
         bart.fit(make_batches("mass"), verbose=0)
     corruption = kbs.DenoisingCorruption(TOKENIZER, starts_with_end=True)
-    with pytest.raises(ValueError, match="needs rows with starts_with_end=False, got .* with True"):
+    with pytest.raises(ValueError, match="got .* with True. Pass starts_with_end=False"):
         corruption.check_task(pretrainer)
     with pytest.raises(ValueError, match="The model reads decoder_positions"):
         make_pretrainer("mass").fit(make_batches("denoising"), verbose=0)

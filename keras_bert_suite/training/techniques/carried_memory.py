@@ -16,9 +16,10 @@ from keras_bert_suite.training.techniques.technique import Batch, Technique
 class CarriedMemory(Technique):
     """Gives each batch the memory that the batch before has left.
 
-    Row i of a batch must continue row i of the batch before, as in `LaneBatches`. Where `continues`
-    of the batch is 0, the memory is zeros, as in the first batch. The memory is a part of the
-    checkpoints of a run, so a training that was killed goes on with it. No gradient flows into it.
+    The batches are those of `LaneBatches`, or have as these an array `continues`, int (B, 1): 1 if
+    row i continues row i of the batch before. Where it is 0, the memory is zeros, as in the first
+    batch. The memory is a part of the checkpoints of a run, so a training that was killed goes on
+    with it. No gradient flows into it.
 
     An evaluation knows no batch before. `predict_segments` is for segments with a memory.
 
@@ -67,9 +68,13 @@ class CarriedMemory(Technique):
                 f"CarriedMemory(lanes={self.lanes}) got a batch of {rows} rows. Pass the "
                 "batch_size of the batches as `lanes`."
             )
+        if "continues" not in x:
+            raise ValueError(
+                "CarriedMemory needs batches whose rows continue those of the batch before, and "
+                "these have no array `continues`. Train on LaneBatches, or leave the technique out."
+            )
         memory = ops.convert_to_tensor(self.memory)
-        if "continues" in x:
-            memory = memory * ops.cast(x.pop("continues"), memory.dtype)[:, :, None, None]
+        memory = memory * ops.cast(x.pop("continues"), memory.dtype)[:, :, None, None]
         loss, outputs = forward(batch._replace(x={**x, "memory": memory}))
         self.memory.assign(ops.cast(outputs["memory"], "float32"))
         return loss, outputs
