@@ -87,7 +87,8 @@ def factorize(backbone, packer):
 
 
 def read_both_ways(backbone, packer):
-    return kbs.ElmoBackbone(backbone.vocabulary_size, units=6, projection_dim=4, dropout=0.0)
+    sizes = {"units": 6, "projection_dim": 4, "dropout": 0.0}
+    return kbs.ElmoBackbone(backbone.vocabulary_size, **sizes, dtype=backbone.dtype_policy)
 
 
 def pack_pretraining(task, rows, labels):

@@ -490,11 +490,14 @@ def test_precision_and_trainability_are_saved(cls):
     assert {layer.compute_dtype for layer in inner} == {"bfloat16"}
 
 
-#: The layers whose matrices do not begin as BERT's: bert4keras' pointers, and Keras' own layers.
+#: The layers whose matrices do not begin as BERT's: bert4keras' pointers, Keras' own layers, and
+#: bilm-tf's characters. The last two have no matrices in layers of Keras.
 OTHER_INITIALIZERS = {
     **dict.fromkeys([layers.GlobalPointer, layers.EfficientGlobalPointer], {"LecunNormal"}),
     **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
     layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
+    layers.CharacterEmbeddings: {"RandomUniform", f"RandomNormal {7**-0.5}"},
+    **dict.fromkeys([layers.ProjectedLSTM, RelativeBiases], set()),
 }
 
 

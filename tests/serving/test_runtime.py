@@ -284,7 +284,10 @@ TOKENIZERS = {
 
 @pytest.mark.backend("torch")
 def test_each_tokenizer_is_in_the_table():
-    assert {type(make()) for make in TOKENIZERS.values()} == {*tokenizers.TOKENIZERS.values()}
+    # `test_an_xlnet_answers_strings` has rows of XLNet, and tests/tokenizers/test_characters.py words.
+    elsewhere = {kbs.XLNetTokenizer, kbs.CharacterTokenizer}
+    found = {type(make()) for make in TOKENIZERS.values()}
+    assert found == {*tokenizers.TOKENIZERS.values()} - elsewhere
 
 
 @pytest.mark.backend("torch")

@@ -17,7 +17,7 @@ from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches
 L = 24
 
 
-@keras.saving.register_keras_serializable(package="permutation_tests")
+@keras.saving.register_keras_serializable(package="permutation_task_tests")
 class LastSummary(kbs.WordPieceTokenizer):
     """Rows as XLNet's: padding, then `A <sep> B <sep> <cls>`."""
 

@@ -176,7 +176,7 @@ def test_wrong_rows_take_no_step(ranker, x, y, error):
 def test_what_else_is_refused(ranker):
     with pytest.raises(ValueError, match="predict takes pairs, .* Call `rank"):
         ranker.predict(ROWS, verbose=0)
-    advice = "the loss 'mse' of Keras. It would count the places after"
+    advice = "the loss 'mse'. It would count the places after"
     with pytest.raises(ValueError, match=advice):
         ranker.compile(loss="mse")
     with pytest.raises(ValueError, match="a relevant candidate in one of them, got 0 such"):

@@ -96,7 +96,7 @@ def save_hugging_face(
     names = kind.names
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names
-    names = kind.fit_names(names, backbone.num_heads)
+    names = kind.fit_names(names, getattr(backbone, "num_heads", None))
     weights = collect_weights(model, names, owner)
     weights.update(kind.copy_weights(backbone, weights))
     head = find_head(weights)
