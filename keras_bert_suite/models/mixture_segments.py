@@ -40,8 +40,14 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
         a backbone of the same class.
 
     Raises:
-        ValueError: if there is no such pattern, or the backbone has too few segments for it.
+        ValueError: if there is no such pattern, or the backbone has none, or too few segments for
+            it.
     """
+    if not isinstance(backbone, BertBackbone):
+        raise ValueError(
+            f"A {type(backbone).__name__} has no attention patterns. Pass a BertBackbone, or a "
+            "subclass of it."
+        )
     rows = _choose_rows(backbone, attention_pattern)
     if rows is not None and backbone.num_segments < 2:
         raise ValueError(

@@ -23,6 +23,7 @@ from keras_bert_suite import (
     Seq2Seq,
     TextClassifier,
     TokenClassifier,
+    change_pattern,
     export_saved_model,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -304,6 +305,22 @@ def test_one_step_moves_every_weight_but_the_pooler():
     assert stay <= pooler == writer.unused_paths
 
 
+def test_presets_of_other_tasks(tmp_path):
+    """A preset of a backbone alone, and one of a MaskedLM, with its head."""
+    writer = make_writer()
+    writer.backbone.save_to_preset(tmp_path / "backbone")
+    opened = Seq2Seq.from_preset(tmp_path / "backbone", preprocessor=writer.preprocessor)
+    assert isinstance(opened.backbone, BartBackbone)
+    guesser = MaskedLM(writer.backbone, preprocessor=writer.preprocessor)
+    guesser.masked_lm.set_weights([to_numpy(w) + 1.0 for w in guesser.masked_lm.weights])
+    guesser.save_to_preset(tmp_path / "guesser")
+    opened = Seq2Seq.from_preset(tmp_path / "guesser")
+    for part in ("backbone", "masked_lm"):
+        pairs = zip(getattr(opened, part).weights, getattr(guesser, part).weights, strict=True)
+        for got, wanted in pairs:
+            np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
+
+
 @pytest.mark.every_backend
 def test_learns_to_fill_gaps_of_several_tokens():
     writer = make_writer(sampler=BeamSearch(2))
@@ -313,6 +330,8 @@ def test_learns_to_fill_gaps_of_several_tokens():
     writer.fit(inputs, labels, sample_weight=weights, epochs=60, verbose=0)
     assert writer.fill_mask(masked) == [["good"], ["the bad"]]
     assert writer.fill_mask(masked[0]) == ["good"]
+    writer.min_target_length, writer.no_repeat_ngram_size = 16, 1
+    assert writer.fill_mask(masked) == [["good"], ["the bad"]]
 
 
 def _pack_masked(writer, sources, targets):
@@ -400,8 +419,12 @@ def test_errors(saved, tmp_path):
     save_peer(tmp_path / "mbart", "mbart")
     with pytest.raises(ValueError, match="holds an mBART, and this package has no tokenizer with"):
         Seq2Seq.from_preset(tmp_path / "mbart")
-    with pytest.raises(ValueError, match="early_stopping must be True, False or 'never', got 2"):
-        BeamSearch(2, early_stopping=2)
+    with pytest.raises(ValueError, match="early_stopping must be True, False or 'never', got 1"):
+        BeamSearch(2, early_stopping=1)  # It equals True.
+    with pytest.raises(ValueError, match="A BartBackbone has no attention patterns"):
+        change_pattern(writer.backbone, "seq2seq")
+    with pytest.raises(TypeError, match="Seq2Seq.predict has no argument 'min_length'"):
+        writer.predict(SOURCES, min_length=3)
     tagger = TokenClassifier(writer.backbone, label_names=["O", "X"], preprocessor=None)
     with pytest.raises(ValueError, match="cannot hold these weights of .*token_classifier"):
         save_hugging_face(tagger, tmp_path / "tags")

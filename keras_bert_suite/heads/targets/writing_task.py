@@ -11,7 +11,6 @@ from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
-from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
 from keras_bert_suite.heads.targets.decoding import get_sampler, write_targets
 from keras_bert_suite.heads.targets.writing_rules import NO_RULES
 from keras_bert_suite.layers import MaskedLMHead
@@ -71,16 +70,20 @@ class WritingTask(Task, keras_hub.models.CausalLM):
         for kind in cls.language_models:
             if holds_task(loader.preset, kind):
                 model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
-                backbone = model.backbone
-                if not isinstance(model, Seq2SeqPretrainer):
-                    backbone = change_pattern(backbone, cls.attention_pattern)
-                task = cls(backbone, **arguments)
+                task = cls(cls._choose_pattern(model.backbone), **arguments)
                 task.masked_lm.set_weights(model.masked_lm.get_weights())
                 return task
         backbone = loader.load_backbone(
             BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
         )
-        return cls(change_pattern(backbone, cls.attention_pattern), **arguments)
+        return cls(cls._choose_pattern(backbone), **arguments)
+
+    @classmethod
+    def _choose_pattern(cls, backbone: Any) -> Any:
+        """A copy of a `BertBackbone` that writes; others have a decoder, and stay as they are."""
+        if not isinstance(backbone, BertBackbone):
+            return backbone
+        return change_pattern(backbone, cls.attention_pattern)
 
     def compile(
         self,
