@@ -73,6 +73,9 @@ class Flags(argparse_flags.ArgumentParser):
 
     def choice(self, name, default, choices, explanation, **options):
         """Adds a flag that takes one of a few values. `options` go to `add_argument`."""
+        if len(",".join(choices)) > 70 and "metavar" not in options:  # Help does not wrap them.
+            options["metavar"] = name.upper()
+            explanation = f"{explanation} One of {', '.join(choices)}."
         self.text(name, default, explanation, choices=choices, **options)
 
     def list(self, name, default, explanation, kind=str):

@@ -13,7 +13,14 @@ import keras_hub
 import numpy as np
 import pytest
 from small_byte_pairs import MERGES, SPECIAL, make_vocabulary
-from small_sentence_pieces import PIECES, make_albert, make_xlm_roberta
+from small_sentence_pieces import (
+    PIECES,
+    XLNET_DEFINED,
+    XLNET_TOKENS,
+    make_albert,
+    make_xlm_roberta,
+    make_xlnet,
+)
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -33,6 +40,7 @@ from keras_bert_suite import (
     TokenShuffler,
     WordPieceTokenizer,
     XLMRobertaTokenizer,
+    XLNetTokenizer,
 )
 from keras_bert_suite.preprocessing.family_packers import (
     ModernBertSegmentPacker,
@@ -118,6 +126,15 @@ TABLE = {
             **OF_PIECES,
         },
     ),
+    XLNetTokenizer: (
+        {"vocabulary": make_xlnet()},
+        {
+            "vocabulary": make_albert(XLNET_TOKENS, PIECES[::-1], defined=XLNET_DEFINED),
+            "lowercase": True,
+            "strip_accents": False,
+            **OF_PIECES,
+        },
+    ),
     XLMRobertaTokenizer: (
         {"vocabulary": make_xlm_roberta()},
         {"vocabulary": make_albert(["<unk>", "<s>", "</s>"], PIECES[::-1]), **OF_PIECES},
@@ -190,7 +207,7 @@ TABLE = {
         {
             "tokenizer": WordPieceTokenizer(WORDS, lowercase=False),
             "rate": 0.5,
-            "span_unit": "word",
+            "span_unit": {"span_unit": "word", "rate": 0.9, "alpha": 1},
             "max_gram": 2,
             "alpha": 3,
             "beta": 2,

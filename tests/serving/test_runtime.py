@@ -284,7 +284,7 @@ TOKENIZERS = {
 
 @pytest.mark.backend("torch")
 def test_each_tokenizer_is_in_the_table():
-    # `test_an_xlnet_answers_strings` has rows of XLNet, and tests/tokenizers/test_characters.py words.
+    # `test_an_xlnet_answers_strings` has rows of XLNet, and tests/tokenizers/ has characters.
     elsewhere = {kbs.XLNetTokenizer, kbs.CharacterTokenizer}
     found = {type(make()) for make in TOKENIZERS.values()}
     assert found == {*tokenizers.TOKENIZERS.values()} - elsewhere
