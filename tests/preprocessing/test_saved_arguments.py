@@ -78,6 +78,8 @@ OF_BYTE_PAIRS = {
 }
 OF_PIECES = {"added_tokens": ["film"], **special(*"zdfib")}
 TOKENIZER = WordPieceTokenizer(WORDS)
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = WordPieceTokenizer([*BERT_TOKENS, *ALPHABET, *(f"##{letter}" for letter in ALPHABET)])
 
 #: class -> (the arguments that it needs, other values than the defaults). Where a value shows only
 #: beside others, it is the dict of all of them, and the default is compared beside them too.
@@ -207,7 +209,7 @@ TABLE = {
         {
             "tokenizer": WordPieceTokenizer(WORDS, lowercase=False),
             "rate": 0.5,
-            "span_unit": {"span_unit": "word", "rate": 0.9, "alpha": 1},
+            "span_unit": {"span_unit": "word", "tokenizer": LETTERS},
             "max_gram": 2,
             "alpha": 3,
             "beta": 2,
