@@ -86,11 +86,13 @@ def make_signatures(served, input_names):
     columns = dict(zip(column_names, served.columns.values(), strict=True))
     all_ranks = {**ranks, **dict.fromkeys(columns, 1)}
     # A row of the model may be several rows of token ids.
-    token_rank = len(next(iter(task.input.values())).shape)
+    token_rank = len(task.input["padding_mask"].shape)
+    # A token may be several characters.
     token_inputs = {
-        name: tf.TensorSpec([None] * token_rank, tf.int32, name=name)
-        for name in served.encoder.input
+        name: tf.TensorSpec([None] * token_rank + list(ids.shape[2:]), tf.int32, name=name)
+        for name, ids in served.encoder.input.items()
     }
+    token_ranks = [len(spec.shape) for spec in token_inputs.values()]
     one, several = (
         tf.io.FixedLenFeature([], tf.string),
         tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
@@ -119,9 +121,9 @@ def make_signatures(served, input_names):
 
     def serve_ids(inputs):
         tokens = {name: inputs[name] for name in token_inputs}
-        tokens = check_ids(_check_inputs(tokens, token_rank), id_counts)
+        tokens = check_ids(_check_inputs(tokens, token_ranks), id_counts)
         beside = {name: inputs[name] for name in columns}
-        ranks = [token_rank] * len(tokens) + [1] * len(beside)
+        ranks = token_ranks + [1] * len(beside)
         checked = list(_check_inputs({**tokens, **beside}, ranks).values()) if beside else []
         return served.answer_ids({**tokens, **served.encode_features(checked[len(tokens) :])})
 
@@ -196,4 +198,6 @@ def _embed(encoder, packed):
         for name in ("sequence_output", "pooled_output")
         if name in outputs
     }
-    return {**vectors, **{name: packed[name] for name in ("token_ids", "padding_mask")}}
+    # An encoder of characters has no ids of tokens.
+    ids = {name: packed[name] for name in ("token_ids", "padding_mask") if name in packed}
+    return {**vectors, **ids}
