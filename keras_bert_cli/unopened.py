@@ -23,7 +23,7 @@ class Unopened(types.ModuleType):
     """A package whose own code has not run."""
 
     def __getattr__(self, name):
-        if name.startswith("__") and name != "__all__":
+        if name.startswith("__"):
             raise AttributeError(name)
         module = f"{self.__name__}.{name}"
         if importlib.util.find_spec(module):
