@@ -43,7 +43,7 @@ SMALLER = [
     (r"\bsequence_length=\d+", "sequence_length=24"),
     (r'from_size\(\s*"\w+", (vocabulary_size=)?30522', 'from_size("tiny", 64'),
     (r'from_size\(\s*"\w+"', 'from_size("tiny"'),
-    (r"\bmax_target_length=\d+", "max_target_length=8"),
+    (r"\bmax_(target_)?length=\d+", r"max_\1length=8"),
     (r"\bstride=\d+", "stride=4"),
     (r"\bnum_layers=6", "num_layers=1"),
     (r"share_rows\(\d+", "share_rows(6"),
@@ -171,7 +171,12 @@ def write_tables(folder):
     clicks = (
         "query\ttitle\tclicked\nfilm\ta good film\t1\nfilm\tbad\t0\nplot\tfilm\t0\nplot\tplot\t1\n"
     )
+    columns = (
+        "text,label,price,shop,returned\nthe good film,good,5,east,False\n"
+        "the bad plot,bad,,west,True\nnot good,bad,7.5,east,True\n"
+    )
     files = {
+        **dict.fromkeys(["reviews.csv", "dev.csv"], columns),
         **dict.fromkeys(["train.tsv", "dev.tsv"], table),
         **dict.fromkeys(["train.txt", "dev.txt", "example.train", "example.dev"], tags),
         **dict.fromkeys(["train-v2.0.json", "dev-v2.0.json"], squad),
