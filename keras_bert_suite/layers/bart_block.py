@@ -73,8 +73,3 @@ class BartBlock(TransformerBlock):
             hidden = hidden + drop(cross(call_inner(self.cross_attention_norm, hidden)))
         normalised = call_inner(self.feedforward_norm, hidden)
         return hidden + drop(self.feed_forward(normalised, training))
-
-    def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
-        inner = call_inner(self.intermediate, hidden, training=training)
-        inner = call_inner(self.inner_dropout, inner, training=training)
-        return call_inner(self.feedforward_output, inner, training=training)

@@ -86,6 +86,8 @@ class TransformerBlock(ShapeKeepingLayer):
             self.cross_attention_norm = norm("cross_attention_norm")
         self.feedforward_norm = norm("feedforward_norm")
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        #: Dropout within the feed-forward network, of subclasses that have it.
+        self.inner_dropout: Dropout | None = None
 
     def make_attention(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the attention layer from the arguments of `SelfAttention`."""
@@ -231,4 +233,6 @@ class TransformerBlock(ShapeKeepingLayer):
     def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
         """The feed-forward network: float (B, L, H) -> (B, L, H)."""
         inner = call_inner(self.intermediate, hidden, training=training)
+        if self.inner_dropout is not None:
+            inner = call_inner(self.inner_dropout, inner, training=training)
         return call_inner(self.feedforward_output, inner, training=training)

@@ -301,9 +301,3 @@ class XLNetBlock(TransformerBlock):
         }
         others = {name: x for name, x in others.items() if x is not None}
         return self.run(hidden, {} if source is None else {"source": source}, others, training)
-
-    def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
-        """See `TransformerBlock.feed_forward`."""
-        inner = call_inner(self.intermediate, hidden, training=training)
-        inner = call_inner(self.inner_dropout, inner, training=training)
-        return call_inner(self.feedforward_output, inner, training=training)
