@@ -1,19 +1,14 @@
 """Texts whose tokens each predict the next one, and texts that are continued."""
 
-import dataclasses
-
 import numpy as np
 
-from keras_bert_suite.data.input_dataset import unpack_only_labels
-from keras_bert_suite.heads.base.labels import NoLabels
-from keras_bert_suite.heads.base.text_data import TextData
+from keras_bert_suite.heads.base.unlabelled_texts import UnlabelledTextData
 from keras_bert_suite.heads.continuations.rows import ContinuationRows
 from keras_bert_suite.masking import NextTokenTargets
 from keras_bert_suite.preprocessing.packing import NUMPY
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
 
-class ContinuationData(TextData):
+class ContinuationData(UnlabelledTextData):
     """Rows of texts. Each token of a row predicts the next one, [SEP] at the end included.
 
     Of the backbone, numbers of positions are read. `max_length` is the most tokens that are
@@ -21,12 +16,11 @@ class ContinuationData(TextData):
     """
 
     takes_graphs = False  # Texts are packed in Python.
-    needs_segment_packer = True
     #: No marks of texts are replaced.
     marks: dict[str, str] = {}
 
     def __init__(self, packer, encoder, input_names, *, backbone, max_length):
-        super().__init__(packer, encoder, NoLabels(), input_names)
+        super().__init__(packer, encoder, input_names)
         self._backbone = backbone
         self.max_length = max_length
         if packer is not None:
@@ -38,19 +32,12 @@ class ContinuationData(TextData):
         self.check_can_pack()
         return ContinuationRows(self.packer, self._backbone)
 
-    def unpack(self, element):
-        return unpack_only_labels(element)
-
-    def read_columns(self, x, y, sample_weight):
-        rows = super().read_columns(x, y, sample_weight)
-        return rows if rows.is_packed else _check_no_labels(rows)
-
-    def read_batch_columns(self, x, y, sample_weight):
-        rows = super().read_batch_columns(x, y, sample_weight)
-        if rows.is_packed:
-            return rows
-        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
-        return _check_no_labels(dataclasses.replace(rows, inputs=texts))
+    def check_unlabelled(self, rows):
+        if rows.labels is not None:
+            raise ValueError(
+                "A CausalLM makes labels from its texts, and takes none with texts. Pass the texts "
+                "alone."
+            )
 
     def order(self, inputs, names):
         if len(inputs) != 1:
@@ -78,12 +65,3 @@ class ContinuationData(TextData):
     def pack_sources(self, texts, max_length):
         """dict of int32 (B, L), the inputs of the encoder, with room for a continuation."""
         return self.encoder.select(self.target_rows.pack_texts(texts, max_length))
-
-
-def _check_no_labels(rows):
-    if rows.labels is not None:
-        raise ValueError(
-            "A CausalLM makes labels from its texts, and takes none with texts. Pass the texts "
-            "alone."
-        )
-    return rows

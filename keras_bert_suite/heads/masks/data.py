@@ -1,20 +1,17 @@
 """Texts whose tokens are masked, or that have masks already."""
 
-import dataclasses
 import warnings
 import zlib
 
 import numpy as np
 
-from keras_bert_suite.data.input_dataset import unpack_only_labels
-from keras_bert_suite.heads.base.labels import NoLabels
-from keras_bert_suite.heads.base.text_data import TextData
+from keras_bert_suite.heads.base.unlabelled_texts import UnlabelledTextData
 from keras_bert_suite.masking import TokenMasker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text
+from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 
-class MaskedTextData(TextData):
+class MaskedTextData(UnlabelledTextData):
     """Rows of texts. Training masks some of their tokens, and prediction reads their masks.
 
     Args:
@@ -24,10 +21,9 @@ class MaskedTextData(TextData):
     """
 
     takes_graphs = False  # The masker numbers the rows of a batch in Python.
-    needs_segment_packer = True
 
     def __init__(self, packer, encoder, input_names=None, *, masking=None, direction=None):
-        super().__init__(packer, encoder, NoLabels(), input_names)
+        super().__init__(packer, encoder, input_names)
         self.masking = masking or {}
         self.direction = direction
         self._masker = self._masker_arguments = None
@@ -43,19 +39,12 @@ class MaskedTextData(TextData):
             )
         return rows
 
-    def unpack(self, element):
-        return unpack_only_labels(element)
-
-    def read_columns(self, x, y, sample_weight):
-        rows = super().read_columns(x, y, sample_weight)
-        return rows if rows.is_packed else _check_no_labels(rows)
-
-    def read_batch_columns(self, x, y, sample_weight):
-        rows = super().read_batch_columns(x, y, sample_weight)
-        if rows.is_packed:
-            return rows
-        texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
-        return _check_no_labels(dataclasses.replace(rows, inputs=texts))
+    def check_unlabelled(self, rows):
+        if rows.labels is not None or rows.weights is not None:
+            raise ValueError(
+                "A MaskedLM makes labels from its texts, and takes no labels and no sample weights "
+                "with texts. Pass the texts alone."
+            )
 
     def pack(self, rows, labelled=False):
         """Masks texts, with the masked tokens as labels, or finds the masks that they have.
@@ -170,15 +159,6 @@ def count_guessed(packer, text):
     if len(text.encode("utf-8", "ignore")) <= places:  # No token is shorter than a byte.
         return len(tokenizer.split_at_masks(text)) - 1
     return np.count_nonzero(_tokenize(tokenizer, text)[:places] == tokenizer.mask_token_id)
-
-
-def _check_no_labels(rows):
-    if rows.labels is not None or rows.weights is not None:
-        raise ValueError(
-            "A MaskedLM makes labels from its texts, and takes no labels and no sample weights "
-            "with texts. Pass the texts alone."
-        )
-    return rows
 
 
 def _tokenize(tokenizer, text):
