@@ -65,7 +65,7 @@ XLNET_TF1 = GoogleModel(
         rows=(
             *GOOGLE.rows(
                 ("embeddings/token_embedding", f"{_SCOPE}word_embedding/lookup_table"),
-                # So it is spelled.
+                # The spelling of the original code.
                 ("pooler", "model/sequnece_summary/summary"),
                 ("classifier", "model/logits_proj"),
             ),

@@ -37,7 +37,7 @@ NAMES = NameTable(
     ),
 )
 
-#: No library but the original code has this kind. So it is none of `MODEL_TYPES`.
+#: `MODEL_TYPES` has the kinds of transformers, which has no ELMo.
 ELMO = ModelType(
     name="elmo",
     title="ELMo",
