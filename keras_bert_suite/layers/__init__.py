@@ -6,6 +6,7 @@ from keras_bert_suite.layers.attention.longformer_attention import (
     LongformerAttention,
     LongformerBlock,
 )
+from keras_bert_suite.layers.attention.lsh_attention import LshAttention, LshBlock
 from keras_bert_suite.layers.attention.modern_bert_attention import (
     ModernBertAttention,
     ModernBertBlock,
@@ -28,6 +29,7 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.attention.token_hashing import TokenHashing
 from keras_bert_suite.layers.attention.xlnet_attention import XLNetAttention, XLNetBlock
 from keras_bert_suite.layers.bart_block import BartBlock
 from keras_bert_suite.layers.companions import (

@@ -1,5 +1,6 @@
 """BERT, the encoder without a head."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -15,6 +16,8 @@ from keras_bert_suite.argument_checks import (
 )
 from keras_bert_suite.layers import (
     BertEmbeddings,
+    LshBlock,
+    TokenHashing,
     TokenPositions,
     TransformerBlock,
     UnpackSequences,
@@ -54,6 +57,9 @@ ACTIVATIONS = {
     "swish": keras.activations.silu,
 }
 
+#: The patterns that attention by hashing takes.
+_HASHED_PATTERNS = ("bidirectional", "left_to_right")
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class BertBackbone(LastBlockReader, TextEncoder):
@@ -92,6 +98,11 @@ class BertBackbone(LastBlockReader, TextEncoder):
             `LanguageModelMixture`; needs `num_segments=6`), or "ranked": a further input `ranks`,
             int32 (B, L), has a rank for each token, and a token attends to the tokens of its rank
             and of lower ranks. So a batch may bring an order, such as a permutation.
+        hashing: `keras_bert_suite.layers.TokenHashing`, for attention among tokens with similar
+            vectors alone, in memory linear in the length, see `LshAttention`. Each layer hashes
+            with another seed. None: attention among all tokens. It needs the pattern
+            "bidirectional" or "left_to_right", and takes no packed rows. There is no format of
+            checkpoints for it but that of Keras.
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -113,8 +124,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
-            dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, or the
-            pattern needs more segments.
+            dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, the
+            pattern needs more segments, or the class or the pattern takes no `hashing`.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -160,6 +171,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
         attention_pattern: str = "bidirectional",
+        hashing: TokenHashing | None = None,
         remat: bool = False,
         dtype: Dtype | None = None,
         **kwargs: Any,
@@ -212,6 +224,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
             name="embeddings",
         )
         self.token_embedding = self.embeddings.token_embedding
+        self.hashing = self._read_hashing(hashing)
         self.transformer_layers = [
             self.make_block(
                 i,
@@ -265,7 +278,33 @@ class BertBackbone(LastBlockReader, TextEncoder):
 
     def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
-        return TransformerBlock(**arguments)
+        if self.hashing is None:
+            return TransformerBlock(**arguments)
+        return LshBlock(
+            hashing=dataclasses.replace(self.hashing, seed=self.hashing.seed + index),
+            is_causal=self.attention_pattern == "left_to_right",
+            **arguments,
+        )
+
+    def _read_hashing(self, hashing: TokenHashing | Config | None) -> TokenHashing | None:
+        """The settings of the hash, for the longest row. In a saved configuration they are JSON."""
+        if hashing is None:
+            return None
+        if type(self).make_block is not BertBackbone.make_block:
+            raise ValueError(
+                f"A {type(self).__name__} has attention layers of another kind, so it takes no "
+                "`hashing`. Use a BertBackbone."
+            )
+        if self.attention_pattern not in _HASHED_PATTERNS:
+            raise ValueError(
+                f"Attention by hashing takes the patterns {', '.join(_HASHED_PATTERNS)}, got "
+                f"attention_pattern={self.attention_pattern!r}. Drop `hashing`, or take one of them."
+            )
+        if isinstance(hashing, dict):
+            hashing = keras.saving.deserialize_keras_object(hashing)
+        if not isinstance(hashing, TokenHashing):
+            raise ValueError(f"hashing must be a TokenHashing or None, got {hashing!r}.")
+        return hashing.fit_length(self.max_sequence_length)
 
     def name_blocks(self, num_layers: int) -> list[str]:
         """The names of the transformer layers that own weights."""
@@ -282,6 +321,11 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def make_causal_decoder(self, head: keras.layers.Layer) -> Decoder:
         """The decoder of a `CausalLM` whose head is `head`, which continues a row."""
         return LeftToRightDecoder(self, head)
+
+    @property
+    def packs_sequences(self) -> bool:
+        """Whether the layers tell the rows of a packed row apart."""
+        return self.hashing is None and super().packs_sequences
 
     def takes_buckets(self) -> bool:
         """Whether the attention of this model takes buckets of packed rows."""
@@ -312,6 +356,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
             dict of arguments of `TransformerBlock.call` for its attention layer.
         """
         padding_mask = inputs["padding_mask"]
+        if self.hashing is not None:
+            # Its layers know the pattern, because a mask of pairs would be quadratic.
+            attention_pattern = "bidirectional"
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
         ranked_by = inputs.get(ARRAYS_READ.get(attention_pattern, ""))
         return {"attention_mask": visible(padding_mask, ranked_by)}

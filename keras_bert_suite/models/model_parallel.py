@@ -22,7 +22,7 @@ _BLOCK = r"((generator|decoder)/)?transformer_layer_\d+(_\d+)?"
 # block adds two sums over the devices: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053),
 # section 3. In ModernBERT one matrix holds queries, keys and values, and one holds both halves of
 # the feed-forward network. There the compiler exchanges activations between devices once more.
-_PROJECTIONS = r"((global_|relative_)?(query|key|value)|query_key_value)"
+_PROJECTIONS = r"((global_|relative_)?(query|key|value)|query_key(_value)?)"
 _READS = rf"{_BLOCK}/((self|cross)_attention/{_PROJECTIONS}|(gated_)?intermediate)"
 _WRITES = rf"{_BLOCK}/((self|cross)_attention/output_projection|feedforward_output)"
 
@@ -45,6 +45,8 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_READS}/lora_kernel_a", WHOLE),
     # Vectors of XLNet for each head: (heads, D), and (2, heads, D).
     (rf"{_BLOCK}/self_attention/relative_biases/\w+_bias", (MODEL, None)),
+    # Of an `LshAttention`: (heads, D, rounds, K).
+    (rf"{_BLOCK}/self_attention/rotations", (MODEL, None, None, None)),
     (rf"{_BLOCK}/self_attention/segment_embedding", (None, MODEL, None)),
     (rf"{_WRITES}/(kernel|lora_kernel_a)", (MODEL, None)),
     (rf"{_WRITES}/(bias|lora_kernel_b)", WHOLE),

@@ -22,6 +22,7 @@ POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
 TOKENS = MASK == 1
 HEADS = {"num_heads": 2}
 SIZES = {"num_heads": 2, "intermediate_dim": 6}
+HASHING = layers.TokenHashing(chunk_length=2, num_buckets=4)
 
 
 def in_windows(layer, **mode):
@@ -71,6 +72,12 @@ CASES = [
         for cls in (layers.SelfAttention, layers.RotaryAttention, layers.RelativeAttention)
     ),
     (layers.LongformerAttention, {**HEADS, "reach": 1}, "dropout", in_windows),
+    (layers.LshAttention, {**HEADS, "hashing": HASHING}, "dropout", pooled),
+    *(
+        (layers.LshBlock, {**SIZES, "hashing": HASHING, "remat": remat}, rate, pooled)
+        for rate in ("dropout", "attention_dropout")
+        for remat in (False, True)
+    ),
     (layers.ModernBertAttention, HEADS, "dropout", with_positions),
     (layers.ModernBertAttention, {**HEADS, "reach": 1}, "dropout", with_positions),
     *(

@@ -158,6 +158,12 @@ EMBEDDINGS = {
 TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
 SIZES = {"num_heads": 2, "intermediate_dim": 12}
 IN_ROWS = call(HIDDEN, MASK, None, None)
+IN_CHUNKS = call(HIDDEN, MASK)
+#: Some settings of a hash, and others.
+HASHED = [
+    {"hashing": layers.TokenHashing(chunk_length=3, num_buckets=4)},
+    {"hashing": layers.TokenHashing(2, 3, [2, 4], seed=7), "is_causal": True},
+]
 NORMED = {"layer_norm_epsilon": 0.5, "initializer_range": 0.1}
 SPANS = Case(
     {"num_classes": 3, "head_dim": 4},
@@ -207,6 +213,7 @@ CASES = {
     ),
     layers.RelativeAttention: Case({"num_heads": 2}, {**HEADS, "max_relative_position": 2}, attend),
     layers.LongformerAttention: Case({"num_heads": 2}, {**HEADS, "reach": 1}, attend_in_windows),
+    layers.LshAttention: Case({"num_heads": 2, **HASHED[0]}, {**HEADS, **HASHED[1]}, IN_CHUNKS),
     layers.ModernBertAttention: Case(
         {"num_heads": 2}, {**MODERN, "dropout": 0.5, "use_bias": True}, attend
     ),
@@ -217,6 +224,7 @@ CASES = {
     ),
     layers.RelativeBlock: Case(SIZES, {**BLOCK, "max_relative_position": 2}, attend),
     layers.LongformerBlock: Case(SIZES, {**BLOCK, "reach": 1}, attend_in_windows),
+    layers.LshBlock: Case({**SIZES, **HASHED[0]}, {**BLOCK, **HASHED[1]}, IN_CHUNKS),
     layers.ModernBertBlock: Case(
         SIZES,
         {

@@ -85,6 +85,11 @@ def test_same_step_on_packed_rows(backbone, monkeypatch):
     check(make_task(backbone=backbone), monkeypatch, sequence_packing=True)
 
 
+def test_same_step_with_hashed_tokens(monkeypatch):
+    hashing = kbs.layers.TokenHashing(chunk_length=4)
+    check(make_task(hashing=hashing, max_sequence_length=16), monkeypatch)
+
+
 @pytest.mark.parametrize("kind", ["frozen", "lora"])
 def test_same_step_of_some_weights(kind, monkeypatch):
     task = make_task()

@@ -28,8 +28,11 @@ BERT = {
     "initializer_range": 0.1,
     "output_hidden_states": True,
     "attention_pattern": "left_to_right",
+    "hashing": kbs.layers.TokenHashing(chunk_length=2, num_rounds=3, num_buckets=4, seed=5),
     "remat": True,
 }
+#: The models whose attention is of another kind.
+OTHER = {**BERT, "hashing": None}
 MODERN_BERT = {
     **{name: BERT[name] for name in ("vocabulary_size", *SIZES, "activation", "remat")},
     **{"layer_norm_epsilon": 0.5, "initializer_range": 0.1, "output_hidden_states": True},
@@ -60,14 +63,14 @@ CHANGED = {
     kbs.ElectraBackbone: BERT,
     kbs.ErnieBackbone: {**BERT, "num_task_types": 3, "task_id": 2},
     kbs.RoFormerBackbone: {
-        **BERT,
+        **OTHER,
         "rotary_value": True,
         "use_bias": False,
         "norm_type": "rms_norm",
     },
-    kbs.NezhaBackbone: {**BERT, "max_relative_position": 2},
+    kbs.NezhaBackbone: {**OTHER, "max_relative_position": 2},
     kbs.LongformerBackbone: {
-        **BERT,
+        **OTHER,
         "attention_pattern": "bidirectional",  # There is no other.
         "attention_window": [2, 4, 4],
         "global_tokens": "first_text",
@@ -77,7 +80,7 @@ CHANGED = {
     },
     kbs.ModernBertBackbone: MODERN_BERT,
     kbs.XLNetBackbone: {
-        **BERT,
+        **OTHER,
         "clamp_length": 2,
         "head_dim": 6,
         "memory_length": 5,

@@ -167,6 +167,11 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in, patterns
             f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
             "`save_hugging_face`, or `model.save`."
         )
+    if getattr(backbone, "hashing", None) is not None:
+        raise ValueError(
+            f"{owner} has no attention by hashing, got hashing={backbone.hashing}. Use "
+            "`model.save_to_preset`, or `model.save`."
+        )
     pattern = backbone.attention_pattern
     if pattern not in patterns:
         warnings.warn(

@@ -91,6 +91,8 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
             inputs["padding_mask"],
             global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
         )
+    if getattr(backbone, "hashing", None) is not None:
+        return inputs["padding_mask"]
     pattern = Encoder.of(backbone).attention_pattern
     return VisibleTokens(pattern)(inputs["padding_mask"], inputs.get(ARRAYS_READ.get(pattern, "")))
 
