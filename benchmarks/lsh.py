@@ -5,12 +5,14 @@
 
 An encoder with the sizes of BERT-mini (4 layers, 256 wide, 4 heads) on one row of each of
 `--lengths` tokens, in float32: "forward" is a pass as in prediction, "gradient" a pass as in
-training, with dropout, and its gradient. "lsh" is a BertBackbone with `--chunk` tokens in a chunk and `--hash_rounds` rounds of
-hashing, "window" a LongformerBackbone with windows of 512 tokens and the first token global, and
-"full" a BertBackbone. (Under PyTorch on a CPU, attention with dropout keeps its probabilities, and
-a kernel without dropout does not.) Each side runs each length in a process of its own, in turn, with one thread.
-A process may have `--limit` GB; a side without room for a length has an empty cell. "GB" is what the
-process has had more at its peak than before its first pass. Times are the shortest of `--steps`
+training, with dropout, and its gradient. "lsh" is a BertBackbone with `--chunk` tokens in a chunk
+and `--hash_rounds` rounds of hashing, "window" a LongformerBackbone with windows of 512 tokens and
+the first token global, and "full" a BertBackbone. (Under PyTorch on a CPU, attention with dropout
+keeps its probabilities, and the kernel without dropout does not.)
+
+Each side runs each length in a process of its own, in turn, with one thread. A process may have
+`--limit` GB beside its libraries; a side without room for a length has an empty cell. "GB" is what
+the process has had more at its peak than before its first pass. Times are the shortest of `--steps`
 after the first, in seconds of the processor, so that other work on the machine counts little.
 """
 

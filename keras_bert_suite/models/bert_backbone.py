@@ -298,7 +298,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         if self.attention_pattern not in _HASHED_PATTERNS:
             raise ValueError(
                 f"Attention by hashing takes the patterns {', '.join(_HASHED_PATTERNS)}, got "
-                f"attention_pattern={self.attention_pattern!r}. Drop `hashing`, or take one of them."
+                f"attention_pattern={self.attention_pattern!r}. Drop `hashing`, or the pattern."
             )
         if isinstance(hashing, dict):
             hashing = keras.saving.deserialize_keras_object(hashing)
