@@ -111,8 +111,10 @@ class TokenHashing:
         return buckets
 
     def get_config(self) -> Config:
-        """dict of the arguments."""
-        return dataclasses.asdict(self)
+        """dict of the arguments, as JSON has them."""
+        many = isinstance(self.num_buckets, tuple)
+        buckets = list(self.factors) if many else self.num_buckets
+        return {**dataclasses.asdict(self), "num_buckets": buckets}
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
