@@ -54,10 +54,6 @@ def test_padding_changes_no_token(pattern):
     got = to_numpy(backbone(wider)["sequence_output"])[:, :L]
     seen = rows["padding_mask"] == 1
     np.testing.assert_allclose(got[seen], wanted[seen], rtol=0, atol=1e-5)
-    # Of a row from left to right, the first tokens do not know the last.
-    rows["token_ids"][0, -1] += 1
-    changed = np.abs(to_numpy(backbone(rows)["sequence_output"]) - wanted)[0, :-1].max()
-    assert (changed < 1e-5) == (pattern == "left_to_right")
 
 
 @pytest.mark.parametrize("pattern", ["bidirectional", "left_to_right"])
@@ -65,7 +61,9 @@ def test_attention_is_shown(pattern):
     backbone = randomize(kbs.BertBackbone(**SIZES, attention_pattern=pattern))
     maps = kbs.encode_with_attention(backbone, make_rows())["attentions"]
     assert [x.shape for x in maps] == [(B, SIZES["num_heads"], L, L)] * 2
-    np.testing.assert_allclose(maps[0][0, :, 1:].sum(-1), 1, rtol=0, atol=1e-5)
+    # Of a token that sees only itself, three digits; see the tests of the layer.
+    np.testing.assert_allclose(maps[0][0].sum(-1), 1, rtol=0, atol=4e-3)
+    assert (np.triu(maps[0], 1).max() == 0) == (pattern == "left_to_right")
 
 
 @pytest.mark.every_backend

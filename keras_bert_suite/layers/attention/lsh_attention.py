@@ -50,7 +50,8 @@ class LshAttention(SelfAttention):
     Args:
         num_heads: int.
         hashing: `TokenHashing` with a number of buckets.
-        is_causal: bool, whether a token sees no token after it.
+        is_causal: bool, whether a token sees no token after it. The later tokens still have a part
+            in which tokens share its chunk, here and in the original.
         **kwargs: other arguments of `SelfAttention`.
 
     Raises:
