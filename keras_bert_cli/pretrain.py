@@ -160,7 +160,7 @@ def pretrain(values, objective, settings, output):
     corpora, tokenizer = [open_corpus(folder) for folder in folders], read_tokenizer(*folders)
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(values, objective, tokenizer)
-    training, held_out = make_batches(values, objective, corpora, tokenizer)
+    training, held_out = make_batches(values, objective, corpora, tokenizer, pretrainer)
     pretrainer.compile(make_optimizer(values, pretrainer))
     num_documents = sum(corpus.num_documents for corpus in corpora)
     print(
@@ -217,13 +217,13 @@ def train(values, pretrainer, training, held_out, report):
     return not checkpoints.terminated
 
 
-def make_batches(values, objective, corpora, tokenizer):
-    """(batches to train on, batches to evaluate on or None)."""
+def make_batches(values, objective, corpora, tokenizer, task):
+    """(batches to train on, batches to evaluate on or None) for the task that is trained."""
     from keras_bert_suite.corpus import hold_out
     from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches, share_rows
 
     sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
-    maskers = [make_masker(values, objective, corpus, tokenizer) for corpus in corpora]
+    maskers = [make_masker(values, objective, corpus, tokenizer, task) for corpus in corpora]
 
     def make(parts):
         return MixedBatches(
@@ -249,9 +249,9 @@ def make_batches(values, objective, corpora, tokenizer):
     return training, held_out[: values.evaluation_batches]
 
 
-def make_masker(values, objective, corpus, tokenizer):
-    """The masker of the batches of a corpus."""
-    masking = read_masker(values, objective, corpus, tokenizer)
+def make_masker(values, objective, corpus, tokenizer, task=None):
+    """The masker of the batches of a corpus, for the task that is trained."""
+    masking = read_masker(values, objective, corpus, tokenizer, task)
     return objective.make_masker(tokenizer, **masking)
 
 

@@ -172,9 +172,15 @@ OBJECTIVES = {
     "denoising": Objective(
         instances={"mode": "doc_sentences", "short_seq_prob": 0.0},
         modes=ROW_MODES,
+        masking_options=(
+            *("noises", "unit", "word_segmenter", "starts_with_end"),
+            *("dynamic", "seed"),
+        ),
         masker="DenoisingCorruption",
         task="Seq2SeqPretrainer",
-        models=("bert",),
+        # The preset of a MASS reads at given positions, and a BART writes from the first one.
+        task_arguments={"decoder_positions": False},
+        models=("bert", "bart"),
         encoder_decoder=True,
     ),
     # MASS, https://arxiv.org/abs/1905.02450
