@@ -120,6 +120,13 @@ def read_masker(values, objective, corpus, tokenizer, task=None):
     return {name: masking[name] for name in options if name in masking}
 
 
+def name_flag(error):
+    """The message of an error of a masker, with the flag of an argument that has another name."""
+    argument, space, rest = str(error).partition(" ")
+    flag = PLAIN_ARGUMENTS.get(argument, argument)
+    return f"{argument if flag == argument else f'--{flag}'}{space}{rest}"
+
+
 def read_noises(values):
     """list of the noises that the flags name. Without --noises they are those of BART.
 

@@ -61,7 +61,7 @@ from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTI
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags, define_noise_flags, read_masker
+from .masker_flags import define_masker_flags, define_noise_flags, name_flag, read_masker
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -252,7 +252,10 @@ def make_batches(values, objective, corpora, tokenizer, task):
 def make_masker(values, objective, corpus, tokenizer, task=None):
     """The masker of the batches of a corpus, for the task that is trained."""
     masking = read_masker(values, objective, corpus, tokenizer, task)
-    return objective.make_masker(tokenizer, **masking)
+    try:
+        return objective.make_masker(tokenizer, **masking)
+    except ValueError as error:
+        raise ValueError(name_flag(error)) from error
 
 
 def make_optimizer(values, pretrainer):

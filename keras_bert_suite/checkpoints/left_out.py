@@ -4,6 +4,9 @@ import logging
 import re
 import warnings
 
+import keras
+import numpy as np
+
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
 from keras_bert_suite.checkpoints.model_types.name_table import is_of_head, matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
@@ -62,6 +65,11 @@ def _find_layer(table, name):
         return "masked_lm"
     path, _ = table.our_path(name) or ("", None)
     return path.partition("/")[0] if is_of_head(path) else None
+
+
+def are_random(weights):
+    """Whether the values of new weights are random. A bias of zeros or a scale of ones is not."""
+    return any(np.ptp(keras.ops.convert_to_numpy(weight)) > 0 for weight in weights if weight.size)
 
 
 def report_load(checkpoint, model, left_alone, heads, new):

@@ -1,7 +1,9 @@
 """BART's pretraining: noises change a text, and a decoder writes the text as it was."""
 
+import warnings
 from collections.abc import Callable, Sequence
 
+import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice
@@ -115,8 +117,32 @@ class DenoisingCorruption(Corruption):
         """int, T: a row without its first token, or the whole row."""
         return sequence_length - 1 + self.starts_with_end
 
-    def check_task(self, task: object) -> None:
-        """Raises a ValueError if the decoder of a task begins with another token."""
+    def check_documents(self, num_documents: int, num_single: int) -> None:
+        """Warns if most documents have one sentence, so that there are none to permute.
+
+        Raises a ValueError if nothing else would be changed, so that a decoder learns to copy.
+        """
+        permute = [isinstance(noise, SentencePermutation) and noise.rate for noise in self.noises]
+        if not any(permute) or 2 * num_single < num_documents:
+            return
+        message = (
+            f"{num_single:,} of {num_documents:,} documents have a single sentence, of which "
+            "SentencePermutation changes nothing. Use mode='full_sentences', whose rows go on in "
+            "the next document, or prepare the corpus with several sentences in a document."
+        )
+        if num_single == num_documents and all(permute):
+            raise ValueError(f"A decoder would learn to copy: {message}")
+        warnings.warn(message, stacklevel=3)
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if the decoder of a task begins with another token or position."""
+        inputs = getattr(task, "input", None)
+        if isinstance(inputs, dict) and "decoder_positions" in inputs:
+            raise ValueError(
+                "With a DenoisingCorruption a decoder reads whole texts, and this "
+                f"{type(task).__name__} has decoder_positions=True, for the segments of MASS. Pass "
+                "decoder_positions=False, to its constructor or to from_preset."
+            )
         decoder = getattr(task, "decoder", None)
         wanted = getattr(decoder, "starts_with_end", self.starts_with_end)
         if wanted != self.starts_with_end:

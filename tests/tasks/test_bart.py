@@ -306,11 +306,18 @@ def test_one_step_moves_every_weight_but_the_pooler():
 
 
 def test_presets_of_other_tasks(tmp_path):
-    """A preset of a backbone alone, and one of a MaskedLM, with its head."""
+    """A preset of a backbone alone, and one of a MaskedLM, with its head.
+
+    The head of a BART has a table that is there, and a bias of zeros, so nothing is random.
+    """
     writer = make_writer()
     writer.backbone.save_to_preset(tmp_path / "backbone")
-    opened = Seq2Seq.from_preset(tmp_path / "backbone", preprocessor=writer.preprocessor)
-    assert isinstance(opened.backbone, BartBackbone)
+    save_hugging_face(writer.backbone, tmp_path / "hf")
+    for name in ("backbone", "hf"):
+        opened = Seq2Seq.from_preset(tmp_path / name, preprocessor=writer.preprocessor)
+        assert isinstance(opened.backbone, BartBackbone)
+        for got, wanted in zip(opened.weights, writer.weights, strict=True):
+            np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
     guesser = MaskedLM(writer.backbone, preprocessor=writer.preprocessor)
     guesser.masked_lm.set_weights([to_numpy(w) + 1.0 for w in guesser.masked_lm.weights])
     guesser.save_to_preset(tmp_path / "guesser")
@@ -398,6 +405,8 @@ def test_errors(saved, tmp_path):
         ({"min_target_length": 17}, "min_target_length=17 is above max_target_length=16"),
         ({"first_token": "<fr>"}, "first_token='<fr>' is not in the vocabulary"),
         ({"length_penalty": 1.0}, "length_penalty=1.0 is for a BeamSearch, got a GreedySampler"),
+        ({"length_penalty": float("inf")}, "length_penalty must be a finite number, got inf"),
+        ({"top_p": float("nan")}, "top_p must be over 0 and at most 1, got nan"),
     ):
         with pytest.raises(ValueError, match=message):
             writer.predict(SOURCES, **arguments)
@@ -421,6 +430,8 @@ def test_errors(saved, tmp_path):
         Seq2Seq.from_preset(tmp_path / "mbart")
     with pytest.raises(ValueError, match="early_stopping must be True, False or 'never', got 1"):
         BeamSearch(2, early_stopping=1)  # It equals True.
+    with pytest.raises(ValueError, match="length_penalty must be a finite number, got nan"):
+        BeamSearch(2, length_penalty=float("nan"))
     with pytest.raises(ValueError, match="A BartBackbone has no attention patterns"):
         change_pattern(writer.backbone, "seq2seq")
     with pytest.raises(TypeError, match="Seq2Seq.predict has no argument 'min_length'"):
