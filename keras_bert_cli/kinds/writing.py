@@ -6,7 +6,7 @@ from .kind import Kind, format_json
 
 #: The flags of `predict` for models that write texts, arguments of their `predict`.
 SAMPLING = ("top_k", "top_p", "temperature", "seed")
-#: The flags of rules that hold for the texts of a `Seq2Seq`, arguments of the task and of `predict`.
+#: The flags of rules for the texts of a `Seq2Seq`, arguments of the task and of its `predict`.
 RULES = (
     *("max_target_length", "min_target_length", "no_repeat_ngram_size"),
     *("first_token", "last_token"),
@@ -46,7 +46,7 @@ class WritingKind(Kind):
 
 
 def make_sampler(values):
-    """The sampler of --num_beams and --length_penalty. A penalty without beams is a `UsageError`."""
+    """The sampler of --num_beams and --length_penalty. A penalty alone is a `UsageError`."""
     if values.num_beams in (None, 1):
         if "length_penalty" in values.given:
             raise UsageError("--length_penalty is for a beam search; pass --num_beams above 1, too")

@@ -69,7 +69,8 @@ def _find_layer(table, name):
 
 def are_random(weights):
     """Whether the values of new weights are random. A bias of zeros or a scale of ones is not."""
-    return any(np.ptp(keras.ops.convert_to_numpy(weight)) > 0 for weight in weights if weight.size)
+    values = map(keras.ops.convert_to_numpy, weights)
+    return any(value.size and np.ptp(value) > 0 for value in values)
 
 
 def report_load(checkpoint, model, left_alone, heads, new):

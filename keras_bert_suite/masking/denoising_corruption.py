@@ -42,8 +42,8 @@ class DenoisingCorruption(Corruption):
         unit: "token" or "word", what the rates and the lengths of noises count. Words are those of
             `TokenMasker`.
         word_segmenter: as for `TokenMasker`, for words of Chinese characters.
-        starts_with_end: bool, whether the decoder reads an end token first, and writes the start
-            token, too, as that of BART: `</s> <s> a b` to `<s> a b </s>`.
+        starts_with_end: bool, whether the decoder reads the last token of a row first, and writes
+            the whole row, as that of BART: `</s> <s> a b` to `<s> a b </s>`.
         seed, dynamic: as for `Corruption`.
 
     Random tokens are no special tokens and no unused tokens. fairseq draws from the whole
@@ -102,13 +102,19 @@ class DenoisingCorruption(Corruption):
     def _make_target(self, rows: RaggedRows) -> RaggedRows:
         """What the decoder reads: marks and the text; and writes: the same from the second on."""
         start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
-        marks = [end, start] if self.starts_with_end else [start]
-        whole = RaggedRows({}, rows.lengths + len(marks) + 1)
+        before, after = [start], [end]
+        if self.starts_with_end and self.tokenizer.summary_place == "first":
+            before = [end, start]
+        elif self.starts_with_end:  # A row of mBART ends with its language.
+            after = [end, start]
+        whole = RaggedRows({}, rows.lengths + len(before) + len(after))
         left = whole.lengths[whole.numbers] - whole.places
-        ids = np.full(len(left), end, "int32")
-        for place, mark in enumerate(marks):
+        ids = np.zeros(len(left), "int32")
+        for place, mark in enumerate(before):
             ids[whole.places == place] = mark
-        ids[(whole.places >= len(marks)) & (left > 1)] = rows["token_ids"]
+        for place, mark in enumerate(after):
+            ids[left == len(after) - place] = mark
+        ids[(whole.places >= len(before)) & (left > len(after))] = rows["token_ids"]
         read = ids[left > 1]
         arrays = {"decoder_token_ids": read, "decoder_padding_mask": np.ones_like(read)}
         return RaggedRows({**arrays, "target_ids": ids[whole.places > 0]}, whole.lengths - 1)

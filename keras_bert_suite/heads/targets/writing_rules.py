@@ -147,8 +147,8 @@ def find_rules(
     first, last = (
         find_token(tokenizer, name, said[name]) for name in ("first_token", "last_token")
     )
-    if first is None and task.decoder.starts_with_end:
-        first = tokenizer.start_token_id
+    if first is None:
+        first = task.target_rows.forced_token_id
     return length, WritingRules(least, said["no_repeat_ngram_size"], first, last, length_penalty)
 
 
