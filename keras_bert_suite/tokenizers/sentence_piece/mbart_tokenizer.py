@@ -34,7 +34,9 @@ class MBartTokenizer(XLMRobertaTokenizer):
     ```
 
     The codes have the ids behind the pieces, and <mask> is last. A text cannot hold a code: in
-    transformers the word "en_XX" of a text becomes the code.
+    transformers the word "en_XX" of a text becomes the code. The oracle is the `sentencepiece`
+    library, as in version 4 of transformers. In version 5 `MBart50Tokenizer` makes a piece of a
+    space at the end of a text.
 
     Args:
         vocabulary: path of a `sentencepiece.bpe.model`, or its bytes. None leaves the tokenizer
