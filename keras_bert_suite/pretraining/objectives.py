@@ -48,8 +48,8 @@ class Objective:
         models: tuple of str, the kinds of backbone, by the names of `model_type` in a config.json;
             None for all kinds.
         backbone_arguments: dict of arguments of the backbone.
-        encoder_decoder: bool, whether the backbone is an encoder-decoder. `models` are then the
-            kinds that read and write.
+        encoder_decoder: bool, whether the backbone is an encoder-decoder. Of a kind that only
+            reads, it is then two of them.
     """
 
     instances: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -133,6 +133,9 @@ def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, co
     assert status == 0, err
     status, out, err = run("predict", "--model", output / "writer", "--input", table)
     assert status == 0, err
+    if objective == "mass":
+        status, _, err = run("pretrain", *given, "--masking_rate=0", "--output", output / "new")
+        assert status == 1 and "--masking_rate must be over 0 and at most 1, got 0.0" in err
     if objective == "denoising":
         status, _, err = run("pretrain", *given, "--noises=infilling=1", "--output", output / "new")
         assert status == 2 and "--noises must name noises with their rates" in err
