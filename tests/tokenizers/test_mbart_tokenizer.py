@@ -134,6 +134,18 @@ def test_translations_as_in_transformers(pair, tmp_path):
     assert any(got) and not any("_" in text for text in got)
 
 
+def test_a_folder_that_transformers_saved(tmp_path):
+    """It has a tokenizer.json, and no model of SentencePiece."""
+    tokenizer = make_tokenizer(source_language="de_DE", target_language="ro_RO")
+    write_tokenizer(tokenizer, 16, tmp_path)
+    peer = transformers.MBartTokenizer.from_pretrained(tmp_path)
+    peer.save_pretrained(tmp_path / "theirs")
+    again = kbs.open_tokenizer(tmp_path / "theirs")
+    assert again.settings == tokenizer.settings
+    assert again.get_vocabulary() == tokenizer.get_vocabulary()
+    assert again.tokenize(SOURCES) == peer(SOURCES, add_special_tokens=False)["input_ids"]
+
+
 def test_denoising_reads_whole_rows():
     """The decoder reads the row of its language with the last token in front, as fairseq's."""
     for num_languages in (25, 50):

@@ -50,6 +50,7 @@ FAST_KINDS = {
     ),
     "Unigram": (
         ("<cls>", "XLNetTokenizer", read_hugging_face_xlnet),
+        ("en_XX", "MBartTokenizer", read_hugging_face_mbart),
         ("<s>", "XLMRobertaTokenizer", read_hugging_face_fairseq),
         ("[CLS]", "AlbertTokenizer", read_hugging_face_albert),
     ),
