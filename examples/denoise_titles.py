@@ -20,6 +20,7 @@ import keras
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus import TokenCorpus
 from keras_bert_suite.pretraining import PretrainingBatches
+from keras_bert_suite.tokenizers import train_byte_pairs
 
 DATA = Path(__file__).parent / "data"
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -45,7 +46,7 @@ if settings.checkpoint:
         settings.checkpoint, sequence_length=settings.length
     )
 else:
-    tokenizer = kbs.BytePairTokenizer(*kbs.train_byte_pairs([*train.x, *train.y], size=4000))
+    tokenizer = kbs.BytePairTokenizer(*train_byte_pairs([*train.x, *train.y], size=4000))
     backbone = kbs.BartBackbone(
         tokenizer.vocabulary_size(),
         **kbs.BertBackbone.sizes[settings.size],
