@@ -5,7 +5,6 @@ import re
 import warnings
 
 import keras
-import numpy as np
 
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
 from keras_bert_suite.checkpoints.model_types.name_table import is_of_head, matches_any, part_of
@@ -69,8 +68,9 @@ def _find_layer(table, name):
 
 def are_random(weights):
     """Whether the values of new weights are random. A bias of zeros or a scale of ones is not."""
-    values = map(keras.ops.convert_to_numpy, weights)
-    return any(value.size and np.ptp(value) > 0 for value in values)
+    # Weights may be on several machines, so no process need have all of one.
+    filled = (weight.value for weight in weights if 0 not in weight.shape)
+    return any(bool(keras.ops.max(value) > keras.ops.min(value)) for value in filled)
 
 
 def report_load(checkpoint, model, left_alone, heads, new):

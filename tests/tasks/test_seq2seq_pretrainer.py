@@ -98,6 +98,15 @@ def test_a_seq2seq_begins_with_all_of_it(objective, tmp_path):
     assert len(writer.predict(sources)) == 2
 
 
+def test_the_head_of_a_backbone_alone(tmp_path):
+    """Two BERTs lack the layers of their head. A BART has none but a bias of zeros."""
+    for objective in ("denoising", "bart"):
+        make_pretrainer(objective).backbone.save_to_preset(tmp_path / objective)
+    with pytest.warns(UserWarning, match="backbone are new and random. Train them before use"):
+        kbs.Seq2SeqPretrainer.from_preset(tmp_path / "denoising", preprocessor=None)
+    kbs.Seq2SeqPretrainer.from_preset(tmp_path / "bart", preprocessor=None)
+
+
 @pytest.mark.parametrize("decoder", [None, "shared", "other"])
 def test_it_begins_with_bert(decoder, tmp_path):
     berts = {}
