@@ -11,9 +11,6 @@ MASKER_FLAGS = (
 
 NOISE_FLAGS = ("noises", "span_length")
 
-#: The flags that a `DenoisingCorruption` reads.
-DENOISING_FLAGS = (*NOISE_FLAGS, "random_token_rate", "unit", "word_segmenter", "dynamic")
-
 #: The noises of BART, each with its class in `keras_bert_suite.masking`.
 NOISES = {
     "sentence_permutation": "SentencePermutation",
@@ -32,6 +29,13 @@ PLAIN_ARGUMENTS = {
     "rate": "masking_rate",
     **{name: name for name in ("unit", "mask_token_rate", "random_token_rate")},
     **{name: name for name in ("max_predictions", "dynamic", "seed")},
+}
+
+#: Arguments of a masker that several flags make, or another flag than `PLAIN_ARGUMENTS` has.
+MADE_ARGUMENTS = {
+    "noises": (*NOISE_FLAGS, "random_token_rate"),
+    "word_segmenter": ("word_segmenter",),
+    "starts_with_end": (),  # The decoder of the task says it.
 }
 
 UNITS = ("token", "word", "span", "ngram")
@@ -91,56 +95,72 @@ def list_masker_flags(objective):
     """The flags that the masker or the corruption of an `Objective` reads."""
     if objective.masking is None:
         return ()
-    if objective.masker == "DenoisingCorruption":
-        return DENOISING_FLAGS
     options = objective.masking_options
-    return MASKER_FLAGS if options is None else [PLAIN_ARGUMENTS[name] for name in options]
+    if options is None:
+        return MASKER_FLAGS
+    flags = {**{name: (flag,) for name, flag in PLAIN_ARGUMENTS.items()}, **MADE_ARGUMENTS}
+    return list(dict.fromkeys(flag for name in options for flag in flags[name]))
 
 
-def read_masker(values, objective, corpus, tokenizer):
+def read_masker(values, objective, corpus, tokenizer, task=None):
     """dict of the arguments of the masker of an `Objective` that the flags set.
 
-    Args, Raises: as for `read_masking`.
+    Args, Raises: as for `read_masking`, and `read_noises`. `task` is the task that is trained.
     """
     if objective.masking is None:
         return {}
-    if objective.masker == "DenoisingCorruption":
-        return read_noises(values, corpus, tokenizer)
     masking = read_masking(values, corpus, tokenizer)
     options = objective.masking_options
-    return masking if options is None else {name: masking[name] for name in options}
+    if options is None:
+        return masking
+    if "noises" in options:
+        masking["noises"] = read_noises(values)
+    if "starts_with_end" in options:
+        masking["starts_with_end"] = task.decoder.starts_with_end
+    return {name: masking[name] for name in options if name in masking}
 
 
-def read_noises(values, corpus, tokenizer):
-    """dict of the arguments of a `DenoisingCorruption` that the flags set.
+def name_flag(error):
+    """The message of an error of a masker, with the flag of an argument that has another name."""
+    argument, space, rest = str(error).partition(" ")
+    flag = PLAIN_ARGUMENTS.get(argument, argument)
+    return f"{argument if flag == argument else f'--{flag}'}{space}{rest}"
 
-    Args, Raises: as for `read_masking`, and a noise that has no name of `NOISES` or no rate, or a
-        flag for noises that are not there.
+
+def read_noises(values):
+    """list of the noises that the flags name. Without --noises they are those of BART.
+
+    Raises:
+        UsageError: if a noise has no name of `NOISES` or no rate, a number is out of its range, or
+            a flag is for noises that are not there.
     """
+    import dataclasses
+
     from keras_bert_suite import masking
 
-    noises = []
-    for text in values.noises or ("sentence_permutation=1", "text_infilling=0.3"):
-        name, _, rate = text.partition("=")
-        try:
-            arguments = {"rate": float(rate)}
-            cls = getattr(masking, NOISES[name])
-        except (KeyError, ValueError):
-            raise UsageError(
-                f"--noises must name noises with their rates, such as text_infilling=0.3, of "
-                f"{', '.join(NOISES)}; got {text}"
-            ) from None
-        for argument, flag in NOISE_ARGUMENTS.items():
-            if hasattr(cls, argument):
-                arguments[argument] = getattr(values, flag)
-        noises.append(cls(**arguments))
+    if values.span_length <= 0:
+        raise UsageError(f"--span_length must be above 0, got {values.span_length}")
+    noises = list(masking.BART_NOISES)
+    if values.noises:
+        noises = [_read_noise(masking, text) for text in values.noises]
     for argument, flag in NOISE_ARGUMENTS.items():
-        if flag in values.given and not any(hasattr(noise, argument) for noise in noises):
+        wanting = [i for i, noise in enumerate(noises) if hasattr(noise, argument)]
+        if flag in values.given and not wanting:
             raise UsageError(f"no noise of --noises has a use for --{flag}; leave it out")
-    check_words(values, corpus, tokenizer)
-    segmenter = None if values.word_segmenter == NO_SEGMENTER else values.word_segmenter
-    common = {name: getattr(values, name) for name in ("unit", "dynamic", "seed")}
-    return {**common, "noises": noises, "word_segmenter": segmenter}
+        for i in wanting:
+            noises[i] = dataclasses.replace(noises[i], **{argument: getattr(values, flag)})
+    return noises
+
+
+def _read_noise(masking, text):
+    name, _, rate = text.partition("=")
+    try:
+        return getattr(masking, NOISES[name])(rate=float(rate))
+    except (KeyError, ValueError):
+        raise UsageError(
+            f"--noises must name noises with their rates from 0 to 1, such as text_infilling=0.3, "
+            f"of {', '.join(NOISES)}; got {text}"
+        ) from None
 
 
 def read_masking(values, corpus, tokenizer):

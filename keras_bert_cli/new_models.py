@@ -4,11 +4,12 @@ import inspect
 
 from .command_flags import SIZES, UsageError
 
-#: The kinds of model, by their names in `ALL_TYPES`.
-MODELS = (
+#: The kinds of model that read, by their names in `ALL_TYPES`.
+READERS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
     *("albert", "roformer", "nezha", "modernbert", "longformer", "xlnet", "elmo"),
 )
+MODELS = (*READERS, "bart")
 
 #: The flags of a new model. A checkpoint brings its model.
 MODEL_FLAGS = ("model", "size", "dropout", "initializer_range")
@@ -20,7 +21,8 @@ DROPOUTS = ("dropout", "attention_dropout", "embedding_dropout", "mlp_dropout")
 def define_model_flags(flags):
     """Defines the flags."""
     explanation = (
-        "Kind of a new model. Default: the kind that the tokenizer of the corpus was made for."
+        "Kind of a new model. Default: the kind that the tokenizer of the corpus was made for, or "
+        "the only one that has the objective and this tokenizer."
     )
     flags.choice("model", None, MODELS, explanation)
     explanation = "Size of a new model. A kind without this size takes that of BERT."
@@ -49,20 +51,23 @@ def check_model_flags(values):
 def make_backbone(values, objective, tokenizer):
     """A new backbone, of --model and --size, for an `Objective` and the tokenizer of the corpus.
 
-    An encoder-decoder has this size twice.
+    Both sides of an encoder-decoder have this size.
 
     A kind that has no such size, needs segment ids that the tokenizer does not make, or cannot be
     trained with the objective, is a `UsageError`.
     """
     from keras_bert_suite.models import BertBackbone, BertEncoderDecoder
 
-    cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
     kinds = [
         kind
-        for kind in objective.models or MODELS
+        for kind in objective.models or READERS
         if tokenizer.has_segment_ids or "segment_ids" not in find_backbone(kind).input_names
     ]
-    if cls not in map(find_backbone, kinds):
+    classes = [find_backbone(kind) for kind in kinds]
+    cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
+    if not values.model and cls not in classes and len(classes) == 1:
+        (cls,) = classes
+    if cls not in classes:
         remedy = f"choose --model among {', '.join(kinds)}, or " if kinds else ""
         raise UsageError(
             f"--objective {values.objective} cannot train a {cls.__name__} with a "
@@ -81,7 +86,7 @@ def make_backbone(values, objective, tokenizer):
         "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
     }
-    if objective.encoder_decoder:
+    if objective.encoder_decoder and cls is BertBackbone:
         return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)
     return cls(**arguments, dtype=values.dtype)
 

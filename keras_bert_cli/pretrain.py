@@ -61,7 +61,7 @@ from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTI
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags, define_noise_flags, read_masker
+from .masker_flags import define_masker_flags, define_noise_flags, name_flag, read_masker
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -160,7 +160,7 @@ def pretrain(values, objective, settings, output):
     corpora, tokenizer = [open_corpus(folder) for folder in folders], read_tokenizer(*folders)
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(values, objective, tokenizer)
-    training, held_out = make_batches(values, objective, corpora, tokenizer)
+    training, held_out = make_batches(values, objective, corpora, tokenizer, pretrainer)
     pretrainer.compile(make_optimizer(values, pretrainer))
     num_documents = sum(corpus.num_documents for corpus in corpora)
     print(
@@ -217,13 +217,13 @@ def train(values, pretrainer, training, held_out, report):
     return not checkpoints.terminated
 
 
-def make_batches(values, objective, corpora, tokenizer):
-    """(batches to train on, batches to evaluate on or None)."""
+def make_batches(values, objective, corpora, tokenizer, task):
+    """(batches to train on, batches to evaluate on or None) for the task that is trained."""
     from keras_bert_suite.corpus import hold_out
     from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches, share_rows
 
     sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
-    maskers = [make_masker(values, objective, corpus, tokenizer) for corpus in corpora]
+    maskers = [make_masker(values, objective, corpus, tokenizer, task) for corpus in corpora]
 
     def make(parts):
         return MixedBatches(
@@ -249,10 +249,13 @@ def make_batches(values, objective, corpora, tokenizer):
     return training, held_out[: values.evaluation_batches]
 
 
-def make_masker(values, objective, corpus, tokenizer):
-    """The masker of the batches of a corpus."""
-    masking = read_masker(values, objective, corpus, tokenizer)
-    return objective.make_masker(tokenizer, **masking)
+def make_masker(values, objective, corpus, tokenizer, task=None):
+    """The masker of the batches of a corpus, for the task that is trained."""
+    masking = read_masker(values, objective, corpus, tokenizer, task)
+    try:
+        return objective.make_masker(tokenizer, **masking)
+    except ValueError as error:
+        raise ValueError(name_flag(error)) from error
 
 
 def make_optimizer(values, pretrainer):

@@ -1,6 +1,7 @@
 """Checks of arguments. Their errors name the argument, its value and the values it may have."""
 
 import inspect
+import math
 import numbers
 import operator
 from collections.abc import Collection, Iterable, Sequence
@@ -33,6 +34,12 @@ def check_positive(name: str, value: Any) -> None:
     is_number = isinstance(value, numbers.Real)
     if not is_number or not 0 < value < float("inf"):
         raise ValueError(f"{name} must be a number above 0, got {value!r}.")
+
+
+def check_finite(name: str, value: Any) -> None:
+    """Raises ValueError if a value is no finite number."""
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, at_least: int = 0) -> None:

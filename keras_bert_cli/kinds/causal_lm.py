@@ -5,7 +5,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 
 from ..command_flags import UsageError
 from ..table_flags import TABLES, choose_text_columns, read_examples, report_left_out
-from .writing import SAMPLING, WritingKind
+from .writing import SAMPLING, SEARCH, WritingKind
 
 
 class CausalLMKind(WritingKind):
@@ -14,8 +14,8 @@ class CausalLMKind(WritingKind):
     name = "causal_lm"
     about = "what follows a text"
     cuts_texts = True
-    own_flags = ("max_length", "num_beams")
-    asking_flags = ("max_length", "stop", *SAMPLING)
+    own_flags = ("max_length", *SEARCH)
+    asking_flags = ("max_length", "stop", *SEARCH, *SAMPLING)
     idle_table_flags = ("text_pair_column", "label_column")
     answer_name = "continuation"
 

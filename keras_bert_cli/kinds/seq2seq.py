@@ -1,7 +1,7 @@
 """A text from a text, such as a title from an article: a `Seq2Seq`, and tables of both."""
 
 from ..table_flags import choose_text_columns, read_examples
-from .writing import WritingKind
+from .writing import RULES, SAMPLING, SEARCH, WritingKind, define_rule_flags
 
 
 class Seq2SeqKind(WritingKind):
@@ -10,7 +10,8 @@ class Seq2SeqKind(WritingKind):
     name = "seq2seq"
     about = "a text written from a text"
     rows = "rows of a text and its target"
-    own_flags = ("target_column", "max_target_length", "num_beams")
+    own_flags = ("target_column", *RULES, *SEARCH)
+    asking_flags = (*RULES, *SEARCH, *SAMPLING)
     idle_table_flags = ("text_pair_column", "label_column")
     answer_name = "target"
 
@@ -20,13 +21,7 @@ class Seq2SeqKind(WritingKind):
 
     @staticmethod
     def define_training_flags(flags):
-        explanation = "Maximum number of tokens in a written text, with --task seq2seq."
-        flags.integer("max_target_length", 32, explanation, at_least=2)
-        explanation = (
-            "Number of beams of the search for a text, with --task seq2seq or causal_lm. 1 is a "
-            "greedy search."
-        )
-        flags.integer("num_beams", 1, explanation)
+        define_rule_flags(flags, max_target_length=32, num_beams=1)
 
     @property
     def input_names(self):
@@ -39,7 +34,9 @@ class Seq2SeqKind(WritingKind):
         return read_examples(values, path, columns, values.target_column, problem_type=None)
 
     def find_arguments(self, train):
-        return {"max_target_length": self.values.max_target_length}
+        given = self.values.given
+        rules = {name: getattr(self.values, name) for name in RULES if name in given}
+        return {"max_target_length": self.values.max_target_length, **rules}
 
     def score(self, task, examples):
         from keras_bert_suite.heads.targets.scores import score_targets

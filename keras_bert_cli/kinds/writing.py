@@ -6,6 +6,13 @@ from .kind import Kind, format_json
 
 #: The flags of `predict` for models that write texts, arguments of their `predict`.
 SAMPLING = ("top_k", "top_p", "temperature", "seed")
+#: The flags of rules for the texts of a `Seq2Seq`, arguments of the task and of its `predict`.
+RULES = (
+    *("max_target_length", "min_target_length", "no_repeat_ngram_size"),
+    *("first_token", "last_token"),
+)
+#: The flags of the search for a text.
+SEARCH = ("num_beams", "length_penalty")
 
 
 class WritingKind(Kind):
@@ -14,19 +21,18 @@ class WritingKind(Kind):
     #: The name of an answer.
     answer_name: str
     #: The flags of `predict` that are arguments of the `predict` of the task.
-    asking_flags: tuple = SAMPLING
+    asking_flags: tuple = (*SEARCH, *SAMPLING)
 
     def find_compile_arguments(self):
-        if self.values.num_beams == 1:
-            return {"sampler": "greedy"}
-        import keras_hub
-
-        return {"sampler": keras_hub.samplers.BeamSampler(num_beams=self.values.num_beams)}
+        return {"sampler": make_sampler(self.values)}
 
     def predict_rows(self, columns):
-        given = self.values.given
-        asked = {name: getattr(self.values, name) for name in self.asking_flags if name in given}
-        return self.model.predict(self.order_texts(columns), self.values.batch_size, **asked)
+        values = self.values
+        names = [name for name in self.asking_flags if name in values.given]
+        if "num_beams" in names:
+            self.model.set_sampler(make_sampler(values))
+        asked = {name: getattr(values, name) for name in names if name not in SEARCH}
+        return self.model.predict(self.order_texts(columns), values.batch_size, **asked)
 
     def predict(self, columns):
         if isinstance(self.model, SavedModel):
@@ -39,8 +45,44 @@ class WritingKind(Kind):
         return [f"{self.answer_name}\n", *(f"{' '.join(text.split())}\n" for text in written)]
 
 
+def make_sampler(values):
+    """The sampler of --num_beams and --length_penalty. A penalty alone is a `UsageError`."""
+    if values.num_beams in (None, 1):
+        if "length_penalty" in values.given:
+            raise UsageError("--length_penalty is for a beam search; pass --num_beams above 1, too")
+        return "greedy"
+    from keras_bert_suite import BeamSearch
+
+    given = {name: getattr(values, name) for name in SEARCH if name in values.given}
+    return BeamSearch(**given)
+
+
+def define_rule_flags(flags, max_target_length=None, num_beams=None):
+    """Defines the flags of `RULES` and `SEARCH`. A default that is None is that of the model."""
+    explanation = "Maximum number of tokens in a written text, with --task seq2seq."
+    flags.integer("max_target_length", max_target_length, explanation, at_least=2)
+    explanation = "Minimum number of tokens in a written text, with --task seq2seq."
+    flags.integer("min_target_length", None, explanation, at_least=0)
+    explanation = (
+        "So many tokens follow each other only once in a written text, with --task seq2seq."
+    )
+    flags.integer("no_repeat_ngram_size", None, explanation, at_least=0)
+    explanation = "Token that begins each written text, such as the code of a language."
+    flags.text("first_token", None, explanation)
+    explanation = "Token that ends a written text that is as long as it may be, such as </s>."
+    flags.text("last_token", None, explanation)
+    explanation = (
+        "Number of beams of the search for a text, with --task seq2seq or causal_lm. 1 is a greedy "
+        "search."
+    )
+    flags.integer("num_beams", num_beams, explanation)
+    explanation = "A search with beams prefers long texts above 0, and short texts below 0."
+    flags.number("length_penalty", None, explanation, at_least=float("-inf"))
+
+
 def define_asking_flags(flags):
     """Defines the flags of `predict` for models that write texts."""
+    define_rule_flags(flags)
     flags.integer("max_length", None, "Most tokens that follow a text. Default: the model's.")
     explanation = "The text that follows ends before this string. The flag may be given several "
     flags.text("stop", None, f"{explanation}times.", action="append")
@@ -55,14 +97,14 @@ def define_asking_flags(flags):
 
 def check_asking_flags(values, kind):
     """Raises a `UsageError` if a flag of `define_asking_flags` is for other models."""
-    asked = {"max_length", "stop", *SAMPLING} & values.given
+    asked = {"max_length", "stop", *RULES, *SEARCH, *SAMPLING} & values.given
     if asked and isinstance(kind.model, SavedModel):
         raise UsageError(
             f"--{min(asked)} is not for {values.model}, an export, whose answers do not change. "
             "Ask the model that it was exported from"
         )
     if wrong := asked - set(getattr(kind, "asking_flags", ())):
-        wanted = "write" if min(wrong) in SAMPLING else "continue"
+        wanted = "write" if min(wrong) in (*RULES, *SEARCH, *SAMPLING) else "continue"
         raise UsageError(
             f"--{min(wrong)} is for models that {wanted} texts, not for --task {kind.name}"
         )

@@ -4,6 +4,8 @@ import logging
 import re
 import warnings
 
+import keras
+
 from keras_bert_suite.checkpoints.head_types.records import HEADS_BY_LAYER
 from keras_bert_suite.checkpoints.model_types.name_table import is_of_head, matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
@@ -62,6 +64,13 @@ def _find_layer(table, name):
         return "masked_lm"
     path, _ = table.our_path(name) or ("", None)
     return path.partition("/")[0] if is_of_head(path) else None
+
+
+def are_random(weights):
+    """Whether the values of new weights are random. A bias of zeros or a scale of ones is not."""
+    # Weights may be on several machines, so no process need have all of one.
+    filled = (weight.value for weight in weights if 0 not in weight.shape)
+    return any(bool(keras.ops.max(value) > keras.ops.min(value)) for value in filled)
 
 
 def report_load(checkpoint, model, left_alone, heads, new):

@@ -12,7 +12,7 @@ from keras_bert_suite.checkpoints.head_types.records import (
     TARGETS,
     VECTORS,
 )
-from keras_bert_suite.checkpoints.left_out import report_load, sort_surplus
+from keras_bert_suite.checkpoints.left_out import are_random, report_load, sort_surplus
 from keras_bert_suite.checkpoints.model_types.name_table import (
     OPTIONAL,
     is_of_head,
@@ -86,7 +86,9 @@ def load_weights(model, checkpoint, skip=(), new=()):
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
     # A pooler is new only where no output depends on it.
     made = [p for p in rows if matches_any(p, new) and not p.startswith("pooler/")]
-    report_load(checkpoint, model, left_alone, heads, made)
+    # A head that has nothing but a bias of zeros begins as any other bias of zeros.
+    is_complete = not are_random(weights[path] for path in left_alone)
+    report_load(checkpoint, model, [] if is_complete else left_alone, heads, made)
 
 
 def weights_by_path(model):

@@ -64,10 +64,7 @@ class BidirectionalTargets(MaskingLayer):
         """Lists the predictions of a batch.
 
         Args:
-            inputs: dict from `SegmentPacker`: `token_ids` and `padding_mask`, int (B, L), or (L,)
-                for a row without a batch. NumPy arrays or TensorFlow tensors. Other entries are
-                passed on.
-            row_ids, epoch: as for `TokenMasker`. Nothing is drawn, so they are not used.
+            inputs, row_ids, epoch: as for `NextTokenTargets.call`.
 
         Returns:
             dict of `inputs` and three further arrays (B, L - 1), one entry for each pair of

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.masking.array_maker import ArrayMaker
 from keras_bert_suite.masking.ragged_rows import RaggedRows, pack_rows
 from keras_bert_suite.masking.token_replacement import draw_uniforms
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
@@ -24,7 +25,7 @@ from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 Draw = Callable[[int], np.ndarray]
 
 
-class Corruption(abc.ABC):
+class Corruption(ArrayMaker, abc.ABC):
     """Makes of texts a source, which an encoder reads, and a target, which is learned from it.
 
     A subclass has `corrupt` and `labels`. Its result for a row must depend on the row and its
@@ -66,7 +67,6 @@ class Corruption(abc.ABC):
     #: weights has 1, and 0 in its padding. All other arrays are inputs of a model.
     labels: Mapping[str, tuple[str, str]]
 
-    #: Whether a row is one text, with its sentences.
     reads_sentences = True
 
     def __init__(self, tokenizer: TextTokenizer, seed: int = 0, dynamic: bool = True) -> None:
@@ -97,15 +97,6 @@ class Corruption(abc.ABC):
         """int, T, the length that targets are padded to. By default it is `sequence_length`."""
         return sequence_length
 
-    @property
-    def separator_id(self) -> int:
-        """int, the token between two documents in a row: [SEP]."""
-        return self.tokenizer.end_token_id
-
-    def count_context(self, sequence_length: int) -> int:
-        """int, 0: a row has no context before it."""
-        return 0
-
     def make_arrays(
         self, texts: Sequence[RaggedRows], sequence_length: int, row_ids: np.ndarray, epoch: int
     ) -> dict[str, np.ndarray]:
@@ -124,9 +115,6 @@ class Corruption(abc.ABC):
         weights = {name: entries for _, name in self.labels.values() if name not in target.arrays}
         padded = target.change(**weights).pad(self.count_target(sequence_length))
         return {**pack_rows(self.tokenizer, [source], sequence_length), **padded}
-
-    def check_task(self, task: object) -> None:  # noqa: B027
-        """Raises a ValueError if a task cannot learn from the arrays, whatever their names are."""
 
 
 def draw_in_turn(seed: int, epoch: int, row_ids: np.ndarray) -> Draw:

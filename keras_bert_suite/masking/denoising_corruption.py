@@ -1,7 +1,9 @@
 """BART's pretraining: noises change a text, and a decoder writes the text as it was."""
 
+import warnings
 from collections.abc import Callable, Sequence
 
+import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice
@@ -40,8 +42,8 @@ class DenoisingCorruption(Corruption):
         unit: "token" or "word", what the rates and the lengths of noises count. Words are those of
             `TokenMasker`.
         word_segmenter: as for `TokenMasker`, for words of Chinese characters.
-        starts_with_end: bool, whether the decoder reads an end token first, and writes the start
-            token, too, as that of BART: `</s> <s> a b` to `<s> a b </s>`.
+        starts_with_end: bool, whether the decoder reads the last token of a row first, and writes
+            the whole row, as that of BART: `</s> <s> a b` to `<s> a b </s>`.
         seed, dynamic: as for `Corruption`.
 
     Random tokens are no special tokens and no unused tokens. fairseq draws from the whole
@@ -100,13 +102,19 @@ class DenoisingCorruption(Corruption):
     def _make_target(self, rows: RaggedRows) -> RaggedRows:
         """What the decoder reads: marks and the text; and writes: the same from the second on."""
         start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
-        marks = [end, start] if self.starts_with_end else [start]
-        whole = RaggedRows({}, rows.lengths + len(marks) + 1)
+        before, after = [start], [end]
+        if self.starts_with_end and self.tokenizer.summary_place == "first":
+            before = [end, start]
+        elif self.starts_with_end:  # A row of mBART ends with its language.
+            after = [end, start]
+        whole = RaggedRows({}, rows.lengths + len(before) + len(after))
         left = whole.lengths[whole.numbers] - whole.places
-        ids = np.full(len(left), end, "int32")
-        for place, mark in enumerate(marks):
+        ids = np.zeros(len(left), "int32")
+        for place, mark in enumerate(before):
             ids[whole.places == place] = mark
-        ids[(whole.places >= len(marks)) & (left > 1)] = rows["token_ids"]
+        for place, mark in enumerate(after):
+            ids[left == len(after) - place] = mark
+        ids[(whole.places >= len(before)) & (left > len(after))] = rows["token_ids"]
         read = ids[left > 1]
         arrays = {"decoder_token_ids": read, "decoder_padding_mask": np.ones_like(read)}
         return RaggedRows({**arrays, "target_ids": ids[whole.places > 0]}, whole.lengths - 1)
@@ -115,8 +123,32 @@ class DenoisingCorruption(Corruption):
         """int, T: a row without its first token, or the whole row."""
         return sequence_length - 1 + self.starts_with_end
 
-    def check_task(self, task: object) -> None:
-        """Raises a ValueError if the decoder of a task begins with another token."""
+    def check_documents(self, num_documents: int, num_single: int) -> None:
+        """Warns if most documents have one sentence, so that there are none to permute.
+
+        Raises a ValueError if nothing else would be changed, so that a decoder learns to copy.
+        """
+        permute = [isinstance(noise, SentencePermutation) and noise.rate for noise in self.noises]
+        if not any(permute) or 2 * num_single < num_documents:
+            return
+        message = (
+            f"{num_single:,} of {num_documents:,} documents have a single sentence, of which "
+            "SentencePermutation changes nothing. Use mode='full_sentences', whose rows go on in "
+            "the next document, or prepare the corpus with several sentences in a document."
+        )
+        if num_single == num_documents and all(permute):
+            raise ValueError(f"A decoder would learn to copy: {message}")
+        warnings.warn(message, stacklevel=3)
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if the decoder of a task begins with another token or position."""
+        inputs = getattr(task, "input", None)
+        if isinstance(inputs, dict) and "decoder_positions" in inputs:
+            raise ValueError(
+                "With a DenoisingCorruption a decoder reads whole texts, and this "
+                f"{type(task).__name__} has decoder_positions=True, for the segments of MASS. Pass "
+                "decoder_positions=False, to its constructor or to from_preset."
+            )
         decoder = getattr(task, "decoder", None)
         wanted = getattr(decoder, "starts_with_end", self.starts_with_end)
         if wanted != self.starts_with_end:

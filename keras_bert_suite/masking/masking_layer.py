@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, list_arguments
 from keras_bert_suite.fixed_arguments import FixedArguments
+from keras_bert_suite.masking.array_maker import ArrayMaker
 from keras_bert_suite.masking.ragged_rows import RaggedRows, pack_rows
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -18,7 +19,7 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
 
 
-class MaskingLayer(FixedArguments, keras.layers.Layer):
+class MaskingLayer(ArrayMaker, FixedArguments, keras.layers.Layer):
     """A layer that is called with packed rows, and saved by the arguments of its constructor.
 
     A subclass has `call`, and an attribute for each argument of its constructor. The masker of
@@ -27,18 +28,12 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
     `labels` says so. The layer itself also takes a single row, and tensors of TensorFlow.
     """
 
-    tokenizer: Any
-    dynamic: bool
-
     #: Output of a model -> its labels and their weights, names of two arrays. `PretrainingBatches`
     #: adds the relations of pairs, `pair_labels`. Weights that are no array are 1.
     labels: Mapping[str, tuple[str, str]] = {
         "mlm": ("mask_ids", "mask_weights"),
         "nsp": ("pair_labels", "pair_weights"),
     }
-
-    #: As for `Corruption`.
-    reads_sentences = False
 
     def __call__(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor = None, epoch: Tensor = 0
@@ -63,18 +58,6 @@ class MaskingLayer(FixedArguments, keras.layers.Layer):
             sequence_length, row_ids, epoch: as for `Corruption`.
         """
         return self(pack_rows(self.tokenizer, texts, sequence_length), row_ids, epoch)
-
-    @property
-    def separator_id(self) -> int:
-        """int, the token between two documents in a row: [SEP]."""
-        return self.tokenizer.end_token_id
-
-    def count_context(self, sequence_length: int) -> int:
-        """int, how many tokens of a row are the context of a pair; 0 without such rows."""
-        return 0
-
-    def check_task(self, task: keras.Model) -> None:
-        """Raises a ValueError if a task cannot learn from the arrays, whatever their names are."""
 
     def _call_with_arrays(self, inputs, row_ids, epoch):
         inputs = {name: np.asarray(x) for name, x in inputs.items()}

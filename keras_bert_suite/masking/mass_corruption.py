@@ -1,5 +1,6 @@
 """MASS: a segment of a text is masked in the source, and a decoder writes it."""
 
+import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_share
@@ -115,7 +116,7 @@ class MassCorruption(Corruption):
         """int, T, the length of the longest segment."""
         return int(self._count_segment(np.array(max(1, sequence_length - 2))))
 
-    def check_task(self, task: object) -> None:
+    def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if the decoder of a task would read a segment from position 0 on."""
         inputs = getattr(task, "input", None)
         if not isinstance(inputs, dict) or "decoder_positions" not in inputs:
@@ -127,7 +128,8 @@ class MassCorruption(Corruption):
         if getattr(getattr(task, "decoder", None), "starts_with_end", False):
             raise ValueError(
                 f"The decoder of this {type(task).__name__} reads an end token first, and "
-                "its positions are not those of a MassCorruption. Use a BertEncoderDecoder."
+                "its positions are not those of a MassCorruption. Use a BertEncoderDecoder, such "
+                "as Seq2SeqPretrainer.from_preset makes of a BERT, or a DenoisingCorruption."
             )
 
     def _count_segment(self, lengths: np.ndarray) -> np.ndarray:

@@ -48,8 +48,8 @@ class Objective:
         models: tuple of str, the kinds of backbone, by the names of `model_type` in a config.json;
             None for all kinds.
         backbone_arguments: dict of arguments of the backbone.
-        encoder_decoder: bool, whether the backbone is an encoder-decoder. `models` are then the
-            kinds that read and write.
+        encoder_decoder: bool, whether the backbone is an encoder-decoder. Of a kind that only
+            reads, it is then two of them.
     """
 
     instances: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -172,9 +172,15 @@ OBJECTIVES = {
     "denoising": Objective(
         instances={"mode": "doc_sentences", "short_seq_prob": 0.0},
         modes=ROW_MODES,
+        masking_options=(
+            *("noises", "unit", "word_segmenter", "starts_with_end"),
+            *("dynamic", "seed"),
+        ),
         masker="DenoisingCorruption",
         task="Seq2SeqPretrainer",
-        models=("bert",),
+        # The preset of a MASS reads at given positions, and a BART writes from the first one.
+        task_arguments={"decoder_positions": False},
+        models=("bert", "bart"),
         encoder_decoder=True,
     ),
     # MASS, https://arxiv.org/abs/1905.02450

@@ -147,11 +147,15 @@ class PretrainingBatches(grain.MapDataset):
                 f"batch_size={batch_size} is more than the {block_counts.sum()} instances of an "
                 "epoch. Use a smaller batch, or a larger corpus."
             )
-        if mode in PAIR_MODES:
+        if mode in (*PAIR_MODES, "doc_sentences"):
             # A section within a long document has no instances.
             first, _, _ = self._sections.locate(0, 0)
             first_blocks = divide_blocks(corpus.num_blocks, num_sections, seed, 0)[first]
-            _check_pairs(corpus, first_blocks, mode)
+            num_documents, num_single = _count_documents(corpus, first_blocks)
+            if mode == "doc_sentences":
+                masker.check_documents(num_documents, num_single)
+            elif num_single == num_documents:
+                _refuse_pairs(mode)
 
     def __len__(self) -> int:
         return self._sections.num_batches
@@ -244,16 +248,21 @@ def check_vocabulary(corpus, tokenizer):
         )
 
 
-def _check_pairs(corpus, blocks, mode):
-    """Raises a ValueError if no document of some blocks has two sentences."""
-    starts = [corpus.read_block(block).document_starts for block in blocks]
-    if all((np.diff(of_block) == 1).all() for of_block in starts):
-        raise ValueError(
-            f"mode={mode!r} makes pairs of the sentences of a document, and each document has a "
-            "single sentence, so every second text would be random. Use mode='full_sentences' or "
-            "'doc_sentences', or prepare the corpus with several sentences in a document. In "
-            "format 'sentences' each line is a sentence, and a blank line ends a document."
-        )
+def _count_documents(corpus, blocks):
+    """The documents of some blocks, and how many of them have a single sentence: two int."""
+    starts = (corpus.read_block(block).document_starts for block in blocks)
+    counts = np.concatenate([np.diff(of_block) for of_block in starts])
+    return len(counts), np.count_nonzero(counts == 1)
+
+
+def _refuse_pairs(mode):
+    """Raises a ValueError, because no document has two sentences."""
+    raise ValueError(
+        f"mode={mode!r} makes pairs of the sentences of a document, and each document has a single "
+        "sentence, so every second text would be random. Use mode='full_sentences' or "
+        "'doc_sentences', or prepare the corpus with several sentences in a document. In format "
+        "'sentences' each line is a sentence, and a blank line ends a document."
+    )
 
 
 def _plan_section(planner, num_sections, dynamic, number):

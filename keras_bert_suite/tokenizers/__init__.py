@@ -6,6 +6,7 @@ from keras_bert_suite.tokenizers.byte_pair.vocabulary_training import train_byte
 from keras_bert_suite.tokenizers.characters.character_tokenizer import CharacterTokenizer
 from keras_bert_suite.tokenizers.open_tokenizer import TOKENIZERS, open_tokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.mbart_tokenizer import MBartTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "AlbertTokenizer",
     "BytePairTokenizer",
     "CharacterTokenizer",
+    "MBartTokenizer",
     "ModernBertTokenizer",
     "SentencePieceTokenizer",
     "WordPieceTokenizer",

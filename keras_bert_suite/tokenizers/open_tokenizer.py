@@ -15,6 +15,7 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTo
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
 from keras_bert_suite.tokenizers.characters.character_tokenizer import CharacterTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.mbart_tokenizer import MBartTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )
@@ -30,7 +31,8 @@ from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPiec
 TOKENIZERS = {
     cls.__name__: cls
     for cls in (
-        *(AlbertTokenizer, BytePairTokenizer, CharacterTokenizer, ModernBertTokenizer),
+        *(AlbertTokenizer, BytePairTokenizer, CharacterTokenizer, MBartTokenizer),
+        ModernBertTokenizer,
         *(SentencePieceTokenizer, WordPieceTokenizer, XLMRobertaTokenizer, XLNetTokenizer),
     )
 }

@@ -324,6 +324,11 @@ class TextTokenizer(SavedTokenizer):
         """`RowTemplate`: where the special tokens and the padding of a row stand."""
         return RowTemplate(**{name: getattr(self, name) for name in _TEMPLATE_FIELDS})
 
+    @property
+    def target_template(self) -> RowTemplate:
+        """`RowTemplate` of a text that a decoder writes, where targets have rows of their own."""
+        return self.row_template
+
     def find_ordinary(self) -> np.ndarray:
         """bool (V,), the ids of tokens that text may become. Random tokens are drawn from them."""
         ordinary = np.ones(self.vocabulary_size(), bool)

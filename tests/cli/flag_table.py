@@ -205,6 +205,9 @@ RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_c
 EMBED = "--task=embed --text_pair_column=second"
 SEQ2SEQ = "--task=seq2seq"
 CAUSAL_LM = "--task=causal_lm"
+#: The rules of a `Seq2Seq` that the command line asks for.
+RULES = ("--min_target_length=2", "--no_repeat_ngram_size=3", "--first_token=good")
+RULES = (*RULES, "--last_token=film")
 FOLDS = "--errors=errors.csv"
 FINETUNE = {
     **read_labelled("--task", "--train"),
@@ -240,9 +243,13 @@ FINETUNE = {
     f"--characters=cmrc2018 {QA} --dev=squad.json --test=squad.json": "AnswerF1.characters "
     "tune_threshold.characters score.characters",
     f"--ranking_loss=pairwise {RANKING}": "fit.self.loss.kind",
-    f"--max_target_length=7 {SEQ2SEQ}": "fit.self.max_target_length",
     f"--max_length=7 {CAUSAL_LM}": "fit.self.max_length",
+    **{
+        f"{flag} {SEQ2SEQ}": f"fit.self.{flag[2:].partition('=')[0]}"
+        for flag in (*RULES, "--max_target_length=7")
+    },
     f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
+    f"--length_penalty=0.5 --num_beams=2 {SEQ2SEQ}": "fit.self.sampler.length_penalty",
     "--output=b.keras": "put_in_place.path",
     "--output=preset": "put_in_place.path",
     "--export=saved/7": {"put_in_place.path": "a.keras", "export_saved_model.model_name": "saved"},
@@ -354,6 +361,16 @@ PREDICT = {
         f"{flag} --model=causal_lm": f"predict.{flag[2:].partition('=')[0]}"
         for flag in ("--max_length=7", "--top_k=7", "--top_p=0.25", "--temperature=0.5", "--seed=7")
     },
+    **{
+        f"{flag} --max_target_length=3 --model=seq2seq": f"predict.{flag[2:].partition('=')[0]}"
+        for flag in RULES
+    },
+    "--max_target_length=7 --model=seq2seq": "predict.max_target_length",
+    **{
+        f"--num_beams=3 --model={name}": "predict.self.sampler.num_beams"
+        for name in ("seq2seq", "causal_lm")
+    },
+    "--length_penalty=0.5 --num_beams=2 --model=seq2seq": "predict.self.sampler.length_penalty",
     "--stop=film --stop=plot --model=causal_lm": {"predict.stop": ["film", "plot"]},
     "--question=who? --model=qa": {"printed": '{"question": "who?"'},
     "--text_pair_column=sentence --text_column=text --model=pairs --input=train.tsv": {

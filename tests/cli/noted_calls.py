@@ -35,7 +35,8 @@ FUNCTIONS = {
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},
     "score": [kbs.QuestionAnswerer, RelationAnswers, WordAnswers],
     "search": [kbs.TextEmbedder],
-    **{"predict": [kbs.CausalLM, kbs.MaskedLM], "score_retrieval": [kbs.TextEmbedder]},
+    "predict": [kbs.CausalLM, kbs.MaskedLM, kbs.Seq2Seq],
+    "score_retrieval": [kbs.TextEmbedder],
     **{
         "inspect_by_folds": [kbs],
         "set_random_seed": [keras.utils],

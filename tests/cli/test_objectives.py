@@ -3,14 +3,18 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
+from family import MEMBERS
+from peer_weights import to_numpy
 
 from keras_bert_cli import main, masker_flags, pretrain
 from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.masker_flags import read_noises
 from keras_bert_cli.objectives import choose_objective, list_choices, list_flags, list_idle_flags
-from keras_bert_suite.corpus import read_tokenizer
-from keras_bert_suite.masking import token_masker
+from keras_bert_suite.corpus import open_corpus, read_tokenizer
+from keras_bert_suite.masking import BART_NOISES, token_masker
 from keras_bert_suite.pretraining import objectives
 from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTIVES
 
@@ -129,6 +133,9 @@ def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, co
     assert status == 0, err
     status, out, err = run("predict", "--model", output / "writer", "--input", table)
     assert status == 0, err
+    if objective == "mass":
+        status, _, err = run("pretrain", *given, "--masking_rate=0", "--output", output / "new")
+        assert status == 1 and "--masking_rate must be over 0 and at most 1, got 0.0" in err
     if objective == "denoising":
         status, _, err = run("pretrain", *given, "--noises=infilling=1", "--output", output / "new")
         assert status == 2 and "--noises must name noises with their rates" in err
@@ -136,6 +143,92 @@ def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, co
         for flag in ("--span_length", "--random_token_rate"):
             status, _, err = run("pretrain", *given, f"{flag}=0.5", "--unit=token")
             assert status == 2 and "no noise of --noises has a use for --" in err
+        status, _, err = run("pretrain", *given, "--span_length=0")
+        assert status == 2 and "--span_length must be above 0, got 0.0" in err
+
+
+@pytest.fixture(scope="module")
+def bart_corpus(corpus, tmp_path_factory):
+    """Folder of `bart`, a checkpoint of transformers, and `shards` of its tokens."""
+    folder = tmp_path_factory.mktemp("bart")
+    MEMBERS["bart"].save_peer(folder / "bart", "ForConditionalGeneration")
+    texts, shards = corpus.parent / "corpus.txt", folder / "shards"
+    prepare = ("prepare", "--input", texts, "--vocab", folder / "bart", "--output", shards)
+    assert main([*map(str, prepare), "--workers=1"]) == 0
+    return folder
+
+
+def test_a_bart_of_transformers_is_denoised_and_given_back(run, bart_corpus, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    import keras_bert_suite as kbs
+
+    pretrain = ("pretrain", "--corpus", bart_corpus / "shards", "--objective=denoising")
+    sizes = ("--steps=2", "--batch_size=4", "--sequence_length=16", "--held_out=0")
+    given = (*pretrain, *sizes, "--checkpoint", bart_corpus / "bart", "--output")
+    status, _, err = run(*given, tmp_path / "run", "--noises=text_infilling=0.3")
+    assert status == 0, err
+    model = tmp_path / "run" / "model"
+    convert = ("convert", "--input", model, "--to=huggingface", "--output", tmp_path / "bart")
+    assert run(*convert)[::2] == (0, "")
+    peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "bart")
+    pretrainer = kbs.Seq2SeqPretrainer.from_preset(model)
+    x, _, _ = make_batch(pretrainer)
+    names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
+    names["decoder_token_ids"] = "decoder_input_ids"
+    outputs = peer(**{theirs: torch_ids(x[name]) for name, theirs in names.items()})
+    is_token = x["decoder_padding_mask"] == 1
+    got = to_numpy(pretrainer(x, training=False)["mlm"])[is_token]
+    expected = outputs.logits.detach().numpy()[is_token]
+    assert np.ptp(expected) > 0.01
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    # It has learned, and a second phase may begin with the folder.
+    first = transformers.AutoModelForSeq2SeqLM.from_pretrained(bart_corpus / "bart")
+    assert (first.model.shared.weight != peer.model.shared.weight).any()
+    # MASS has other rows.
+    status, _, err = run(*given, tmp_path / "mass", "--objective=mass")
+    assert status == 1 and "reads an end token first, and its positions are not" in err
+
+
+def torch_ids(array):
+    import torch
+
+    return torch.from_numpy(array.astype("int64"))
+
+
+def make_batch(pretrainer):
+    """A batch for the decoder of a task."""
+    import keras_bert_suite as kbs
+    from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+    tokenizer = pretrainer.preprocessor.tokenizer
+    starts_with_end = pretrainer.decoder.starts_with_end
+    masker = objectives.get("denoising").make_masker(tokenizer, starts_with_end=starts_with_end)
+    ids = tokenizer.tokenize(["the good film", "a low bad", "lower the the film"])
+    corpus = TokenCorpus.from_documents([ids, ids[::-1]])
+    return kbs.pretraining.PretrainingBatches(corpus, masker, 16, 2, "doc_sentences")[0]
+
+
+@pytest.mark.parametrize("flags", [[], ["--model=bart"]])
+def test_a_new_bart(bart_corpus, flags):
+    """Byte pairs have one kind of model that reads and writes. Rows are those of fairseq."""
+    flags = [*flags, f"--corpus={bart_corpus / 'shards'}", "--objective=denoising", "--size=tiny"]
+    flags += ["--output=run", "--steps=1", "--sequence_length=16", "--batch_size=4", "--held_out=0"]
+    values = Flags("pretrain", pretrain).parse([*flags, "--random_token_rate=0.2"])
+    row, tokenizer = choose_objective(values), read_tokenizer(bart_corpus / "shards")
+    task = pretrain.build_pretrainer(values, row, tokenizer)
+    assert type(task.backbone).__name__ == "BartBackbone"
+    corpora = [open_corpus(bart_corpus / "shards")]
+    batches, _ = pretrain.make_batches(values, row, corpora, tokenizer, task)
+    task.check_dataset(batches)
+    x, y, weights = batches[0]
+    assert [noise.random_token_rate for noise in read_noises(values)[1:]] == [0.2]
+    for read, written, is_token in zip(
+        x["decoder_token_ids"], y["mlm"], weights["mlm"] > 0, strict=True
+    ):
+        # `collate` of fairseq: the decoder reads the target with its last token in front.
+        target = written[is_token]
+        assert (target[0], target[-1]) == (tokenizer.start_token_id, tokenizer.end_token_id)
+        np.testing.assert_array_equal(read[is_token], [target[-1], *target[:-1]])
 
 
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
@@ -202,6 +295,16 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
 
 def test_the_rows_of_the_table():
     assert masker_flags.UNITS == token_masker.UNITS
+    values = Flags("pretrain", pretrain).parse(["--corpus=a", "--output=b", "--steps=1"])
+    assert tuple(read_noises(values)) == BART_NOISES  # With the defaults of the flags.
+    described = ",".join(
+        f"{name}={noise.rate:g}"
+        for noise in BART_NOISES
+        for name, cls in masker_flags.NOISES.items()
+        if type(noise).__name__ == cls
+    )
+    explained = " ".join(Flags("pretrain", pretrain).format_help().split())
+    assert f"those of BART, {described}." in explained
     for name, objective in OBJECTIVES.items():
         assert set(objective.modes) <= {*MODES, CONTEXT_MODE}, name
         flags = {"mode": "pairs", **list_flags(objective)}

@@ -105,6 +105,17 @@ def test_write_titles(run):
     assert f"ROUGE-L {names['scores']['rouge_l']:.1f}" in "\n".join(lines)
 
 
+def test_denoise_titles(run):
+    few = ("--size=tiny", "--batch_size=4", "--denoising_epochs=2", "--epochs=1")
+    names, lines = run("denoise_titles.py", *few)
+    assert names["pretrainer"].decoder.starts_with_end
+    assert len(names["written"]) == len(names["test"].y) == 16
+    assert any(line.startswith("ROUGE-L ") for line in lines)
+    # With the folder that it has written, it goes on.
+    again, _ = run("denoise_titles.py", *few, "--checkpoint=denoised", "--output=again")
+    assert type(again["pretrainer"].backbone).__name__ == "BartBackbone"
+
+
 def test_choose_endings(run):
     names, lines = run("choose_endings.py")
     assert [line[5:] for line in lines[-3:]] == [f"{names['prompt']} {e}" for e in names["endings"]]

@@ -29,6 +29,7 @@ from keras_bert_suite import (
     BytePairTokenizer,
     CharacterTokenizer,
     LanguageModelMixture,
+    MBartTokenizer,
     ModernBertBackbone,
     ModernBertTokenizer,
     NextTokenTargets,
@@ -135,6 +136,16 @@ TABLE = {
             "lowercase": True,
             "strip_accents": False,
             **OF_PIECES,
+        },
+    ),
+    MBartTokenizer: (
+        {"vocabulary": make_xlm_roberta()},
+        {
+            "vocabulary": make_albert(["<unk>", "<s>", "</s>"], PIECES[::-1]),
+            "source_language": "de_DE",
+            "target_language": "fr_XX",
+            "num_languages": 50,
+            **{name: value for name, value in OF_PIECES.items() if name != "start_token"},
         },
     ),
     XLMRobertaTokenizer: (
@@ -251,6 +262,8 @@ def test_the_table_has_every_class_and_argument():
         idle = FIXED if has_segments else {*FIXED, "segment_ids"}
         if cls is CharacterTokenizer:
             idle = {*FIXED, "added_tokens"}  # They are refused.
+        if cls is MBartTokenizer:
+            idle = {*FIXED, "start_token"}  # It is the language of the source.
         assert set(others) == list_arguments(cls) - idle, cls
 
 
@@ -281,7 +294,8 @@ def observe(layer):
     if isinstance(layer, keras_hub.tokenizers.Tokenizer):
         rows = layer.tokenize(TEXTS)
         parts = layer.split_at_masks(f"a {layer.mask_token} b")
-        return [layer.get_vocabulary(), rows, layer.row_template, layer.special_token_ids, parts]
+        templates = layer.row_template, layer.target_template
+        return [layer.get_vocabulary(), rows, *templates, layer.special_token_ids, parts]
     if isinstance(layer, SegmentPacker):
         texts = [*TEXTS, "a film that was good and not so bad"], [*TEXTS[::-1], "the film"]
         return {name: array.tolist() for name, array in layer.pack(*texts).items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import transformers
 from checkers import evaluate
-from family import MBART, MEMBERS, write_pieces
+from family import MBART, MEMBERS, PIECES, write_pieces
 from peer_weights import to_numpy, transformers_peer
 from small_byte_pairs import MERGES, make_vocabulary
 from tables import everywhere_for
@@ -23,6 +23,7 @@ from keras_bert_suite import (
     Seq2Seq,
     TextClassifier,
     TokenClassifier,
+    WordPieceTokenizer,
     change_pattern,
     export_saved_model,
 )
@@ -306,11 +307,18 @@ def test_one_step_moves_every_weight_but_the_pooler():
 
 
 def test_presets_of_other_tasks(tmp_path):
-    """A preset of a backbone alone, and one of a MaskedLM, with its head."""
+    """A preset of a backbone alone, and one of a MaskedLM, with its head.
+
+    The head of a BART has a table that is there, and a bias of zeros, so nothing is random.
+    """
     writer = make_writer()
     writer.backbone.save_to_preset(tmp_path / "backbone")
-    opened = Seq2Seq.from_preset(tmp_path / "backbone", preprocessor=writer.preprocessor)
-    assert isinstance(opened.backbone, BartBackbone)
+    save_hugging_face(writer.backbone, tmp_path / "hf")
+    for name in ("backbone", "hf"):
+        opened = Seq2Seq.from_preset(tmp_path / name, preprocessor=writer.preprocessor)
+        assert isinstance(opened.backbone, BartBackbone)
+        for got, wanted in zip(opened.weights, writer.weights, strict=True):
+            np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
     guesser = MaskedLM(writer.backbone, preprocessor=writer.preprocessor)
     guesser.masked_lm.set_weights([to_numpy(w) + 1.0 for w in guesser.masked_lm.weights])
     guesser.save_to_preset(tmp_path / "guesser")
@@ -319,6 +327,89 @@ def test_presets_of_other_tasks(tmp_path):
         pairs = zip(getattr(opened, part).weights, getattr(guesser, part).weights, strict=True)
         for got, wanted in pairs:
             np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
+
+
+def change_vocabulary(writer):
+    return writer.resize_vocabulary(writer.backbone.vocabulary_size + 3, seed=0)
+
+
+def quantize(writer):
+    copy = Seq2Seq.from_config(writer.get_config())
+    copy.preprocessor = writer.preprocessor
+    copy.set_weights(writer.get_weights())
+    copy.quantize("int8")
+    return copy
+
+
+#: A copy of a writer -> how far its logits may be from those of the writer, as a share of them.
+CHANGES = {
+    "quantize": (quantize, 0.2),
+    "more tokens": (change_vocabulary, 0.0),
+    "fewer positions": (lambda writer: writer._resize("resize", max_sequence_length=20), 0.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_copies_of_a_writer_write(change, tmp_path):
+    """And their files open with the same outputs."""
+    writer = make_writer()
+    writer.preprocessor.sequence_length = 16
+    inputs, _, _ = writer.target_rows.pack(SOURCES[:3], TARGETS)
+    expected, (make, share) = to_numpy(evaluate(writer, inputs)), CHANGES[change]
+    copy = make(writer)
+    is_token = inputs["decoder_padding_mask"] == 1
+    got = to_numpy(evaluate(copy, inputs))[is_token][:, : expected.shape[-1]]
+    error = np.linalg.norm(got - expected[is_token]) / np.linalg.norm(expected[is_token])
+    assert error <= share + 1e-6 and (error > 0) == (share > 0)
+    copy.save_to_preset(tmp_path / "preset")
+    opened = Seq2Seq.from_preset(tmp_path / "preset")
+    np.testing.assert_array_equal(
+        to_numpy(evaluate(opened, inputs))[is_token][:, : expected.shape[-1]], got
+    )
+    assert opened.predict(SOURCES) == copy.predict(SOURCES)
+    copy.fit(SOURCES[:3], TARGETS, verbose=0)
+    assert np.abs(to_numpy(copy.masked_lm.bias) - to_numpy(opened.masked_lm.bias)).max() > 0
+
+
+def test_lora_is_trained_and_not_saved(tmp_path):
+    writer = make_writer()
+    writer.backbone.trainable = False
+    for block in writer.backbone.transformer_layers:
+        block.self_attention.query.enable_lora(2)
+        block.self_attention.query.trainable = True
+    expected = writer.predict(SOURCES)
+    writer.compile(keras.optimizers.Adam(1e-2))
+    writer.fit(SOURCES[:3], TARGETS, epochs=2, verbose=0)
+    query = writer.backbone.decoder.blocks[0].self_attention.query
+    assert np.abs(to_numpy(query.lora_kernel_b)).max() > 0 and len(expected) == len(SOURCES)
+    with pytest.raises(ValueError, match="have LoRA, which no file or copy keeps"):
+        writer.save_to_preset(tmp_path / "lora")
+
+
+def test_it_writes_in_bfloat16(saved):
+    writer, half = (Seq2Seq.from_preset(saved[0], dtype=d) for d in ("float32", "bfloat16"))
+    inputs, _, _ = writer.target_rows.pack(SOURCES[:3], TARGETS)
+    is_token = inputs["decoder_padding_mask"] == 1
+    expected, got = (to_numpy(evaluate(w, inputs))[is_token] for w in (writer, half))
+    np.testing.assert_allclose(got.astype("float32"), expected, atol=np.ptp(expected) / 20)
+    for sampler in ("greedy", BeamSearch(2)):
+        half.compile(sampler=sampler)
+        assert len(half.predict(SOURCES, max_target_length=6, no_repeat_ngram_size=2)) == 4
+
+
+def test_tokens_of_a_chinese_bart_are_kept(tmp_path):
+    """Those of byte pairs are made of each other."""
+    with pytest.raises(ValueError, match="vocabulary of a WordPieceTokenizer, got a BytePairTok"):
+        make_writer().keep_tokens(["the"])
+    pieces = WordPieceTokenizer(PIECES)
+    backbone = BartBackbone(**{**SMALL, "vocabulary_size": len(PIECES)}, initializer_range=0.5)
+    writer = Seq2Seq(backbone, preprocessor=SegmentPacker(pieces, 16), max_target_length=4)
+    part = writer.keep_tokens(["a", "b", "c", "d"])
+    packed = [w.target_rows.pack(["a b", "c"], ["d", "b a"])[0] for w in (writer, part)]
+    whole, kept = (to_numpy(evaluate(w, x)) for w, x in zip((writer, part), packed, strict=True))
+    ids = [pieces.token_to_id(token) for token in part.preprocessor.tokenizer.get_vocabulary()]
+    is_token = packed[0]["decoder_padding_mask"] == 1
+    np.testing.assert_allclose(kept[is_token], whole[is_token][:, ids], atol=1e-5)
 
 
 @pytest.mark.every_backend
@@ -398,6 +489,8 @@ def test_errors(saved, tmp_path):
         ({"min_target_length": 17}, "min_target_length=17 is above max_target_length=16"),
         ({"first_token": "<fr>"}, "first_token='<fr>' is not in the vocabulary"),
         ({"length_penalty": 1.0}, "length_penalty=1.0 is for a BeamSearch, got a GreedySampler"),
+        ({"length_penalty": float("inf")}, "length_penalty must be a finite number, got inf"),
+        ({"top_p": float("nan")}, "top_p must be over 0 and at most 1, got nan"),
     ):
         with pytest.raises(ValueError, match=message):
             writer.predict(SOURCES, **arguments)
@@ -417,10 +510,12 @@ def test_errors(saved, tmp_path):
     with pytest.raises(ValueError, match="'decoder_start_token_id' in .* is 7, and 'eos_token_id'"):
         TextClassifier.from_preset(tmp_path / "start", num_classes=2)
     save_peer(tmp_path / "mbart", "mbart")
-    with pytest.raises(ValueError, match="holds an mBART, and this package has no tokenizer with"):
+    with pytest.raises(FileNotFoundError, match="has no sentencepiece.bpe.model or tokenizer.json"):
         Seq2Seq.from_preset(tmp_path / "mbart")
     with pytest.raises(ValueError, match="early_stopping must be True, False or 'never', got 1"):
         BeamSearch(2, early_stopping=1)  # It equals True.
+    with pytest.raises(ValueError, match="length_penalty must be a finite number, got nan"):
+        BeamSearch(2, length_penalty=float("nan"))
     with pytest.raises(ValueError, match="A BartBackbone has no attention patterns"):
         change_pattern(writer.backbone, "seq2seq")
     with pytest.raises(TypeError, match="Seq2Seq.predict has no argument 'min_length'"):

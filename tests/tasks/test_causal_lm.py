@@ -278,6 +278,12 @@ def test_files_of_ours(tmp_path):
         CausalLM.from_preset(tmp_path / "preset"),
     ):
         assert again.predict(TEXTS) == expected
+    # A Seq2Seq begins with the head, and gives it back.
+    writer = kbs.Seq2Seq.from_preset(tmp_path / "preset", max_target_length=4)
+    assert writer.backbone.attention_pattern == "seq2seq"
+    writer.save_to_preset(tmp_path / "writer")
+    again = CausalLM.from_preset(tmp_path / "writer", max_length=6)
+    assert again.predict(TEXTS) == expected
 
 
 @pytest.mark.backend("tensorflow")

@@ -98,6 +98,15 @@ def test_a_seq2seq_begins_with_all_of_it(objective, tmp_path):
     assert len(writer.predict(sources)) == 2
 
 
+def test_the_head_of_a_backbone_alone(tmp_path):
+    """Two BERTs lack the layers of their head. A BART has none but a bias of zeros."""
+    for objective in ("denoising", "bart"):
+        make_pretrainer(objective).backbone.save_to_preset(tmp_path / objective)
+    with pytest.warns(UserWarning, match="backbone are new and random. Train them before use"):
+        kbs.Seq2SeqPretrainer.from_preset(tmp_path / "denoising", preprocessor=None)
+    kbs.Seq2SeqPretrainer.from_preset(tmp_path / "bart", preprocessor=None)
+
+
 @pytest.mark.parametrize("decoder", [None, "shared", "other"])
 def test_it_begins_with_bert(decoder, tmp_path):
     berts = {}
@@ -126,6 +135,30 @@ def test_it_begins_with_bert(decoder, tmp_path):
     task.fit(make_batches("mass"), verbose=0)
 
 
+def test_sentences_that_cannot_change_places():
+    """3 of 4 documents have a single sentence."""
+    ids = TOKENIZER.tokenize(make_reviews(8)[0])
+    documents = [[ids[i]] for i in range(6)]
+    corpus = TokenCorpus.from_documents([*documents, ids[:2], ids[2:4]])
+    noises = [kbs.masking.SentencePermutation(1.0)]
+
+    def make(corpus, noises=None, mode="doc_sentences"):
+        return PretrainingBatches(corpus, kbs.DenoisingCorruption(TOKENIZER, noises), L, 2, mode)
+
+    for given in (None, noises):
+        with pytest.warns(
+            UserWarning, match="6 of 8 documents have a single sentence, .* Use mode"
+        ):
+            make(corpus, given)
+    single = TokenCorpus.from_documents(documents)
+    with pytest.raises(ValueError, match="would learn to copy: 6 of 6 documents have a single"):
+        make(single, noises)
+    with pytest.warns(UserWarning, match="6 of 6 documents"):
+        make(single)
+    make(single, noises, "full_sentences")
+    make(single, [kbs.masking.TokenDeletion()])
+
+
 def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="trains an encoder-decoder, got a BertBackbone. Join two"):
         kbs.Seq2SeqPretrainer(kbs.BertBackbone(**ONE_LAYER))
@@ -141,8 +174,13 @@ def test_refusals(tmp_path):
     corruption = kbs.DenoisingCorruption(TOKENIZER, starts_with_end=True)
     with pytest.raises(ValueError, match="got .* with True. Pass starts_with_end=False"):
         corruption.check_task(pretrainer)
-    with pytest.raises(ValueError, match="The model reads decoder_positions"):
-        make_pretrainer("mass").fit(make_batches("denoising"), verbose=0)
+    mass = make_pretrainer("mass")
+    with pytest.raises(ValueError, match="has decoder_positions=True, for the segments of MASS"):
+        mass.fit(make_batches("denoising"), verbose=0)
+    mass.save_to_preset(tmp_path / "mass")
+    reset = kbs.Seq2SeqPretrainer.from_preset(tmp_path / "mass", decoder_positions=False)
+    np.testing.assert_equal(reset.get_weights(), mass.get_weights())
+    make_batches("denoising").check_task(reset)
     pretrainer.save_to_preset(tmp_path / "run")
     with pytest.raises(ValueError, match="holds an encoder and a decoder, got decoder='shared'"):
         kbs.Seq2SeqPretrainer.from_preset(tmp_path / "run", decoder="shared")

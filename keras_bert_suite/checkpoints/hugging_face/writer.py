@@ -118,10 +118,12 @@ def save_hugging_face(
         _check_padding(tokenizer, kind)
         config["pad_token_id"] = tokenizer.pad_token_id
         start, end = tokenizer.start_token_id, tokenizer.end_token_id
+        target = tokenizer.target_template
+        reads_end = kind.starts_with_end and target.summary_place == "first"
         special = {
             **dict.fromkeys(("bos_token_id", "cls_token_id"), start),
             **dict.fromkeys(("eos_token_id", "sep_token_id"), end),
-            "decoder_start_token_id": end if kind.starts_with_end else start,
+            "decoder_start_token_id": end if reads_end else target.start_token_id,
         }
         config.update((name, token_id) for name, token_id in special.items() if name in config)
 

@@ -11,6 +11,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
     hugging_face_heads,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_hugging_face_byte_pairs
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_mbart
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 
 _TABLE = "model.shared.weight"
@@ -108,11 +109,11 @@ def write_bart(backbone):
     }
 
 
-def _refuse_tokenizer(directory):
-    raise ValueError(
-        f"{directory} holds an mBART, and this package has no tokenizer with the languages of an "
-        "mBART. Pack token ids yourself, and pass preprocessor=None."
-    )
+def write_mbart(backbone):
+    """The fields without an argument. The decoder begins as rows of the tokenizer end."""
+    fields = write_bart(backbone)
+    del fields["bos_token_id"]  # The tokenizer's first token is a language.
+    return {**fields, "decoder_start_token_id": None}
 
 
 BART = ModelType(
@@ -150,7 +151,8 @@ MBART = replace(
     BART,
     name="mbart",
     title="mBART",
-    read_tokenizer=_refuse_tokenizer,
+    tokenizer="MBartTokenizer",
+    read_tokenizer=read_hugging_face_mbart,
     file_tokenizers=(),
     classes="MBart",
     dials=(
@@ -163,5 +165,6 @@ MBART = replace(
         ),
     ),
     read_more=read_mbart,
+    write_more=write_mbart,
     fits=lambda backbone: backbone.pre_norm,
 )

@@ -61,6 +61,13 @@ _ALBERT = {
     "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
 }
 
+#: Those of the tokenizers with the ids of fairseq.
+_FAIRSEQ = {
+    "model": [_UNIGRAM],
+    "normalizer": [_PRECOMPILED, _JOINED_SPACES, _STRIPPED],
+    "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
+}
+
 #: kind -> part of tokenizer.json -> the steps that it may have, each a dict of setting -> the
 #: values that are understood. A missing setting has the default of the library, which is one.
 UNDERSTOOD = {
@@ -83,16 +90,16 @@ UNDERSTOOD = {
         "normalizer": [{"type": ("NFC",)}],
         "pre_tokenizer": [_BYTE_LEVEL],
     },
-    "XLM-RoBERTa": {
-        "model": [_UNIGRAM],
-        "normalizer": [_PRECOMPILED, _JOINED_SPACES, _STRIPPED],
-        "pre_tokenizer": [_SPACE_SPLIT, _META_SPACE],
-    },
+    "XLM-RoBERTa": _FAIRSEQ,
+    "mBART": _FAIRSEQ,
     "ALBERT": _ALBERT,
     "XLNet": _ALBERT,
 }
 #: The parts that may be absent, as the models of SentencePiece have other ways to say the same.
-_OPTIONAL = {"ModernBERT": ("normalizer",), "XLM-RoBERTa": ("normalizer",)}
+_OPTIONAL = {
+    "ModernBERT": ("normalizer",),
+    **dict.fromkeys(("XLM-RoBERTa", "mBART"), ("normalizer",)),
+}
 
 
 def check_fast_settings(directory, kind, fast):

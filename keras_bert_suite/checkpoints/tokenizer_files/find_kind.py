@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
+    read_hugging_face_mbart,
     read_hugging_face_xlnet,
     read_plain_sentence_piece,
 )
@@ -49,6 +50,7 @@ FAST_KINDS = {
     ),
     "Unigram": (
         ("<cls>", "XLNetTokenizer", read_hugging_face_xlnet),
+        ("en_XX", "MBartTokenizer", read_hugging_face_mbart),
         ("<s>", "XLMRobertaTokenizer", read_hugging_face_fairseq),
         ("[CLS]", "AlbertTokenizer", read_hugging_face_albert),
     ),
@@ -97,6 +99,10 @@ def _find_vocabulary(path, file):
             return "XLNetTokenizer", read_hugging_face_xlnet
         if name in FAST_CLASSES:  # The class that is named for no model has no rules of ALBERT.
             return "SentencePieceTokenizer", read_plain_sentence_piece
+    if file == "sentencepiece.bpe.model":
+        config, _ = read_settings(path)
+        if str(config.get("tokenizer_class")).startswith("MBart"):
+            return "MBartTokenizer", read_hugging_face_mbart
     return VOCABULARIES[file]
 
 

@@ -2,7 +2,9 @@
 
 import base64
 
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.checkpoints.tokenizer_files.fast_settings import list_steps
+from keras_bert_suite.checkpoints.tokenizer_files.languages import MBART_LANGUAGES
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
@@ -22,6 +24,15 @@ _FAIRSEQ = TokenizerKind(
     ("XLMRobertaTokenizerFast", "XLMRobertaTokenizer"),
     name_special_tokens("<unk>", "<s>", "</s>", "<pad>", "<mask>"),
     num_separators=2,
+)
+_MBART = TokenizerKind(
+    "mBART",
+    (
+        *("MBartTokenizer", "MBartTokenizerFast"),
+        *("MBart50Tokenizer", "MBart50TokenizerFast"),
+    ),
+    name_special_tokens("<unk>", "<s>", "</s>", "<pad>", "<mask>"),
+    has_template=False,
 )
 _ALBERT = TokenizerKind(
     "ALBERT",
@@ -66,6 +77,61 @@ def read_hugging_face_fairseq(directory):
         begin = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
         model = _make_model([*begin, *vocabulary[4:-1]], "<unk>", ["<s>", "</s>"], files.fast)
     return {"vocabulary": model, **_list_arguments(files)}
+
+
+def read_hugging_face_mbart(directory):
+    """The arguments of an `MBartTokenizer` for a Hugging Face checkpoint.
+
+    The languages are those of tokenizer_config.json. A model whose decoder begins with a language
+    writes this language. Without sentencepiece.bpe.model, "vocabulary" is the same model made from
+    tokenizer.json, bytes.
+    """
+    files = _open(directory, _MBART, "sentencepiece.bpe.model")
+    is_50 = "50" in str(files.config.get("tokenizer_class")) or _begins_with_end(directory)
+    languages = MBART_LANGUAGES[50 if is_50 else 25]
+    model = str(files.paths[0])
+    if not files.has_vocabulary:
+        vocabulary = _read_vocabulary(files)
+        texts = [text for text, _ in vocabulary]
+        last = [*languages, "<mask>"]
+        if texts[:4] != ["<s>", "<pad>", "</s>", "<unk>"] or texts[-len(last) :] != last:
+            raise ValueError(
+                f"The vocabulary in {directory / FAST_FILE} must begin with <s>, <pad>, </s>, "
+                f"<unk> and end with the languages of mBART{'-50' * is_50} and <mask>, got "
+                f"{shorten(repr([*texts[:4], *texts[-2:]]))}. Put the sentencepiece.bpe.model that "
+                "came with the weights beside it."
+            )
+        begin = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
+        pieces = vocabulary[4 : -len(last)]
+        model = _make_model([*begin, *pieces], "<unk>", ["<s>", "</s>"], files.fast)
+    arguments = {"vocabulary": model, **_list_arguments(files, languages)}
+    arguments.pop("start_token", None)
+    named = {"source_language": "src_lang", "target_language": "tgt_lang"}
+    given = {ours: files.config.get(theirs) for ours, theirs in named.items()}
+    arguments.update((name, code) for name, code in given.items() if code)
+    if "target_language" not in arguments:
+        arguments.update(_find_target(directory, languages))
+    return {**arguments, "num_languages": 50 if is_50 else 25}
+
+
+def _read_model_config(directory):
+    path = directory / "config.json"
+    return read_json(path) if path.is_file() else {}
+
+
+def _begins_with_end(directory):
+    """Whether the decoder of a checkpoint begins with </s>, as that of mBART-50."""
+    return _read_model_config(directory).get("decoder_start_token_id") == 2
+
+
+def _find_target(directory, languages):
+    """The language with which the decoder of a checkpoint begins, as an argument, if it has one."""
+    config = _read_model_config(directory)
+    start, size = config.get("decoder_start_token_id"), config.get("vocab_size")
+    if type(start) is not int or type(size) is not int:
+        return {}
+    place = start - (size - 1 - len(languages))
+    return {"target_language": languages[place]} if 0 <= place < len(languages) else {}
 
 
 def read_hugging_face_albert(directory):
@@ -124,11 +190,11 @@ def _read_albert_rules(files, lowers):
     return named
 
 
-def _list_arguments(files):
+def _list_arguments(files, control=()):
     # Pieces that a user had defined are found by SentencePiece itself.
     with reading(files.directory / FAST_FILE):
         rows = (files.fast.get("model") or {}).get("vocab") or ()
-        return files.list_arguments([text for text, score in rows if not score])
+        return files.list_arguments([*control, *(text for text, score in rows if not score)])
 
 
 def read_google_albert(directory):

@@ -33,6 +33,8 @@ class TokenizerKind:
         summary_place: "first" or "last", the place of the start token in a row. In the last place
             it is in segment 2.
         padding_side: "right" or "left".
+        has_template: bool, whether all rows have the same special tokens, which a tokenizer.json
+            then must have, too.
     """
 
     owner: str
@@ -42,6 +44,7 @@ class TokenizerKind:
     has_segments: bool = False
     summary_place: str = "first"
     padding_side: str = "right"
+    has_template: bool = True
 
 
 class TokenizerFiles:
@@ -114,6 +117,8 @@ class TokenizerFiles:
 
     def _check_post_processor(self):
         kind = self.kind
+        if not kind.has_template:
+            return
         steps = [step.get("type") for step in list_steps(self.fast.get("post_processor"))]
         follows = self.config.get("tokenizer_class") in FAST_CLASSES and self.fast
         if follows and not {*steps} - {"ByteLevel"}:

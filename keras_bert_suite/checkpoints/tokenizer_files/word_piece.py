@@ -197,10 +197,10 @@ def write_tokenizer(tokenizer, max_length, directory):
     """Writes the files of a tokenizer and tokenizer_config.json, as Hugging Face does."""
     added = describe_for_transformers(tokenizer)
     config = {
-        **tokenizer.hugging_face_config(),
         **({"added_tokens_decoder": added} if added else {}),
         "model_max_length": max_length,
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
+        **tokenizer.hugging_face_config(),
     }
     write_json(directory / CONFIG_FILE, config)
     for name, content in tokenizer.hugging_face_files().items():

@@ -9,6 +9,7 @@ import keras_hub
 from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.checkpoints.left_out import are_random
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.encoder import Encoder
@@ -69,7 +70,8 @@ def _report_heads(preset, task, is_new, is_asked):
             preset, [other for other in others if config.get(other) and not hasattr(task, other)]
         )
         return
-    has_head = len(task.weights) > len(task.backbone.weights)
+    of_backbone = {id(weight) for weight in task.backbone.weights}
+    has_head = are_random(w for w in task.weights if id(w) not in of_backbone)
     is_pretrained = name is not None and name.endswith(("Pretrainer", "MaskedLM"))
     reports = [f"{preset} holds a backbone, but no {type(task).__name__}."]
     if name and not is_pretrained:
@@ -130,6 +132,13 @@ def holds_encoder_decoder(preset):
     with _reading(preset):
         config = read_config(preset, CONFIG_FILE)
     return config is not None and hasattr(find_class(config), "encode_sources")
+
+
+def find_task_class(preset, classes):
+    """The class of the task of a preset, if it is one of some classes or extends one; or None."""
+    if not holds_task(preset, classes):
+        return None
+    return find_class(read_config(preset, TASK_CONFIG_FILE))
 
 
 def read_task_config(preset, classes):

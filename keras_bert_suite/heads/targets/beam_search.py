@@ -8,7 +8,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_finite, check_integer
 
 #: Added to the score of a beam that must not be chosen.
 _OUT = -1e9
@@ -35,7 +35,8 @@ class BeamSearch(keras_hub.samplers.Sampler):
             False, at the maximum length if `length_penalty` is above 0.
 
     Raises:
-        ValueError: if `num_beams` is no positive integer, or `early_stopping` is another value.
+        ValueError: if `num_beams` is no positive integer, `length_penalty` is no finite number, or
+            `early_stopping` is another value.
 
     Source: `_beam_search` of transformers 5, `generation/utils.py`.
     """
@@ -52,6 +53,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
             raise ValueError(
                 f"early_stopping must be True, False or 'never', got {early_stopping!r}."
             )
+        check_finite("length_penalty", length_penalty)
         self.num_beams = num_beams
         self.length_penalty = float(length_penalty)
         self.early_stopping = early_stopping

@@ -62,7 +62,8 @@ def find_gaps(tokenizer, source, target):
 def _take_text(tokenizer, row):
     """The tokens of a row between its first and its end token."""
     row = row[row != tokenizer.pad_token_id]
-    row = row[1:] if len(row) and row[0] == tokenizer.start_token_id else row
+    starts = tokenizer.start_token_id, tokenizer.target_template.start_token_id
+    row = row[1:] if len(row) and row[0] in starts else row
     ends = np.flatnonzero(row == tokenizer.end_token_id)
     return row[: ends[0]] if len(ends) else row
 

@@ -20,15 +20,19 @@ _LEAST_SOURCE = 3
 class TargetRows(ABC):
     """How rows of a `Seq2Seq` are packed. Of the backbone, numbers of positions are read.
 
-    A packer whose rows do not begin with the start token is a ValueError.
+    A packer whose rows have the start token at another place is a ValueError.
     """
 
     #: The inputs of a task beside the encoder's.
     further_inputs: tuple[str, ...]
+    #: The places that the start token may have in a row.
+    start_places: tuple[str, ...] = ("first",)
+    #: int, the token that begins each target, unless another one is asked for; None for any.
+    forced_token_id: int | None = None
 
     def __init__(self, packer: SegmentPacker, backbone: Any) -> None:
         template = packer.tokenizer.row_template
-        if (template.summary_place, template.padding_side) != ("first", "right"):
+        if template.summary_place not in self.start_places or template.padding_side != "right":
             raise ValueError(
                 "A Seq2Seq reads rows that begin with the start token and end with padding, got "
                 f"a {type(packer.tokenizer).__name__} with {template}. Use another tokenizer."
@@ -92,7 +96,7 @@ class TargetRows(ABC):
         ids, lengths = self.packer.tokenizer.tokenize_flat(list(texts))
         return ids, lengths.astype("int32")
 
-    def _pack_single(self, xp, ids, lengths, room, allowed_lengths):
+    def _pack_single(self, xp, ids, lengths, room, allowed_lengths, template=None):
         packer = self.packer
         if allowed_lengths is not None:
             allowed_lengths = (*(n for n in allowed_lengths if n < room), room)
@@ -100,7 +104,7 @@ class TargetRows(ABC):
             xp,
             [(ids, xp.cumsum(lengths) - lengths, lengths)],
             sequence_length=room,
-            template=packer.row_template,
+            template=template or packer.row_template,
             truncation=packer.truncation,
             head_length=packer.head_length,
             allowed_lengths=allowed_lengths,
@@ -154,20 +158,30 @@ class SeparateRows(TargetRows):
 
     The decoder does not read the last [SEP]. With `starts_with_end`, as in BART, it reads an end
     token first, which predicts the token that begins a target: `</s> <s> a b` predicts
-    `<s> a b </s>`.
+    `<s> a b </s>`. More precisely it is the token that ends a row of a target. That of mBART is the
+    code of a language: `ro_RO a b </s>` predicts `a b </s> ro_RO`.
     """
 
     further_inputs = ("decoder_token_ids", "decoder_padding_mask")
 
     def __init__(self, packer: SegmentPacker, backbone: Any, starts_with_end: bool = False) -> None:
+        self.start_places = ("first", "last") if starts_with_end else ("first",)
         super().__init__(packer, backbone)
         self.max_decoder_length = backbone.max_decoder_length
         self.starts_with_end = starts_with_end
+        self._template = packer.tokenizer.target_template
 
     @property
     def first_token_id(self) -> int:
-        tokenizer = self.packer.tokenizer
-        return tokenizer.end_token_id if self.starts_with_end else tokenizer.start_token_id
+        template = self._template
+        ends = self.starts_with_end and template.summary_place == "first"
+        return template.end_token_id if ends else template.start_token_id
+
+    @property
+    def forced_token_id(self) -> int | None:  # type: ignore[override]
+        template = self._template
+        is_written = self.starts_with_end and template.summary_place == "first"
+        return template.start_token_id if is_written else None
 
     def count_room(self, max_target_length: int) -> int:
         if max_target_length > self.max_decoder_length:
@@ -184,7 +198,9 @@ class SeparateRows(TargetRows):
         num_unread = 0 if self.starts_with_end else 1
         room = min(self.packer.sequence_length, self.max_decoder_length + num_unread)
         allowed = self.packer.allowed_lengths()
-        rows = self._pack_single(NUMPY, *self._tokenize(targets), room, allowed)
+        rows = self._pack_single(
+            NUMPY, *self._tokenize(targets), room, allowed, template=self._template
+        )
         ids, mask = rows["token_ids"], rows["padding_mask"]
         if self.starts_with_end:
             first = np.full((len(ids), 1), self.first_token_id, ids.dtype)

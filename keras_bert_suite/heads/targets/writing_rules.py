@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_finite, check_integer
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 
 #: The score of a token that a rule forbids.
@@ -136,6 +136,7 @@ def find_rules(
             "raise the second."
         )
     if length_penalty is not None:
+        check_finite("length_penalty", length_penalty)
         length_penalty = float(length_penalty)
         if not isinstance(task.sampler, BeamSearch):
             raise ValueError(
@@ -146,8 +147,8 @@ def find_rules(
     first, last = (
         find_token(tokenizer, name, said[name]) for name in ("first_token", "last_token")
     )
-    if first is None and task.decoder.starts_with_end:
-        first = tokenizer.start_token_id
+    if first is None:
+        first = task.target_rows.forced_token_id
     return length, WritingRules(least, said["no_repeat_ngram_size"], first, last, length_penalty)
 
 

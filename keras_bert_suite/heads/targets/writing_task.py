@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.heads.base.keras_presets import holds_task
+from keras_bert_suite.heads.base.keras_presets import find_task_class, holds_task
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity
@@ -30,7 +30,7 @@ class WritingTask(Task, keras_hub.models.CausalLM):
 
     #: The attention pattern of a `BertBackbone` that writes.
     attention_pattern: ClassVar[str]
-    #: Tasks whose presets hold the head for masked tokens, with which a task begins to write.
+    #: Tasks that write nothing, and whose presets hold the head with which a task begins to write.
     language_models: ClassVar[tuple[Any, ...]] = (Pretrainer, MaskedLM)
 
     are_tokens = True
@@ -60,19 +60,19 @@ class WritingTask(Task, keras_hub.models.CausalLM):
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:
-        return cls, *cls.language_models
+        return WritingTask, *cls.language_models
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if holds_task(loader.preset, cls):
             return super().load_keras_preset(loader, load_weights, **arguments)
         dtype = arguments.pop("dtype", None)
-        for kind in cls.language_models:
-            if holds_task(loader.preset, kind):
-                model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
-                task = cls(cls._choose_pattern(model.backbone), **arguments)
-                task.masked_lm.set_weights(model.masked_lm.get_weights())
-                return task
+        kind = find_task_class(loader.preset, cls.preset_classes())
+        if kind is not None:
+            model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
+            task = cls(cls._choose_pattern(model.backbone), **arguments)
+            task.masked_lm.set_weights(model.masked_lm.get_weights())
+            return task
         backbone = loader.load_backbone(
             BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
         )

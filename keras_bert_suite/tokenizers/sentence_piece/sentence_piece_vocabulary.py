@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from keras_bert_suite.checkpoints.tokenizer_files.languages import MBART_LANGUAGES
 from keras_bert_suite.files.messages import list_names, shorten
 
 #: The first character of pieces that begin with a space.
@@ -65,8 +66,10 @@ class FairseqVocabulary(SentencePieceVocabulary):
     """A vocabulary with the ids of fairseq, the library of XLM-RoBERTa.
 
     The ids 0 to 3 are <s>, <pad>, </s> and <unk>. The pieces of the file follow without the first
-    three, which are <unk>, <s> and </s>, and <mask> is last.
+    three, which are <unk>, <s> and </s>, then the codes of languages, and <mask> is last.
     """
+
+    languages: tuple[str, ...] = ()
 
     def _number_pieces(self):
         if self.pieces[:3] != ("<unk>", "<s>", "</s>"):
@@ -76,15 +79,32 @@ class FairseqVocabulary(SentencePieceVocabulary):
                 "came with the weights, or AlbertTokenizer or SentencePieceTokenizer for a model "
                 "whose ids are those of its file."
             )
-        tokens = ("<s>", "<pad>", "</s>", "<unk>", *self.pieces[3:], "<mask>")
+        tokens = ("<s>", "<pad>", "</s>", "<unk>", *self.pieces[3:], *self.languages, "<mask>")
         piece_ids = np.arange(1, len(self.pieces) + 1, dtype="int32")
         piece_ids[:3] = tokens.index("<unk>"), tokens.index("<s>"), tokens.index("</s>")
         if len(set(tokens)) < len(tokens):
             raise ValueError(
-                f"The {self.source} has a piece '<pad>' or '<mask>', which XLM-RoBERTa adds. Use "
-                "the sentencepiece.bpe.model that came with the weights."
+                f"The {self.source} has a piece '<pad>' or '<mask>', which XLM-RoBERTa adds, or a "
+                "language, which mBART adds. Use the sentencepiece.bpe.model that came with the "
+                "weights."
             )
         return tokens, piece_ids
+
+
+class MBartVocabulary(FairseqVocabulary):
+    """The vocabulary of an mBART."""
+
+    languages = MBART_LANGUAGES[25]
+
+
+class MBart50Vocabulary(FairseqVocabulary):
+    """The vocabulary of an mBART-50."""
+
+    languages = MBART_LANGUAGES[50]
+
+
+#: The argument `num_languages` of an `MBartTokenizer` -> its vocabulary.
+MBART_VOCABULARIES = {25: MBartVocabulary, 50: MBart50Vocabulary}
 
 
 def read_model(content, source):

@@ -30,7 +30,7 @@ class XLMRobertaTokenizer(SentencePieceTokenizer):
     Args: as for `SentencePieceTokenizer`.
     """
 
-    backbone_cls = RobertaBackbone
+    backbone_cls: type[keras.Model] = RobertaBackbone
     default_tokens = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
     num_separators = 2
     has_segment_ids = False
