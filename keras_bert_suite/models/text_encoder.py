@@ -117,14 +117,14 @@ class TextEncoder(
         return layout_map
 
     @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
+    def from_size(cls, size: str, vocabulary_size: int | None = None, **kwargs: Any) -> Self:
         """Builds one of the released sizes, randomly initialised.
 
         Args:
             size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
                 "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
                 28.8, 41.4, 109.5 and 335.1 million parameters.
-            vocabulary_size: int V.
+            vocabulary_size: int V; None with `frame_dim`.
             **kwargs: any other argument of the constructor.
         """
         check_choice("size", size, tuple(cls.sizes))
@@ -271,7 +271,51 @@ class TextEncoder(
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
 
+    def for_frames(self, frame_dim: int | None = None) -> Self:
+        """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
+
+        All weights are copied, but the table of tokens. `new.for_frames()` takes vectors as wide as
+        the rows of this table in the place of the rows, as `inputs_embeds` of transformers.
+
+        ```python
+        encoder = BertBackbone.from_preset("path/to/checkpoint").for_frames(frame_dim=80)
+        ```
+
+        Args:
+            frame_dim: int D, the width of the frames; None for the width of the table of tokens.
+                Frames of another width go through a projection, which is new.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if the encoder has no table of tokens, is quantized or has LoRA, or if it is
+                an encoder-decoder.
+        """
+        self._check_table()
+        check_unconverted(self)
+        config = self.get_config()
+        if "frame_dim" not in config:
+            raise ValueError(
+                f"A {type(self).__name__} reads tokens only. Take an encoder with the argument "
+                "frame_dim, such as BertBackbone."
+            )
+        if frame_dim is None:
+            frame_dim = self.token_embedding.output_dim
+        config |= {"vocabulary_size": None, "frame_dim": frame_dim}
+        copy = type(self).from_config(config)
+        values = {weight.path: weight for weight in self.weights}
+        for weight in copy.weights:
+            if weight.path in values:
+                weight.assign(values[weight.path])
+        return copy
+
     def _check_table(self) -> None:
+        if self.frame_dim is not None:
+            raise ValueError(
+                f"This {type(self).__name__} reads frames, so there is no table with a row for "
+                "each token. Build an encoder of tokens for it."
+            )
         if self.token_embedding is None:
             raise ValueError(
                 f"This {type(self).__name__} reads the characters of its tokens, so there is no "
