@@ -86,7 +86,7 @@ from keras_bert_suite.models import (
     XLNetBackbone,
     change_pattern,
 )
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import objectives
 from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
@@ -168,6 +168,7 @@ __all__ = [
     "ErnieBackbone",
     "Examples",
     "FirstTokenPooling",
+    "FramePacker",
     "GlobalPointer",
     "InBatchNegatives",
     "LabelwiseLoss",

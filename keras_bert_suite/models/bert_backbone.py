@@ -101,7 +101,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
-        frame_dim: int D, for an encoder of frames instead of tokens: vectors of audio or of parts of
+        frame_dim: int D, for an encoder of frames instead of tokens: vectors of audio, of parts of
             an image, or of another model. The input `frames`, float32 (B, L, D), takes the place of
             `token_ids`. Frames of another width than `embedding_dim` are projected to it. Positions
             and segments are added as to token embeddings. None for token ids.
