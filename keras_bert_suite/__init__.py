@@ -2,6 +2,7 @@
 
 from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
 from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_table
+from keras_bert_suite.data.token_parts import read_token_parts, spell_tokens
 from keras_bert_suite.heads import (
     AnswerF1,
     AttributeClassifier,
@@ -13,6 +14,7 @@ from keras_bert_suite.heads import (
     ElmoPretrainer,
     EntityF1,
     EntitySpanClassifier,
+    FramePretrainer,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
@@ -51,6 +53,7 @@ from keras_bert_suite.layers import (
     MaskedLMHead,
     MaxPooling,
     MeanPooling,
+    PartEmbeddings,
     ScalarMix,
     SelfAttention,
     TransformerBlock,
@@ -59,6 +62,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.masking import (
     BidirectionalTargets,
     DenoisingCorruption,
+    FrameMasker,
     LanguageModelMixture,
     MassCorruption,
     NextTokenTargets,
@@ -87,7 +91,7 @@ from keras_bert_suite.models import (
     change_pattern,
 )
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
-from keras_bert_suite.pretraining import objectives
+from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
     export_litert,
@@ -120,6 +124,7 @@ from keras_bert_suite.training import (
     Lamb,
     LinearWarmupDecay,
     MacroF1,
+    MaskedFrameLoss,
     MaskedLMLoss,
     RankingLoss,
     Technique,
@@ -168,7 +173,10 @@ __all__ = [
     "ErnieBackbone",
     "Examples",
     "FirstTokenPooling",
+    "FrameBatches",
+    "FrameMasker",
     "FramePacker",
+    "FramePretrainer",
     "GlobalPointer",
     "InBatchNegatives",
     "LabelwiseLoss",
@@ -179,6 +187,7 @@ __all__ = [
     "LinearWarmupDecay",
     "LongformerBackbone",
     "MacroF1",
+    "MaskedFrameLoss",
     "MaskedLM",
     "MaskedLMHead",
     "MaskedLMLoss",
@@ -191,6 +200,7 @@ __all__ = [
     "MultipleChoice",
     "NextTokenTargets",
     "NezhaBackbone",
+    "PartEmbeddings",
     "PermutationTargets",
     "Pretrainer",
     "QuestionAnswerer",
@@ -228,12 +238,16 @@ __all__ = [
     "export_onnx",
     "export_openvino",
     "export_saved_model",
+    "find_codes",
     "find_similar_words",
     "inspect_by_folds",
+    "learn_codebook",
     "objectives",
     "open_runtime",
     "open_tokenizer",
     "plot_confusion_matrix",
+    "read_token_parts",
+    "spell_tokens",
     "trim_vocabulary",
     "rarity_weights",
     "read_annotations",

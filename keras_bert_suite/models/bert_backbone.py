@@ -105,6 +105,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
             an image, or of another model. The input `frames`, float32 (B, L, D), takes the place of
             `token_ids`. Frames of another width than `embedding_dim` are projected to it. Positions
             and segments are added as to token embeddings. None for token ids.
+        part_embeddings: a layer that adds what it knows of tokens to their embeddings, such as
+            `PartEmbeddings` of characters or radicals; see `BertEmbeddings`. None for no such
+            layer. With `from_preset` of a checkpoint without the layer, it begins anew.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
 
@@ -173,6 +176,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         attention_pattern: str = "bidirectional",
         remat: bool = False,
         frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -209,6 +213,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         self.output_hidden_states = output_hidden_states
         self.attention_pattern = attention_pattern
         self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
         if frame_dim is not None:
             self.input_names = name_frame_inputs(self.input_names)
 
@@ -224,6 +229,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
             initializer_range=initializer_range,
             position_offset=self.position_offset,
             frame_dim=frame_dim,
+            part_embeddings=part_embeddings,
             dtype=dtype,
             name="embeddings",
         )

@@ -84,7 +84,7 @@ class ModernBertBackbone(TextEncoder):
             prediction head. Values beyond two standard deviations are drawn again.
         output_hidden_states: bool, whether to output `hidden_states`.
         remat: bool, as for `BertBackbone`.
-        frame_dim: int D, as for `BertBackbone`. `embedding_dim` is `hidden_dim`.
+        frame_dim, part_embeddings: as for `BertBackbone`. `embedding_dim` is `hidden_dim`.
         dtype: as for `BertBackbone`. Norms, softmax and rotations are computed in float32.
 
     Example:
@@ -150,6 +150,7 @@ class ModernBertBackbone(TextEncoder):
         output_hidden_states: bool = False,
         remat: bool = False,
         frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -195,6 +196,7 @@ class ModernBertBackbone(TextEncoder):
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
         self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
         if frame_dim is not None:
             self.input_names = name_frame_inputs(self.input_names)
 
@@ -217,6 +219,7 @@ class ModernBertBackbone(TextEncoder):
             dropout=self.embedding_dropout,
             initializer_range=self.initializer_range,
             frame_dim=self.frame_dim,
+            part_embeddings=self.part_embeddings,
             **norms,
             dtype=dtype,
             name="embeddings",

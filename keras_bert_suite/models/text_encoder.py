@@ -26,6 +26,10 @@ from keras_bert_suite.models.trainability import read_trainability, restore_trai
 RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 
 
+#: The weights of the layer `part_embeddings`, which no other library has.
+PARTS = "embeddings/part_embeddings/.*"
+
+
 class TextEncoder(
     FixedArguments,
     WithoutAdapters,
@@ -180,6 +184,8 @@ class TextEncoder(
                 checkpoints.log_left_out(preset, ["of its task"])
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         checkpoints.check_backbone(checkpoint, cls)
+        if kwargs.get("part_embeddings") is not None:
+            skip = [*([skip] if isinstance(skip, str) else skip), PARTS]
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)
@@ -252,7 +258,8 @@ class TextEncoder(
         shape = (vocabulary_size - old.shape[0], *old.shape[1:])
         draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
         rows = keras.ops.cast(draw(shape), old.dtype)
-        return self._with_embeddings(keras.ops.concatenate([old, rows]))
+        kept = [*range(old.shape[0]), *[None] * shape[0]]
+        return self._with_embeddings(keras.ops.concatenate([old, rows]), kept)
 
     def take_tokens(self, token_ids: Sequence[int]) -> Self:
         """Makes a copy of this encoder with the embeddings of some tokens alone.
@@ -269,7 +276,8 @@ class TextEncoder(
         self._check_table()
         check_unconverted(self)
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
-        return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
+        rows = keras.ops.take(old, np.array(token_ids, "int32"), axis=0)
+        return self._with_embeddings(rows, token_ids)
 
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
@@ -322,9 +330,20 @@ class TextEncoder(
                 "table with a row for each. It reads new tokens as it is."
             )
 
-    def _with_embeddings(self, embeddings: Any) -> Self:
-        """A copy of this encoder with other embeddings of tokens, float (V, H)."""
+    def _with_embeddings(self, embeddings: Any, token_ids: Sequence[int | None]) -> Self:
+        """A copy of this encoder with other embeddings of tokens, float (V, H).
+
+        `token_ids` are the V tokens of this encoder that they belong to, None for new tokens.
+        """
         config = {**self.get_config(), "vocabulary_size": int(embeddings.shape[0])}
+        if config.get("part_embeddings") is not None:
+            if not hasattr(self.part_embeddings, "take_tokens"):
+                raise ValueError(
+                    f"part_embeddings, a {type(self.part_embeddings).__name__}, has no method "
+                    "take_tokens(token_ids), so the copy would not know its tokens. Add it: it "
+                    "returns a layer for these tokens, with None for new ones."
+                )
+            config["part_embeddings"] = self.part_embeddings.take_tokens(token_ids)
         copy = type(self).from_config(config)
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:
@@ -337,6 +356,9 @@ class TextEncoder(
     def from_config(cls, config: Config) -> Self:
         config = dict(config)
         trainability = config.pop("trainability", {})
+        if isinstance(config.get("part_embeddings"), dict):
+            parts = keras.saving.deserialize_keras_object(config["part_embeddings"])
+            config["part_embeddings"] = parts
         backbone = super().from_config(config)
         separate_policies(backbone)
         restore_trainability(backbone, trainability)

@@ -36,6 +36,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             `embedding_dim`, a linear projection takes the place of the token embedding. Otherwise
             the vectors are the token embeddings, as `inputs_embeds` of transformers. None for token
             ids.
+        part_embeddings: layer from token ids int32 (B, L) and embeddings of tokens float (B, L, E)
+            to other embeddings (B, L, E), such as `PartEmbeddings`; or None.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -63,6 +65,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         initializer_range: float = 0.02,
         position_offset: int = 0,
         frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -76,6 +79,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.initializer_range = initializer_range
         self.position_offset = position_offset
         self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
+        _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
         self.token_embedding = self.frame_projection = None
@@ -140,6 +145,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         if self.frame_projection is not None:
             self.frame_projection.build((*token_ids_shape[:2], self.frame_dim))
         embedded_shape = (*token_ids_shape[:2], self.embedding_dim)
+        if self.part_embeddings is not None and not self.part_embeddings.built:
+            self.part_embeddings.build(token_ids_shape, embedded_shape)
         if self.layer_norm is not None:
             self.layer_norm.build(embedded_shape)
         if self.projection is not None:
@@ -232,6 +239,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         """
         table = self.token_embedding if self.frame_dim is None else self.frame_projection
         x = token_ids if table is None else call_inner(table, token_ids)
+        if self.part_embeddings is not None:
+            x = ops.cast(self.part_embeddings(token_ids, x), x.dtype)
         if self.segment_embedding is not None:
             x = x + call_inner(self.segment_embedding, segment_ids)
         if self.position_embedding is not None:
@@ -240,6 +249,22 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
     def compute_output_shape(self, token_ids_shape: Shape, *_: Shape | None) -> Shape:
         return (*token_ids_shape[:2], self.hidden_dim)
+
+
+def _check_parts(part_embeddings: Any, vocabulary_size: int | None) -> None:
+    if part_embeddings is None:
+        return
+    if vocabulary_size is None:
+        raise ValueError(
+            "part_embeddings are about the parts of tokens, and the encoder reads frames. Leave "
+            "them out."
+        )
+    known = getattr(part_embeddings, "vocabulary_size", vocabulary_size)
+    if known != vocabulary_size:
+        raise ValueError(
+            f"part_embeddings have the parts of {known} tokens, and the vocabulary has "
+            f"{vocabulary_size}. Make them with the tokenizer of the encoder."
+        )
 
 
 def make_frame_projection(
