@@ -19,7 +19,7 @@ from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 _INHERITED = (
     *("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"),
     *("activation", "dropout", "attention_dropout", "num_segments", "embedding_dim"),
-    *("layer_norm_epsilon", "initializer_range", "dtype"),
+    *("layer_norm_epsilon", "initializer_range", "frame_dim", "part_embeddings", "dtype"),
 )
 
 
@@ -204,8 +204,8 @@ class LongformerBackbone(RobertaBackbone):
         """
         _check_encoder(encoder)
         config = encoder.get_config()
-        longformer = cls(
-            **{
+        longformer = cls.from_config(
+            {
                 **{name: config[name] for name in _INHERITED},
                 "separator_id": separator_id,
                 "takes_segments": "segment_ids" in encoder.input,

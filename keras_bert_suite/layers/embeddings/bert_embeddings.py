@@ -83,7 +83,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
-        self.token_embedding = self.frame_projection = None
+        self.token_embedding: Any = None
+        self.frame_projection: Any = None
         if frame_dim is None:
             self.token_embedding = keras.layers.ReversibleEmbedding(
                 vocabulary_size,
@@ -258,6 +259,10 @@ def _check_parts(part_embeddings: Any, vocabulary_size: int | None) -> None:
         raise ValueError(
             "part_embeddings are about the parts of tokens, and the encoder reads frames. Leave "
             "them out."
+        )
+    if not isinstance(part_embeddings, keras.layers.Layer):
+        raise ValueError(
+            f"part_embeddings must be a layer, such as PartEmbeddings, got {part_embeddings!r:.60}."
         )
     known = getattr(part_embeddings, "vocabulary_size", vocabulary_size)
     if known != vocabulary_size:

@@ -158,6 +158,9 @@ class PartEmbeddings(ConfiguredLayer):
         found = ops.concatenate(found, axis=-1)
         return ops.reshape(found, (*shape[:-1], found.shape[-1]))
 
+    def get_build_config(self) -> None:
+        """None: the embeddings around this layer build it, by which its weights get their paths."""
+
     def compute_output_shape(self, token_ids_shape: Shape, embedded_shape: Shape) -> Shape:
         return embedded_shape
 
