@@ -2,6 +2,7 @@
 
 from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
 from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_table
+from keras_bert_suite.data.token_parts import read_token_parts, spell_tokens
 from keras_bert_suite.heads import (
     AnswerF1,
     AttributeClassifier,
@@ -13,6 +14,7 @@ from keras_bert_suite.heads import (
     ElmoPretrainer,
     EntityF1,
     EntitySpanClassifier,
+    FramePretrainer,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
@@ -51,6 +53,7 @@ from keras_bert_suite.layers import (
     MaskedLMHead,
     MaxPooling,
     MeanPooling,
+    PartEmbeddings,
     ScalarMix,
     SelfAttention,
     TransformerBlock,
@@ -59,6 +62,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.masking import (
     BidirectionalTargets,
     DenoisingCorruption,
+    FrameMasker,
     LanguageModelMixture,
     MassCorruption,
     NextTokenTargets,
@@ -86,8 +90,8 @@ from keras_bert_suite.models import (
     XLNetBackbone,
     change_pattern,
 )
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.pretraining import objectives
+from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
+from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
     export_litert,
@@ -121,6 +125,7 @@ from keras_bert_suite.training import (
     Lamb,
     LinearWarmupDecay,
     MacroF1,
+    MaskedFrameLoss,
     MaskedLMLoss,
     RankingLoss,
     Technique,
@@ -169,6 +174,10 @@ __all__ = [
     "ErnieBackbone",
     "Examples",
     "FirstTokenPooling",
+    "FrameBatches",
+    "FrameMasker",
+    "FramePacker",
+    "FramePretrainer",
     "GlobalPointer",
     "InBatchNegatives",
     "LabelwiseLoss",
@@ -179,6 +188,7 @@ __all__ = [
     "LinearWarmupDecay",
     "LongformerBackbone",
     "MacroF1",
+    "MaskedFrameLoss",
     "MaskedLM",
     "MaskedLMHead",
     "MaskedLMLoss",
@@ -192,6 +202,7 @@ __all__ = [
     "MultipleChoice",
     "NextTokenTargets",
     "NezhaBackbone",
+    "PartEmbeddings",
     "PermutationTargets",
     "Pretrainer",
     "QuestionAnswerer",
@@ -229,12 +240,16 @@ __all__ = [
     "export_onnx",
     "export_openvino",
     "export_saved_model",
+    "find_codes",
     "find_similar_words",
     "inspect_by_folds",
+    "learn_codebook",
     "objectives",
     "open_runtime",
     "open_tokenizer",
     "plot_confusion_matrix",
+    "read_token_parts",
+    "spell_tokens",
     "trim_vocabulary",
     "rarity_weights",
     "read_annotations",

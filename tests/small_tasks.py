@@ -52,7 +52,7 @@ def make_task(name, preprocessor="SegmentPacker", **backbone_arguments):
     case = CASES[name]
     backbone, packer = make_parts(preprocessor, backbone_arguments)
     backbone = case.encoder(backbone, packer)
-    task = case.cls(backbone, preprocessor=packer, **case.arguments)
+    task = case.cls(backbone, preprocessor=case.prepare(packer), **case.arguments)
     if preprocessor != "none" and case.pack is None:
         return task, (case.rows, case.labels)
     if case.compiled:

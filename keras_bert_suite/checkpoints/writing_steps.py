@@ -97,6 +97,12 @@ def collect_weights(model, table, owner):
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
             classifier; or a head for three relations of a `Pretrainer`.
     """
+    for name in ("frame_dim", "part_embeddings"):
+        if getattr(getattr(model, "backbone", model), name, None) is not None:
+            raise ValueError(
+                f"The files of {owner} have no place for {name} of an encoder. Save a preset of "
+                "this package: `save_to_preset(path)`."
+            )
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
         pooling = getattr(model, name, None)

@@ -31,6 +31,7 @@ from keras_bert_suite.heads.documents.document_classifier import DocumentClassif
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
 from keras_bert_suite.heads.pretraining.elmo_pretrainer import ElmoPretrainer
+from keras_bert_suite.heads.pretraining.frame_pretrainer import FramePretrainer
 from keras_bert_suite.heads.pretraining.pretrainer import Pretrainer
 from keras_bert_suite.heads.pretraining.seq2seq_pretrainer import Seq2SeqPretrainer
 from keras_bert_suite.heads.questions.callbacks import AnswerF1

@@ -3,6 +3,7 @@
 from keras_bert_suite.masking.both_neighbors import BidirectionalTargets
 from keras_bert_suite.masking.corruption import Corruption
 from keras_bert_suite.masking.denoising_corruption import BART_NOISES, DenoisingCorruption
+from keras_bert_suite.masking.frame_masker import FrameMasker
 from keras_bert_suite.masking.language_model_mixture import LanguageModelMixture
 from keras_bert_suite.masking.mass_corruption import MassCorruption
 from keras_bert_suite.masking.next_tokens import NextTokenTargets

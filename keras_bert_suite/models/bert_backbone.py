@@ -28,6 +28,12 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
+from keras_bert_suite.models.frame_inputs import (
+    FRAMES,
+    check_tokens,
+    make_inputs,
+    name_frame_inputs,
+)
 from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.left_to_right_decoder import LeftToRightDecoder
 from keras_bert_suite.models.text_encoder import TextEncoder
@@ -73,7 +79,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
     `hidden_states`, a list of num_layers + 1 tensors (B, L, H), the embeddings first.
 
     Args:
-        vocabulary_size: int V.
+        vocabulary_size: int V; None with `frame_dim`.
         num_layers: int, transformer blocks.
         num_heads: int, attention heads per block; must divide `hidden_dim`.
         hidden_dim: int H.
@@ -106,6 +112,13 @@ class BertBackbone(LastBlockReader, TextEncoder):
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
+        frame_dim: int D, for an encoder of frames instead of tokens: vectors of audio, of parts of
+            an image, or of another model. The input `frames`, float32 (B, L, D), takes the place of
+            `token_ids`. Frames of another width than `embedding_dim` are projected to it. Positions
+            and segments are added as to token embeddings. None for token ids.
+        part_embeddings: a layer that adds what it knows of tokens to their embeddings, such as
+            `PartEmbeddings` of characters or radicals; see `BertEmbeddings`. None for no such
+            layer. With `from_preset` of a checkpoint without the layer, it begins anew.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
 
@@ -125,7 +138,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
             dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, the
-            pattern needs more segments, or the class or the pattern takes no `hashing`.
+            pattern needs more segments, the class or the pattern takes no `hashing`, or there are both
+            a `vocabulary_size` and a `frame_dim`, or neither.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -155,7 +169,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: int | None,
         num_layers: int,
         num_heads: int,
         hidden_dim: int,
@@ -173,6 +187,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
         attention_pattern: str = "bidirectional",
         hashing: TokenHashing | None = None,
         remat: bool = False,
+        frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -180,7 +196,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         check_sizes(
             num_heads,
             hidden_dim,
-            vocabulary_size=vocabulary_size,
+            **check_tokens(vocabulary_size=vocabulary_size, frame_dim=frame_dim),
             num_layers=num_layers,
             intermediate_dim=intermediate_dim,
             max_sequence_length=max_sequence_length,
@@ -208,6 +224,10 @@ class BertBackbone(LastBlockReader, TextEncoder):
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
         self.attention_pattern = attention_pattern
+        self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
+        if frame_dim is not None:
+            self.input_names = name_frame_inputs(self.input_names)
 
         # === Layers ===
         self.embeddings = self.make_embeddings(
@@ -220,6 +240,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
             layer_norm_epsilon=layer_norm_epsilon,
             initializer_range=initializer_range,
             position_offset=self.position_offset,
+            frame_dim=frame_dim,
+            part_embeddings=part_embeddings,
             dtype=dtype,
             name="embeddings",
         )
@@ -270,7 +292,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def make_inputs(self) -> dict[str, Any]:
         """Makes the symbolic inputs of the model, by name."""
         names = (*self.input_names, *(("ranks",) if self.attention_pattern == "ranked" else ()))
-        return {name: keras.Input(shape=(None,), dtype="int32", name=name) for name in names}
+        return make_inputs(names, self.frame_dim)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -336,7 +358,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         positions = self.count_positions(inputs["padding_mask"])
-        return self.embeddings(inputs["token_ids"], inputs.get("segment_ids"), positions)
+        tokens = inputs["token_ids" if self.frame_dim is None else FRAMES]
+        return self.embeddings(tokens, inputs.get("segment_ids"), positions)
 
     def count_positions(self, padding_mask: Tensor) -> Tensor | None:
         """int (B, L), the row of the position embedding for each token. None: their order."""

@@ -190,4 +190,10 @@ class _CrossAttendingBert(BertBackbone):
 def _read_arguments(backbone: BertBackbone) -> Config:
     """The arguments of the constructor of a backbone, as JSON has them."""
     config = backbone.get_config()
+    for name in ("frame_dim", "part_embeddings"):
+        if config[name] is not None:
+            raise ValueError(
+                f"The BERTs of a BertEncoderDecoder read tokens alone, got one with {name}. Take "
+                "one without it."
+            )
     return {name: value for name, value in config.items() if name not in _NOT_ARGUMENTS}

@@ -91,6 +91,7 @@ class ElectraGenerator(ElectraBackbone):
             "hidden_dim": hidden_dim,
             "intermediate_dim": round(ratio * hidden_dim),
             "output_hidden_states": False,
+            "part_embeddings": discriminator.part_embeddings,
             "dtype": discriminator.dtype_policy,
             "name": "generator",
         }

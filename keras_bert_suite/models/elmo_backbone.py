@@ -13,7 +13,9 @@ from keras_bert_suite.argument_checks import (
     check_integer,
 )
 from keras_bert_suite.layers import CharacterEmbeddings, Dropout, ProjectedLSTM
+from keras_bert_suite.layers.embeddings.bert_embeddings import make_frame_projection
 from keras_bert_suite.layers.poolings.pooling import take_summary
+from keras_bert_suite.models.frame_inputs import FRAMES, name_frame_inputs
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 DIRECTIONS = ("forward", "backward")
@@ -36,7 +38,7 @@ class ElmoBackbone(TextEncoder):
     the embeddings twice.
 
     Args:
-        vocabulary_size: int V; None for `characters`.
+        vocabulary_size: int V; None for `characters` and for frames.
         num_layers: int, the LSTMs of a direction.
         units: int, the width of the memory of an LSTM.
         projection_dim: int P, the width of the embeddings, and of the output of an LSTM.
@@ -44,6 +46,7 @@ class ElmoBackbone(TextEncoder):
         skip_connections: bool, whether each LSTM from the second on adds its input to its output.
         characters: dict of arguments of `CharacterEmbeddings`, by which tokens are embedded instead
             of a table. An empty dict is for the released models'. None is for a table.
+        frame_dim: int D, as for `BertBackbone`. Frames of another width than P are projected to it.
         dropout: float, dropout rate of the inputs of the LSTMs.
         initializer_range: float, standard deviation of the table of tokens.
         dtype: string or `keras.DTypePolicy`.
@@ -56,7 +59,7 @@ class ElmoBackbone(TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, the dropout rate is not in [0, 1), or there
-            are both a `vocabulary_size` and `characters`, or neither.
+            are not exactly one of `vocabulary_size`, `characters` and `frame_dim`.
 
     Source: Peters et al., 2018 (https://arxiv.org/abs/1802.05365), and allenai/bilm-tf. Their table
     of tokens is drawn from [-1, 1].
@@ -87,6 +90,7 @@ class ElmoBackbone(TextEncoder):
         projection_clip: float | None = 3.0,
         skip_connections: bool = True,
         characters: Mapping[str, Any] | None = None,
+        frame_dim: int | None = None,
         dropout: float = 0.1,
         initializer_range: float = 0.02,
         dtype: Dtype | None = None,
@@ -100,11 +104,12 @@ class ElmoBackbone(TextEncoder):
         ):
             check_integer(name, size, at_least=1)
         check_dropouts(dropout=dropout)
-        if (vocabulary_size is None) == (characters is None):
+        if sum(given is not None for given in (vocabulary_size, characters, frame_dim)) != 1:
             raise ValueError(
-                "Tokens have a table of `vocabulary_size` rows, or are embedded by `characters`, "
-                f"got vocabulary_size={vocabulary_size} and characters={characters}. Give one of "
-                "them, such as characters={}."
+                "Tokens have a table of `vocabulary_size` rows, are embedded by `characters`, or "
+                f"are vectors of width `frame_dim`, got vocabulary_size={vocabulary_size}, "
+                f"characters={characters} and frame_dim={frame_dim}. Give one of them, such as "
+                "characters={}."
             )
 
         # === Config ===
@@ -116,12 +121,19 @@ class ElmoBackbone(TextEncoder):
         self.projection_clip = projection_clip
         self.skip_connections = skip_connections
         self.characters = None if characters is None else dict(characters)
+        self.frame_dim = frame_dim
         self.dropout = dropout
         self.initializer_range = initializer_range
 
         # === Layers ===
         tokens = keras.Input((None,), dtype="int32", name="token_ids")
-        if characters is None:
+        if frame_dim is not None:
+            check_integer("frame_dim", frame_dim, at_least=1)
+            self.input_names = name_frame_inputs(self.input_names)
+            tokens = keras.Input((None, frame_dim), dtype="float32", name=FRAMES)
+            draw = keras.initializers.TruncatedNormal(stddev=initializer_range)
+            self.embeddings = make_frame_projection(frame_dim, projection_dim, draw, dtype)
+        elif characters is None:
             check_integer("vocabulary_size", vocabulary_size, at_least=1)
             self.token_embedding = self.embeddings = keras.layers.ReversibleEmbedding(
                 vocabulary_size,
@@ -205,7 +217,7 @@ class ElmoBackbone(TextEncoder):
     ) -> tuple[list[Tensor], Tensor]:
         """The hidden states and the states of the LSTMs, as of `make_stateful_model`."""
         tokens, padding_mask = inputs.values()
-        embedded = self.embeddings(tokens)
+        embedded = tokens if self.embeddings is None else self.embeddings(tokens)
         embedded = ops.where((padding_mask != 0)[:, :, None], embedded, 0.0)
         layers: dict[str, list[Tensor]] = {name: [embedded] for name in DIRECTIONS}
         states_after = []

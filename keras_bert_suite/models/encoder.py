@@ -48,6 +48,8 @@ class Encoder:
     vocabulary_size: Any = None
     num_segments: Any = None
     max_sequence_length: Any = None
+    #: The width of the input `frames`, for an encoder that reads vectors in the place of token ids.
+    frame_dim: Any = None
     #: The rule for global tokens, and their maximum number in a row, as for `LongformerBackbone`.
     global_tokens: Any = None
     max_global_tokens: Any = None

@@ -19,7 +19,7 @@ from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 _INHERITED = (
     *("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"),
     *("activation", "dropout", "attention_dropout", "num_segments", "embedding_dim"),
-    *("layer_norm_epsilon", "initializer_range", "dtype"),
+    *("layer_norm_epsilon", "initializer_range", "frame_dim", "part_embeddings", "dtype"),
 )
 
 
@@ -117,6 +117,11 @@ class LongformerBackbone(RobertaBackbone):
 
     def _check_separator(self, global_tokens: str) -> None:
         """Checks that a rule that looks for separators can find one."""
+        if global_tokens in ("first_text", "later_texts") and self.frame_dim is not None:
+            raise ValueError(
+                f"global_tokens={global_tokens!r} looks for separators, and frames have none. Use "
+                "'first_token' or 'none', or pass `global_attention_mask`."
+            )
         if global_tokens in ("first_text", "later_texts") and (
             self.separator_id >= self.vocabulary_size
         ):
@@ -158,7 +163,9 @@ class LongformerBackbone(RobertaBackbone):
                 "The windows of a Longformer look to both sides, so attention_pattern must be "
                 f"'bidirectional', got {attention_pattern!r}. Use a BertBackbone."
             )
-        rows = self.global_token_marker(inputs["token_ids"], inputs["padding_mask"])
+        # Without separators to look for, the ids of the tokens do not matter.
+        mask = inputs["padding_mask"]
+        rows = self.global_token_marker(inputs.get("token_ids", mask), mask)
         return {"attention_mask": rows}
 
     @classmethod
@@ -197,8 +204,8 @@ class LongformerBackbone(RobertaBackbone):
         """
         _check_encoder(encoder)
         config = encoder.get_config()
-        longformer = cls(
-            **{
+        longformer = cls.from_config(
+            {
                 **{name: config[name] for name in _INHERITED},
                 "separator_id": separator_id,
                 "takes_segments": "segment_ids" in encoder.input,

@@ -25,6 +25,12 @@ from keras_bert_suite.layers import (
     VisibleTokens,
 )
 from keras_bert_suite.models.bert_backbone import get_activation
+from keras_bert_suite.models.frame_inputs import (
+    FRAMES,
+    check_tokens,
+    make_inputs,
+    name_frame_inputs,
+)
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: The names of the two kinds of layers.
@@ -52,7 +58,7 @@ class ModernBertBackbone(TextEncoder):
     fine-tuning starts with its pretrained weights.
 
     Args:
-        vocabulary_size: int V.
+        vocabulary_size: int V; None with `frame_dim`.
         num_layers: int, transformer blocks.
         num_heads: int, attention heads per block; must divide `hidden_dim` into even widths.
         hidden_dim: int H.
@@ -78,6 +84,7 @@ class ModernBertBackbone(TextEncoder):
             prediction head. Values beyond two standard deviations are drawn again.
         output_hidden_states: bool, whether to output `hidden_states`.
         remat: bool, as for `BertBackbone`.
+        frame_dim, part_embeddings: as for `BertBackbone`. `embedding_dim` is `hidden_dim`.
         dtype: as for `BertBackbone`. Norms, softmax and rotations are computed in float32.
 
     Example:
@@ -118,7 +125,7 @@ class ModernBertBackbone(TextEncoder):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: int | None,
         num_layers: int,
         num_heads: int,
         hidden_dim: int,
@@ -142,6 +149,8 @@ class ModernBertBackbone(TextEncoder):
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
         remat: bool = False,
+        frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -149,7 +158,7 @@ class ModernBertBackbone(TextEncoder):
         check_sizes(
             num_heads,
             hidden_dim,
-            vocabulary_size=vocabulary_size,
+            **check_tokens(vocabulary_size=vocabulary_size, frame_dim=frame_dim),
             num_layers=num_layers,
             intermediate_dim=intermediate_dim,
             max_sequence_length=max_sequence_length,
@@ -186,11 +195,13 @@ class ModernBertBackbone(TextEncoder):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+        self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
+        if frame_dim is not None:
+            self.input_names = name_frame_inputs(self.input_names)
 
         self._make_layers(remat, dtype)
-        inputs = {
-            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
-        }
+        inputs = make_inputs(self.input_names, frame_dim)
         outputs = self._connect_layers(inputs, dtype)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 
@@ -207,6 +218,8 @@ class ModernBertBackbone(TextEncoder):
             max_sequence_length=self.max_sequence_length,
             dropout=self.embedding_dropout,
             initializer_range=self.initializer_range,
+            frame_dim=self.frame_dim,
+            part_embeddings=self.part_embeddings,
             **norms,
             dtype=dtype,
             name="embeddings",
@@ -254,7 +267,7 @@ class ModernBertBackbone(TextEncoder):
         visible = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
         numbers = SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask)
         masks = {GLOBAL: visible, LOCAL: numbers}
-        x = self.embeddings(inputs["token_ids"])
+        x = self.embeddings(inputs["token_ids" if self.frame_dim is None else FRAMES])
         positions = TokenPositions(dtype=dtype, name="token_positions")(x)
         hidden_states = [x]
         for block, layer_type in zip(self.transformer_layers, self.layer_types, strict=True):

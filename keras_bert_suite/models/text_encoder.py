@@ -26,6 +26,10 @@ from keras_bert_suite.models.trainability import read_trainability, restore_trai
 RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
 
 
+#: The weights of the layer `part_embeddings`, which no other library has.
+PARTS = "embeddings/part_embeddings/.*"
+
+
 class TextEncoder(
     FixedArguments,
     WithoutAdapters,
@@ -117,14 +121,14 @@ class TextEncoder(
         return layout_map
 
     @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
+    def from_size(cls, size: str, vocabulary_size: int | None = None, **kwargs: Any) -> Self:
         """Builds one of the released sizes, randomly initialised.
 
         Args:
             size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
                 "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
                 28.8, 41.4, 109.5 and 335.1 million parameters.
-            vocabulary_size: int V.
+            vocabulary_size: int V; None with `frame_dim`.
             **kwargs: any other argument of the constructor.
         """
         check_choice("size", size, tuple(cls.sizes))
@@ -180,6 +184,8 @@ class TextEncoder(
                 checkpoints.log_left_out(preset, ["of its task"])
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         checkpoints.check_backbone(checkpoint, cls)
+        if kwargs.get("part_embeddings") is not None:
+            skip = [*([skip] if isinstance(skip, str) else skip), PARTS]
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)
@@ -252,7 +258,8 @@ class TextEncoder(
         shape = (vocabulary_size - old.shape[0], *old.shape[1:])
         draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
         rows = keras.ops.cast(draw(shape), old.dtype)
-        return self._with_embeddings(keras.ops.concatenate([old, rows]))
+        kept = [*range(old.shape[0]), *[None] * shape[0]]
+        return self._with_embeddings(keras.ops.concatenate([old, rows]), kept)
 
     def take_tokens(self, token_ids: Sequence[int]) -> Self:
         """Makes a copy of this encoder with the embeddings of some tokens alone.
@@ -269,18 +276,74 @@ class TextEncoder(
         self._check_table()
         check_unconverted(self)
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
-        return self._with_embeddings(keras.ops.take(old, np.array(token_ids, "int32"), axis=0))
+        rows = keras.ops.take(old, np.array(token_ids, "int32"), axis=0)
+        return self._with_embeddings(rows, token_ids)
+
+    def for_frames(self, frame_dim: int | None = None) -> Self:
+        """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
+
+        All weights are copied, but the table of tokens. `new.for_frames()` takes vectors as wide as
+        the rows of this table in the place of the rows, as `inputs_embeds` of transformers.
+
+        ```python
+        encoder = BertBackbone.from_preset("path/to/checkpoint").for_frames(frame_dim=80)
+        ```
+
+        Args:
+            frame_dim: int D, the width of the frames; None for the width of the table of tokens.
+                Frames of another width go through a projection, which is new.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if the encoder has no table of tokens, is quantized or has LoRA, or if it is
+                an encoder-decoder.
+        """
+        self._check_table()
+        check_unconverted(self)
+        config = self.get_config()
+        if "frame_dim" not in config:
+            raise ValueError(
+                f"A {type(self).__name__} reads tokens only. Take an encoder with the argument "
+                "frame_dim, such as BertBackbone."
+            )
+        if frame_dim is None:
+            frame_dim = self.token_embedding.output_dim
+        config |= {"vocabulary_size": None, "frame_dim": frame_dim}
+        copy = type(self).from_config(config)
+        values = {weight.path: weight for weight in self.weights}
+        for weight in copy.weights:
+            if weight.path in values:
+                weight.assign(values[weight.path])
+        return copy
 
     def _check_table(self) -> None:
+        if self.frame_dim is not None:
+            raise ValueError(
+                f"This {type(self).__name__} reads frames, so there is no table with a row for "
+                "each token. Build an encoder of tokens for it."
+            )
         if self.token_embedding is None:
             raise ValueError(
                 f"This {type(self).__name__} reads the characters of its tokens, so there is no "
                 "table with a row for each. It reads new tokens as it is."
             )
 
-    def _with_embeddings(self, embeddings: Any) -> Self:
-        """A copy of this encoder with other embeddings of tokens, float (V, H)."""
+    def _with_embeddings(self, embeddings: Any, token_ids: Sequence[int | None]) -> Self:
+        """A copy of this encoder with other embeddings of tokens, float (V, H).
+
+        `token_ids` are the V tokens of this encoder that they belong to, None for new tokens.
+        """
         config = {**self.get_config(), "vocabulary_size": int(embeddings.shape[0])}
+        if config.get("part_embeddings") is not None:
+            if not hasattr(self.part_embeddings, "take_tokens"):
+                raise ValueError(
+                    f"part_embeddings, a {type(self.part_embeddings).__name__}, has no method "
+                    "take_tokens(token_ids), so the copy would not know its tokens. Add it: it "
+                    "returns a layer for these tokens, with None for new ones."
+                )
+            config["part_embeddings"] = self.part_embeddings.take_tokens(token_ids)
         copy = type(self).from_config(config)
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:
@@ -293,6 +356,9 @@ class TextEncoder(
     def from_config(cls, config: Config) -> Self:
         config = dict(config)
         trainability = config.pop("trainability", {})
+        if isinstance(config.get("part_embeddings"), dict):
+            parts = keras.saving.deserialize_keras_object(config["part_embeddings"])
+            config["part_embeddings"] = parts
         backbone = super().from_config(config)
         separate_policies(backbone)
         restore_trainability(backbone, trainability)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.models.frame_inputs import FRAMES
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -43,7 +44,7 @@ def split_packed(arrays):
 
     Single texts are (B, L). Tensors in a graph of TensorFlow are taken, too.
     """
-    if {len(array.shape) for array in arrays.values()} == {2}:
+    if {len(array.shape) - (name == FRAMES) for name, array in arrays.items()} == {2}:
         return (arrays,)
     if {len(array.shape) for array in arrays.values()} != {3}:
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
@@ -64,4 +65,4 @@ def _interleave(arrays):
         stacked = tf.stack(arrays, axis=1)
         return tf.reshape(stacked, [-1, tf.shape(stacked)[2]])
     stacked = np.stack(arrays, axis=1)
-    return stacked.reshape(-1, stacked.shape[2])
+    return stacked.reshape(-1, *stacked.shape[2:])

@@ -129,7 +129,7 @@ def _make_gradients(model, batch):
     # `train_on_batch` of PyTorch hands over arrays of NumPy.
     batch = Batch(keras.tree.map_structure(ops.convert_to_tensor, x), y, sample_weight)
     if technique.moves_embeddings:
-        shape = (*ops.shape(batch.x["token_ids"]), model.backbone.embeddings.embedding_dim)
+        shape = (*ops.shape(batch.x["padding_mask"]), model.backbone.embeddings.embedding_dim)
         batch = batch._replace(shift=ops.zeros(shape))
     passes = _Passes(model, batch, technique)
     result = technique.gradients(passes.differentiate, batch, passes.rng)

@@ -40,7 +40,8 @@ def export_saved_model(
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
     `make_signatures` describes its signatures. `serving_default` takes texts, `serve_ids` token
-    ids, and `serve_examples` `tf.train.Example`s. They return the answers of the task: classes,
+    ids, and `serve_examples` `tf.train.Example`s; `serving_default` of a task on frames takes
+    vectors, and is its only signature. They return the answers of the task: classes,
     sets of labels, numbers, entities, answers to questions, guesses for masks, or vectors. `embed`
     takes texts and returns the outputs of the encoder. Each batch is padded to its longest row.
     Beside the graph there are:

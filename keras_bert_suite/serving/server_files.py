@@ -18,7 +18,10 @@ def write_warmup_requests(served, directory, input_names, signature_names, model
     short = served.short_text
     with tf.io.TFRecordWriter(str(directory / WARMUP_FILE)) as writer:
         for texts in ([short], [short, f"{short} " + "text " * length]):
-            inputs = _make_inputs(served, texts, input_names)
+            if served.task.data.encoder.frame_dim is None:
+                inputs = _make_inputs(served, texts, input_names)
+            else:
+                inputs = {"serving_default": _make_frames(served, len(texts), length)}
             for name in signature_names:
                 request = predict_pb2.PredictRequest()
                 request.model_spec.name = model_name
@@ -64,6 +67,14 @@ def _make_inputs(served, texts, input_names):
         "embed": strings,
         **{name: fill(ranks) for name, (_, ranks) in served.more_signatures().items()},
     }
+
+
+def _make_frames(served, num_rows, length):
+    """Inputs of `sign_frames`: a row of one frame, and with more rows also a full row."""
+    lengths = [1, length][:num_rows]
+    mask = [[int(place < own) for place in range(max(lengths))] for own in lengths]
+    frame = [0.0] * served.task.data.encoder.frame_dim
+    return {"frames": [[frame] * max(lengths)] * num_rows, "padding_mask": mask}
 
 
 def write_batching_parameters(directory, max_batch_size):

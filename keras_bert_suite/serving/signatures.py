@@ -1,5 +1,6 @@
 """Makes the signatures of a SavedModel."""
 
+from keras_bert_suite.models.frame_inputs import FRAMES
 from keras_bert_suite.serving.id_ranges import check_ids, count_rows
 
 
@@ -66,6 +67,11 @@ def make_signatures(served, input_names):
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
+    A task on frames has `serving_default` alone. Its inputs are `frames`, float32 (B, L, D), and
+    `padding_mask`, int32 (B, L), 1 on frames and 0 on padding. Its answers are the classes above,
+    for tags with an axis L after B. It refuses rows without frames, and numbers that are not
+    finite.
+
     A task with `features` also takes these columns by their names, beside texts and token ids:
     float32 (B,), NaN for a missing number or boolean, and string (B,), "" for a missing category.
     In a `tf.train.Example` they may be left out.
@@ -80,6 +86,8 @@ def make_signatures(served, input_names):
     import tensorflow as tf
 
     task = served.task
+    if task.data.encoder.frame_dim is not None:
+        return {"serving_default": sign_frames(served, task.data.encoder)}
     number = len(input_names) - len(served.columns)
     input_names, column_names = input_names[:number], input_names[number:]
     ranks = dict(zip(input_names, task.data.text_ranks or [1] * number, strict=True))
@@ -148,6 +156,37 @@ def make_signatures(served, input_names):
     if token_rank > 2:
         return signatures
     return {**signatures, "embed": sign(embed, *specify(ranks))}
+
+
+def sign_frames(served, encoder):
+    """The signature of a task on frames, a `tf.function`. `encoder` is its `EncoderInputs`."""
+    import tensorflow as tf
+
+    def answer(frames, padding_mask):
+        inputs = {FRAMES: frames, "padding_mask": padding_mask}
+        inputs = _check_inputs(inputs, [3, 2])
+        assertions = [
+            tf.debugging.Assert(
+                tf.reduce_all(tf.math.is_finite(inputs[FRAMES])), ["Frames must be finite numbers."]
+            ),
+            tf.debugging.Assert(
+                tf.reduce_all(tf.reduce_any(inputs["padding_mask"] > 0, axis=1)),
+                ["Each row needs a frame, whose padding_mask is 1."],
+            ),
+        ]
+        with tf.control_dependencies(assertions):
+            inputs = {name: tf.identity(tensor) for name, tensor in inputs.items()}
+        inputs["segment_ids"] = tf.zeros_like(inputs["padding_mask"])
+        return served.answer_ids(encoder.select(inputs))
+
+    return tf.function(
+        answer,
+        input_signature=(
+            tf.TensorSpec([None, None, encoder.frame_dim], tf.float32, name=FRAMES),
+            tf.TensorSpec([None, None], tf.int32, name="padding_mask"),
+        ),
+        autograph=False,
+    )
 
 
 def _check_first(answer, ranks):

@@ -17,6 +17,7 @@ from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
     AttributeLoss,
     ClassCrossentropy,
+    MaskedFrameLoss,
     MaskedLMLoss,
     ReplacedTokenLoss,
     SpanLoss,
@@ -71,6 +72,7 @@ __all__ = [
     "LinearWarmupDecay",
     "MacroF1",
     "MaskedLMAccuracy",
+    "MaskedFrameLoss",
     "MaskedLMLoss",
     "NDCG",
     "OneHotLoss",

@@ -78,6 +78,38 @@ class MaskedLMLoss(TokenMeanLoss):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaskedFrameLoss(TokenMeanLoss):
+    """The mean error of the frames that count; see `TokenMeanLoss`.
+
+    `y_true` float (B, P, D), the frames; `y_pred` float (B, P, D); `sample_weight` float (B, P), 0
+    in slots that hold no prediction, or None. The error of a frame is the mean over its D numbers.
+
+    Args:
+        power: int, 1 for absolute errors, 2 for their squares.
+        **kwargs: other arguments of `TokenMeanLoss`.
+    """
+
+    default_name = "masked_frame_loss"
+
+    def __init__(self, power: int = 1, **kwargs: Any) -> None:
+        if power not in (1, 2):
+            raise ValueError(f"power must be 1 or 2, got {power!r}.")
+        super().__init__(**kwargs)
+        self.power = power
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B, P), the error of each frame."""
+        errors = ops.abs(ops.cast(y_true, "float32") - ops.cast(y_pred, "float32"))
+        return ops.mean(errors if self.power == 1 else ops.square(errors), axis=-1)
+
+    def measure(self, y_true: Tensor, sample_weight: Tensor | None = None) -> Tensor:
+        return super().measure(y_true[..., 0], sample_weight)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "power": self.power}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ReplacedTokenLoss(TokenMeanLoss):
     """The mean binary cross-entropy of the tokens that count; see `TokenMeanLoss`.
 

@@ -16,6 +16,7 @@ import shutil
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 from small_sentence_pieces import PIECES, make_albert
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -45,6 +46,7 @@ SMALLER = [
     (r'from_size\(\s*"\w+"', 'from_size("tiny"'),
     (r"\bmax_(target_)?length=\d+", r"max_\1length=8"),
     (r"\bstride=\d+", "stride=4"),
+    (r"\bnum_codes=\d+", "num_codes=4"),
     (r"\bnum_layers=6", "num_layers=1"),
     (r"share_rows\(\d+", "share_rows(6"),
     (r"\[text\] \* 20", "[text] * 2"),
@@ -226,6 +228,9 @@ def prepare(page, names):
         pytest.importorskip("datasets")
     if page == "extending":
         names["checkpoint"] = "path/to/preset"
+    if page in ("frames", "frame_pretrainer"):
+        draw = np.random.default_rng(0).standard_normal
+        names["rows"] = [draw((n, 40)).astype("float32") for n in (24, 12, 20)]
     if page in ("techniques", "serving"):
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
     pretrainers = ("electra_pretrainer", "elmo_pretrainer", "seq2seq_pretrainer")

@@ -82,6 +82,13 @@ def test_add_columns(run):
     assert [name for name, _, score in scores if score] == ["texts alone", "columns alone", "both"]
 
 
+def test_label_tones(run, examples):
+    names, lines = run("label_tones.py")
+    assert names["pretrained"] > names["new"] + 0.05
+    assert lines[-1].startswith(f"frames with the right pitch: {names['pretrained']:.3f}")
+    assert (examples / "tones" / "model.weights.h5").exists()
+
+
 def test_guess_words(run):
     _, lines = run("guess_words.py")
     assert "God [MASK] America." in lines

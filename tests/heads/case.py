@@ -31,6 +31,7 @@ class Case:
         labels: what `fit` takes for the rows, or None.
         arguments: dict of arguments of the task, beside the backbone and the preprocessor.
         encoder: function(backbone, packer) to the backbone that the task wants.
+        prepare: function(packer) to the preprocessor that the task wants.
         pack: function(task, rows, labels) to the columns of a head whose rows are always packed
             before `fit`, or None.
         asked: function(task, rows) to the rows that `predict` takes.
@@ -56,6 +57,7 @@ class Case:
     labels: Any
     arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
     encoder: Callable = lambda backbone, packer: backbone
+    prepare: Callable = lambda packer: packer
     pack: Callable | None = None
     asked: Callable = lambda task, rows: rows
     decode: Callable = lambda answers: answers

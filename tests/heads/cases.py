@@ -110,6 +110,23 @@ def pack_neighbors(task, rows, labels):
     return name_arrays(targets(task.preprocessor.pack(rows)), targets.labels)
 
 
+def read_frames(backbone, packer):
+    return backbone.for_frames(3)
+
+
+def pad_frames(packer):
+    return kbs.FramePacker(3, packer.sequence_length, padding_lengths=(packer.sequence_length,))
+
+
+def pack_frames(task, rows, labels):
+    """Frames that are as many as the words of each text."""
+    draw = np.random.default_rng(0).standard_normal
+    frames = [draw((len(text.split()), 3)) for text in rows]
+    masker = kbs.FrameMasker(span_length=2)
+    arrays = masker(task.preprocessor.pack(frames), np.arange(NUM_ROWS))
+    return name_arrays(arrays, masker.labels)
+
+
 def join_berts(backbone, packer):
     return kbs.BertEncoderDecoder.from_backbones(backbone, backbone)
 
@@ -500,6 +517,13 @@ CASES = {
         pack=pack_neighbors,
         changed=(Changed({"vocabulary_size": 9}, observed.outputs),),
     ),
+    "hidden frames": Case(
+        *(kbs.FramePretrainer, FIRST, None),
+        encoder=read_frames,
+        prepare=pad_frames,
+        pack=pack_frames,
+        changed=(Changed({"num_codes": 5}, observed.outputs),),
+    ),
     "corrupted texts": Case(
         *(kbs.Seq2SeqPretrainer, FIRST, None),
         encoder=join_berts,
@@ -550,7 +574,7 @@ CASES = {
 
 #: The heads of the tables that combine them with preprocessors and inputs. The other pretrainings
 #: share these with that of masked tokens.
-_OTHER_PRETRAININGS = ("replaced tokens", "neighbors", "corrupted texts")
+_OTHER_PRETRAININGS = ("replaced tokens", "neighbors", "hidden frames", "corrupted texts")
 TASKS = tuple(name for name in CASES if name not in _OTHER_PRETRAININGS)
 
 

@@ -10,6 +10,8 @@ from keras_bert_suite import (
     DocumentClassifier,
     ElectraPretrainer,
     ElmoPretrainer,
+    FrameMasker,
+    FramePretrainer,
     MaskedLM,
     MultipleChoice,
     Pretrainer,
@@ -39,6 +41,11 @@ def make_inputs(task):
     if isinstance(task, ElmoPretrainer):
         packed = make_packer().pack(TEXTS)
         return {name: packed[name] for name in task.input}
+    if isinstance(task, FramePretrainer):
+        draw = np.random.default_rng(0).standard_normal
+        packed = task.preprocessor.pack([draw((n, 3)) for n in (5, 12)])
+        masked = FrameMasker(span_length=2)(packed, np.arange(2))
+        return {name: masked[name] for name in task.input}
     if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, CausalLM, Seq2Seq)):
         masker = TokenMasker(make_packer().tokenizer, rate=0.4)
         masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))

@@ -56,9 +56,12 @@ def call(*inputs):
 
 
 def embed(layer):
-    outputs = call(IDS, SEGMENTS)(layer)
+    tokens = IDS
+    if getattr(layer, "frame_dim", None):
+        tokens = HIDDEN[..., : layer.frame_dim]
+    outputs = call(tokens, SEGMENTS)(layer)
     try:  # The longest row says how many positions there are.
-        layer(np.ones((1, 31), "int32"))
+        layer(np.ones((1, 31, *tokens.shape[2:]), tokens.dtype))
     except ValueError:
         outputs.append(np.ones(1))
     return outputs
@@ -144,6 +147,8 @@ MODERN = {
     "initializer_range": 0.1,
     "output_range": 0.1,
 }
+#: Tokens with two, one and no parts.
+PARTS = [[token % 5, token % 3][: token % 3] for token in range(V)]
 EMBEDDINGS = {
     "vocabulary_size": V + 1,
     "hidden_dim": 12,
@@ -154,6 +159,8 @@ EMBEDDINGS = {
     "layer_norm_epsilon": 0.5,
     "initializer_range": 0.1,
     "position_offset": 2,
+    "frame_dim": 4,
+    "part_embeddings": layers.PartEmbeddings(PARTS, 5, embedding_dim=4),
 }
 TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
 SIZES = {"num_heads": 2, "intermediate_dim": 12}
@@ -265,6 +272,18 @@ CASES = {
             "position_offset": 3,
         },
         embed,
+    ),
+    layers.PartEmbeddings: Case(
+        {"parts": PARTS, "num_parts": 5, "embedding_dim": 4},
+        {
+            "parts": [row[::-1] or [1] for row in PARTS],
+            "num_parts": 6,
+            "embedding_dim": 5,
+            "filters": [[1, 3], [2, 2]],
+            "merge": "concat",
+            "initializer_range": 0.1,
+        },
+        call(IDS, HIDDEN),
     ),
     layers.BertEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),

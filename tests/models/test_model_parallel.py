@@ -14,6 +14,7 @@ from keras_bert_suite import (
     ElectraPretrainer,
     ElmoBackbone,
     ElmoPretrainer,
+    FramePretrainer,
     ModelParallel,
     ModernBertBackbone,
     Pretrainer,
@@ -93,6 +94,8 @@ def test_every_task_has_a_table():
     tasks.append(ElmoPretrainer(ElmoBackbone(9, units=4, projection_dim=2)))
     elmo = ElmoBackbone(None, units=4, projection_dim=2, characters={"filters": [(1, 3)]})
     tasks.append(TextClassifier(elmo, 2))
+    tasks.append(FramePretrainer(ElmoBackbone(None, frame_dim=3, units=4, projection_dim=2)))
+    tasks.append(FramePretrainer(BertBackbone(**{**SIZES, "vocabulary_size": None}, frame_dim=3)))
     for task in tasks:
         layouts = list_layouts(task)
         # Scores of the vocabulary are split, as its embedding is.

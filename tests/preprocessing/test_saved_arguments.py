@@ -5,6 +5,7 @@ so does its copy. The table is complete, or the first test fails.
 """
 
 import inspect
+import itertools
 import json
 import pickle
 
@@ -28,6 +29,8 @@ from keras_bert_suite import (
     BidirectionalTargets,
     BytePairTokenizer,
     CharacterTokenizer,
+    FrameMasker,
+    FramePacker,
     LanguageModelMixture,
     MBartTokenizer,
     ModernBertBackbone,
@@ -239,6 +242,21 @@ TABLE = {
             "shares": {"seq2seq": 0.9, "bidirectional": 0.1},
         },
     ),
+    FramePacker: (
+        {"frame_dim": 2, "sequence_length": 6},
+        {"frame_dim": 3, "sequence_length": 5, "padding_lengths": (4,)},
+    ),
+    FrameMasker: (
+        {},
+        {
+            "rate": 0.5,
+            "span_length": 2,
+            "zero_rate": 0.2,
+            "random_frame_rate": 0.2,
+            "seed": 3,
+            "dynamic": False,
+        },
+    ),
     TokenShuffler: (
         {"masker": TokenMasker(TOKENIZER)},
         {"masker": TokenMasker(TOKENIZER, seed=3), "rate": 0.5, "group_length": 2},
@@ -289,6 +307,21 @@ def make(cls, name):
     )
 
 
+def make_frames(number, width):
+    return np.random.default_rng(number).standard_normal((number, width))
+
+
+def observe_frames(packer):
+    """Of which lengths and widths rows are refused, and the shapes of batches."""
+    found = [list(packer.allowed_lengths() or [])]
+    for number, width in itertools.product((3, 5, 6), (2, 3)):
+        try:
+            found.append(list(packer([make_frames(number, width)])["frames"].shape))
+        except ValueError as error:
+            found.append(str(error)[:40])
+    return found
+
+
 def observe(layer):
     """What a layer does, in plain types."""
     if isinstance(layer, keras_hub.tokenizers.Tokenizer):
@@ -296,6 +329,13 @@ def observe(layer):
         parts = layer.split_at_masks(f"a {layer.mask_token} b")
         templates = layer.row_template, layer.target_template
         return [layer.get_vocabulary(), rows, *templates, layer.special_token_ids, parts]
+    if isinstance(layer, FramePacker):
+        return observe_frames(layer)
+    if isinstance(layer, FrameMasker):
+        batch = FramePacker(2, 40)([make_frames(n, 2) for n in range(10, 40)])
+        results = [layer(batch, np.arange(30), epoch=epoch) for epoch in (0, 1)]
+        arrays = [{name: array.tolist() for name, array in r.items()} for r in results]
+        return [*arrays, layer.dynamic]
     if isinstance(layer, SegmentPacker):
         texts = [*TEXTS, "a film that was good and not so bad"], [*TEXTS[::-1], "the film"]
         return {name: array.tolist() for name, array in layer.pack(*texts).items()}
@@ -311,6 +351,8 @@ def observe(layer):
 def load_vocabulary(twin, layer, folder):
     """Keras keeps the files of a tokenizer among the assets of a model."""
     source = getattr(layer, "tokenizer", layer)
+    if isinstance(layer, FramePacker | FrameMasker):
+        return
     source.save_assets(folder)
     getattr(twin, "tokenizer", twin).load_assets(folder)
 
@@ -324,7 +366,7 @@ def test_saved_and_sent(cls, name, tmp_path):
     twin = keras.saving.deserialize_keras_object(config)
     load_vocabulary(twin, layer, tmp_path)
     assert observe(twin) == wanted
-    if not issubclass(cls, SegmentPacker):
+    if not issubclass(cls, SegmentPacker | FramePacker):
         assert observe(pickle.loads(pickle.dumps(layer))) == wanted
 
 
@@ -335,7 +377,7 @@ def test_a_new_value_is_refused_or_holds(cls, name):
     before = observe(default)
     value = TABLE[cls][1][name]
     value = value[name] if isinstance(value, dict) and name in value else value
-    if issubclass(cls, SegmentPacker):
+    if issubclass(cls, SegmentPacker | FramePacker):
         setattr(default, name, value)
         assert observe(default) == observe(layer)
         return

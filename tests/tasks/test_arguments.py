@@ -20,6 +20,8 @@ from keras_bert_suite import (
     ElectraPretrainer,
     ElmoBackbone,
     ElmoPretrainer,
+    FramePacker,
+    FramePretrainer,
     Seq2SeqPretrainer,
     TextEmbedder,
 )
@@ -49,8 +51,11 @@ def build(name, arguments=None, **rates):
     backbone = encoder(**{**sizes, **changed.backbone, **rates})
     if cls is Seq2SeqPretrainer:
         backbone = BertEncoderDecoder.from_backbones(backbone, backbone)
+    packer = make_packer()
+    if cls is FramePretrainer:
+        backbone, packer = backbone.for_frames(3), FramePacker(3, 12)
     given = changed.arguments if arguments is None else arguments
-    return cls(backbone, preprocessor=make_packer(), **given)
+    return cls(backbone, preprocessor=packer, **given)
 
 
 def flatten(observed):

@@ -12,7 +12,9 @@ AS_THE_ENCODER = {"TruncatedNormal 0.5"}
 OTHERS = {
     # bert4keras' GlobalPointer.
     "spans": {"LecunNormal"},
-    **dict.fromkeys(["masks", "pretraining", "replaced tokens", "targets"], AS_THE_ENCODER),
+    **dict.fromkeys(
+        ["masks", "pretraining", "replaced tokens", "targets", "hidden frames"], AS_THE_ENCODER
+    ),
     **dict.fromkeys(["corrupted texts", "continuations"], AS_THE_ENCODER),
     "neighbors": {"RandomNormal 0.5"},  # The softmax of bilm-tf.
     "vectors": set(),  # Its pooling has no weights.

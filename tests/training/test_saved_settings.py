@@ -146,6 +146,11 @@ TABLE = {
     CoSENT: (see_loss(SCORES, PAIRS), {}, {**NAMED, "scale": 3.0}),
     Triplet: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "margin": 1.5, "distance": "euclidean"}),
     MaskedLMLoss: (see_loss(IDS, LOGITS, WEIGHTS), {}, ONE_REDUCTION),
+    training.MaskedFrameLoss: (
+        see_loss(LOGITS, 2 * LOGITS + 1, WEIGHTS),
+        {},
+        {**ONE_REDUCTION, "power": 2},
+    ),
     RankingLoss: (
         see_loss(RELEVANCE, LOGITS[..., 0]),
         {},

@@ -152,6 +152,9 @@ REPLACED_TOKENS = HeadType(
     drops_pooler=True,
 )
 NEIGHBORS = HeadType(task="ElmoPretrainer", layer="language_model")
+HIDDEN_FRAMES = HeadType(
+    task="FramePretrainer", layer="frame_predictions", more_layers=("frame_head",)
+)
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
 MASKS = replace(MASKED_TOKENS, task="MaskedLM")
@@ -168,7 +171,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS),
+    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
 )
 
 #: The first record of each layer of a head.

@@ -87,7 +87,7 @@ def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -
     """
     if isinstance(backbone, LongformerBackbone):
         return backbone.global_token_marker(
-            inputs["token_ids"],
+            inputs.get("token_ids", inputs["padding_mask"]),
             inputs["padding_mask"],
             global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
         )

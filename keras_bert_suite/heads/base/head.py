@@ -39,6 +39,7 @@ class Head:
         rate_multipliers: tuple of pairs (pattern, factor), as for `AdamW`.
         batch_size: int, the rows of a training step.
         sequence_length: int, the most tokens of a row that the command line trains on.
+        takes_frames: bool, whether the backbone may read frames instead of tokens.
     """
 
     task: str
@@ -52,6 +53,7 @@ class Head:
     rate_multipliers: tuple[tuple[str, float], ...] = ()
     batch_size: int = 32
     sequence_length: int = 128
+    takes_frames: bool = False
 
     def __post_init__(self) -> None:
         HEADS[self.task] = self

@@ -8,6 +8,7 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.frame_inputs import FRAMES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,7 @@ class EncoderInputs:
         max_global_tokens: int, the global tokens that a row of a Longformer may have, or None.
         hides_second_text: bool, whether the vector of a row does not depend on its second text.
         memory_shape: tuple of int, the layers and the width of a memory of earlier rows, or None.
+        frame_dim: int, the width of the vectors that an encoder of frames reads, or None.
     """
 
     names: tuple
@@ -28,6 +30,7 @@ class EncoderInputs:
     max_global_tokens: int | None = None
     hides_second_text: bool = False
     memory_shape: tuple | None = None
+    frame_dim: int | None = None
 
     @classmethod
     def of(cls, backbone, summary_place=None):
@@ -43,6 +46,7 @@ class EncoderInputs:
             encoder.max_global_tokens,
             encoder.attention_pattern == "seq2seq" and summary_place == "first",
             None if memory is None else (memory.shape[1], memory.shape[3]),
+            encoder.frame_dim,
         )
 
     def check_pairs(self):
@@ -93,6 +97,7 @@ def check_packed(arrays, encoder, kinds_of_axes):
     Of tensors of TensorFlow, which may be in a graph, only the number of axes is checked.
     `kinds_of_axes` is `TextData.packed_axes`. Further arrays of a backbone may have other axes.
     """
+    check_frames(arrays, encoder)
     for name in ("token_ids", "segment_ids", "padding_mask", "mask_positions"):
         shape = getattr(arrays.get(name), "shape", None)
         if shape is None or getattr(shape, "rank", 0) is None:
@@ -135,6 +140,45 @@ def check_packed(arrays, encoder, kinds_of_axes):
                 f"{name} must be in [0, {size}), the backbone's {attribute}, got "
                 f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
             )
+
+
+def check_frames(arrays, encoder):
+    """Checks that packed arrays have frames if the encoder reads frames, and token ids if not."""
+    frames, width = arrays.get(FRAMES), encoder.frame_dim
+    if width is None:
+        if frames is not None:
+            raise ValueError(
+                "The backbone reads token ids, got frames. Build it with frame_dim, or take "
+                "`backbone.for_frames(frame_dim)`, a copy that reads vectors."
+            )
+        return
+    if "token_ids" in arrays or frames is None or "padding_mask" not in arrays:
+        raise ValueError(
+            f"The backbone reads frames (N, L, {width}) and their padding_mask (N, L), got "
+            f"{', '.join(arrays)}. Frames come in the place of token_ids, not beside them."
+        )
+    if frames.ndim != 3 or frames.shape[2] != width:
+        raise ValueError(
+            f"frames must have the shape (N, L, {width}), got {frames.shape}. The backbone has "
+            f"frame_dim={width}."
+        )
+    mask = arrays["padding_mask"]
+    if mask.shape != frames.shape[:2]:
+        raise ValueError(
+            f"padding_mask must have the shape {frames.shape[:2]} of the frames, got {mask.shape}."
+        )
+    wrong = np.argwhere(~np.isfinite(frames))
+    if len(wrong):
+        row, frame, _ = wrong[0]
+        raise ValueError(
+            f"Frames must be finite numbers, got {frames[tuple(wrong[0])]} in row {row}, frame "
+            f"{frame}. The padding must be finite, too."
+        )
+    empty = np.flatnonzero(~mask.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"Row {empty[0]} has no frames: its padding_mask is 0 everywhere. Leave out empty rows."
+        )
 
 
 def check_inputs(arrays, names):

@@ -49,7 +49,7 @@ def inspect_rows(
 def complete_wrong(task: Any, x: Inputs, wrong: list[WrongAnswer]) -> list[WrongAnswer]:
     """Gives the wrong answers of a task their texts, the highest loss first."""
     rows = task.data.read(x)
-    if not rows.is_packed:
+    if not rows.is_packed and task.data.encoder.frame_dim is None:
         wrong = [
             dataclasses.replace(w, texts=tuple(_read_text(column[w.row]) for column in rows.inputs))
             for w in wrong

@@ -13,7 +13,7 @@ from keras_bert_suite.checkpoints.left_out import are_random
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.preprocessing.preset_files import (
     CONFIG_FILE,
     PREPROCESSOR_CONFIG_FILE,
@@ -92,6 +92,9 @@ def load_preprocessor(preset, sequence_length, lowercase):
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
         with _reading(preset):
             preprocessor = get_preset_loader(preset).load_preprocessor(family)
+    elif _saved_class(preset, PREPROCESSOR_CONFIG_FILE, FramePacker):
+        with _reading(preset):
+            preprocessor = get_preset_loader(preset).load_preprocessor(FramePacker)
     elif find_file(preset, TOKENIZER_CONFIG_FILE):
         with _reading(preset):
             preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.

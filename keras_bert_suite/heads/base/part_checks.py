@@ -1,6 +1,8 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
+from keras_bert_suite.heads.base.head import read_heads
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.preprocessing.frame_packer import FramePacker
 from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
@@ -18,6 +20,7 @@ def check_encoder(task, backbone):
 
 def check_preprocessor(preprocessor, backbone):
     """Checks that a preprocessor makes the inputs of a backbone, with ids that have embeddings."""
+    _check_frames(preprocessor, Encoder.of(backbone).frame_dim, type(backbone).__name__)
     tokenizer = getattr(preprocessor, "tokenizer", None)
     size = _vocabulary_size(tokenizer)
     available = Encoder.of(backbone).vocabulary_size
@@ -50,6 +53,34 @@ def check_preprocessor(preprocessor, backbone):
             f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
             f"positions for {positions}. Pass a sequence_length of at most {positions}."
         )
+
+
+def check_takes_frames(task, backbone):
+    """Checks that a head does not need texts, if its backbone reads frames."""
+    frame_dim, head = Encoder.of(backbone).frame_dim, getattr(task, "HEAD", None)
+    if frame_dim is None or head is None or head.takes_frames:
+        return
+    reading = sorted(name for name, head in read_heads().items() if head.takes_frames)
+    raise ValueError(
+        f"A {type(task).__name__} needs texts, and its backbone reads frames (frame_dim="
+        f"{frame_dim}). Heads on frames are {', '.join(reading)}."
+    )
+
+
+def _check_frames(preprocessor, frame_dim, name):
+    """Checks that a preprocessor makes frames of the width that a backbone reads, or none."""
+    if preprocessor is None:
+        return
+    made = preprocessor.frame_dim if isinstance(preprocessor, FramePacker) else None
+    if made == frame_dim:
+        return
+    wanted = "token ids" if frame_dim is None else f"frames of width {frame_dim}"
+    remedy = f"a FramePacker({frame_dim})" if frame_dim else "the preprocessor of its tokenizer"
+    raise ValueError(
+        f"A {type(preprocessor).__name__} makes "
+        f"{'token ids' if made is None else f'frames of width {made}'}, and the {name} reads "
+        f"{wanted}. Pass {remedy}."
+    )
 
 
 def _check_template(tokenizer, backbone):

@@ -28,6 +28,8 @@ def serve(task):
                 f"The label name {name!r} has a line feed, and the file of the label names has one "
                 "in each line. Change `task.label_names` before the export."
             )
+    if task.data.encoder.frame_dim is not None:  # There are no texts to cut or to find places in.
+        return ServedTask(task)
     return task.HEAD.find_served()(task)
 
 

@@ -15,7 +15,11 @@ from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compiled_task import CompiledTask
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
-from keras_bert_suite.heads.base.part_checks import check_encoder, check_preprocessor
+from keras_bert_suite.heads.base.part_checks import (
+    check_encoder,
+    check_preprocessor,
+    check_takes_frames,
+)
 from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.models import BertBackbone
@@ -95,6 +99,7 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
     def backbone(self, value: Any) -> None:
         if not self.takes_encoder_decoders:
             check_encoder(self, value)
+        check_takes_frames(self, value)
         keras_hub.models.Task.backbone.fset(self, value)
 
     @property

@@ -1,4 +1,4 @@
-"""Pretraining: masked tokens, pairs of texts, replaced, corrupted and next tokens."""
+"""Pretraining: masked tokens and frames, pairs of texts, replaced, corrupted and next tokens."""
 
 from keras_bert_suite.heads.base.head import Head
 
@@ -28,6 +28,14 @@ def make_elmo_parts(said, packer, encoder):
 
     data = PretrainingData(packer, encoder, inputs=(), outputs=("forward", "backward"))
     return data, RowAnswers()
+
+
+def make_frame_parts(said, packer, encoder):
+    """The parts of a `FramePretrainer`."""
+    from keras_bert_suite.heads.base.answers import RowAnswers
+    from keras_bert_suite.heads.pretraining.frames import FramePretrainingData
+
+    return FramePretrainingData(packer, encoder, outputs=("mfm",)), RowAnswers()
 
 
 def make_seq2seq_parts(said, packer, encoder):
@@ -60,6 +68,14 @@ ELMO_HEAD = Head(
     make_parts=make_elmo_parts,
     learning_rate=1e-3,
     warmup_ratio=0.01,
+)
+FRAME_HEAD = Head(
+    task="FramePretrainer",
+    make_parts=make_frame_parts,
+    settings=("num_codes",),
+    learning_rate=2e-4,
+    warmup_ratio=0.07,
+    takes_frames=True,
 )
 SEQ2SEQ_HEAD = Head(
     task="Seq2SeqPretrainer",

@@ -14,7 +14,8 @@ def make_parts(said, packer, encoder):
     from keras_bert_suite.heads.tags.labels import Tags
 
     labels = Tags(said["labels"])
-    return _make_data(said, packer, encoder, labels), WordAnswers(labels)
+    answers = WordAnswers(labels) if encoder.frame_dim is None else _make_frame_answers(labels)
+    return _make_data(said, packer, encoder, labels), answers
 
 
 def make_chain_parts(said, packer, encoder):
@@ -30,15 +31,28 @@ def make_chain_parts(said, packer, encoder):
         bool(layer and layer.constrained_training),
     )
     data = _make_data(said, packer, encoder, labels)
+    if encoder.frame_dim is not None:
+        return data, _make_frame_answers(labels, layer.read_scores)
     if layer:
         return data, ChainAnswers(labels, layer.read_scores)
     scores = [np.array(values, "float32") for values in said["crf"]]
     return data, ChainAnswers(labels, lambda: scores)
 
 
+def _make_frame_answers(labels, read_scores=None):
+    from keras_bert_suite.heads.tags.frames import FrameChainAnswers, FrameTagAnswers
+
+    if read_scores is None:
+        return FrameTagAnswers(labels)
+    return FrameChainAnswers(labels, read_scores)
+
+
 def _make_data(said, packer, encoder, labels):
     from keras_bert_suite.heads.tags.data import WordData
+    from keras_bert_suite.heads.tags.frames import FrameTagData
 
+    if encoder.frame_dim is not None:
+        return FrameTagData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
     return WordData(packer, encoder, labels, said["input_names"], said.get("word_cutting"))
 
 
@@ -51,6 +65,7 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("word_cutting",),
     served="keras_bert_suite.heads.tags.served:ServedEntities",
+    takes_frames=True,
 )
 CHAIN_HEAD = Head(
     task="CrfTokenClassifier",
@@ -59,4 +74,5 @@ CHAIN_HEAD = Head(
     describe=describe_chains,
     served="keras_bert_suite.heads.tags.served:ServedChains",
     rate_multipliers=(CRF_RATE,),
+    takes_frames=True,
 )

@@ -128,7 +128,7 @@ class WordAnswers(ClassAnswers):
             names = [None] * len(labels)
         else:
             known = has_token
-            names = [word for row in rows.tokenized.words for word in row]
+            names = self.list_words(rows, len(labels))
         kept = np.flatnonzero(known)
         found = find_wrong_classes(
             self.find_probabilities(words.logits, words.counts)[known[has_token]],
@@ -140,6 +140,10 @@ class WordAnswers(ClassAnswers):
             dataclasses.replace(w, row=int(row_ids[i]), word=names[i], place=int(places[i]))
             for w, i in ((w, kept[w.row]) for w in found)
         ]
+
+    def list_words(self, rows, number):
+        """list of the words of all rows, as many as a number."""
+        return [word for row in rows.tokenized.words for word in row]
 
     def choose_words(self, logits, lengths):
         """The label of each word that has a token, int (K,), from logits (K, C).

@@ -5,9 +5,11 @@ from keras_bert_suite.heads.base.head import Head
 
 def make_parts(said, packer, encoder):
     """The parts of a `TextClassifier`."""
+    from keras_bert_suite.heads.base.frame_data import FrameData
     from keras_bert_suite.heads.base.text_data import TextData
 
-    return make_classifier_parts(said, packer, encoder, TextData)
+    data_cls = TextData if encoder.frame_dim is None else FrameData
+    return make_classifier_parts(said, packer, encoder, data_cls)
 
 
 def make_classifier_parts(said, packer, encoder, data_cls, **settings):
@@ -23,4 +25,4 @@ def make_classifier_parts(said, packer, encoder, data_cls, **settings):
 
 
 SETTINGS = ("problem_type", "thresholds", "features")
-HEAD = Head(task="TextClassifier", make_parts=make_parts, settings=SETTINGS)
+HEAD = Head(task="TextClassifier", make_parts=make_parts, settings=SETTINGS, takes_frames=True)

@@ -8,7 +8,10 @@ def make_parts(said, packer, encoder):
     from keras_bert_suite.heads.vectors.answers import VectorAnswers
     from keras_bert_suite.heads.vectors.data import EmbeddingData
 
-    data = EmbeddingData(packer, encoder, said["input_names"], said.get("column_names"))
+    data_cls = EmbeddingData
+    if encoder.frame_dim is not None:
+        from keras_bert_suite.heads.vectors.frames import FrameEmbeddingData as data_cls
+    data = data_cls(packer, encoder, said["input_names"], said.get("column_names"))
     return data, VectorAnswers()
 
 
@@ -26,4 +29,5 @@ HEAD = Head(
     describe=describe,
     served="keras_bert_suite.heads.vectors.served:ServedVectors",
     learning_rate=2e-5,
+    takes_frames=True,
 )

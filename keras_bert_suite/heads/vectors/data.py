@@ -117,13 +117,17 @@ class EmbeddingData(TextData):
         else:
             packed = self.pack_texts((interleave_texts(columns),))
         if labels is None:
-            labels = number_texts(packed["token_ids"], len(columns))
+            labels = self.number_parts(packed, len(columns))
             if rows.sources is not None and not rows.is_packed:
                 are_texts = find_texts(columns).T
                 if loss is not None and not are_texts.all():
                     loss.check_gaps()
                 labels = np.where(are_texts, labels, np.int32(-1))
         return packed, labels, rows.weights
+
+    def number_parts(self, packed, number):
+        """int32 (B, S), numbers of the S texts of each row. Equal texts have equal numbers."""
+        return number_texts(packed["token_ids"], number)
 
     def _check_views(self):
         """Checks that a text and its positive, which is the same text, have different vectors."""

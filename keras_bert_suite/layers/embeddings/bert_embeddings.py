@@ -19,7 +19,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
     """Sum of token, position and segment embeddings, normalised, with dropout.
 
     Args:
-        vocabulary_size: int V, rows of the token embedding.
+        vocabulary_size: int V, rows of the token embedding; None for frames.
         hidden_dim: int H, width of the output.
         max_sequence_length: int, the maximum sequence length. Embeddings without a table of
             positions may have None, for rows of any length.
@@ -32,6 +32,12 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         initializer_range: float, standard deviation of the truncated normal.
         position_offset: int, how many rows the position embedding has before the row of the first
             token (RoBERTa has two). In all it has `position_offset + max_sequence_length` rows.
+        frame_dim: int D, the width of vectors that come in the place of token ids. If it is not
+            `embedding_dim`, a linear projection takes the place of the token embedding. Otherwise
+            the vectors are the token embeddings, as `inputs_embeds` of transformers. None for token
+            ids.
+        part_embeddings: layer from token ids int32 (B, L) and embeddings of tokens float (B, L, E)
+            to other embeddings (B, L, E), such as `PartEmbeddings`; or None.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -49,7 +55,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: int | None,
         hidden_dim: int,
         max_sequence_length: int | None = 512,
         num_segments: int = 2,
@@ -58,6 +64,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         position_offset: int = 0,
+        frame_dim: int | None = None,
+        part_embeddings: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -70,17 +78,27 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.position_offset = position_offset
+        self.frame_dim = frame_dim
+        self.part_embeddings = part_embeddings
+        _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
-        self.token_embedding = keras.layers.ReversibleEmbedding(
-            vocabulary_size,
-            self.embedding_dim,
-            embeddings_initializer=initializer,
-            # Within another layer Keras would compute the product with the matrix in float32.
-            reverse_dtype=self.compute_dtype,
-            dtype=self.dtype_policy,
-            name="token_embedding",
-        )
+        self.token_embedding: Any = None
+        self.frame_projection: Any = None
+        if frame_dim is None:
+            self.token_embedding = keras.layers.ReversibleEmbedding(
+                vocabulary_size,
+                self.embedding_dim,
+                embeddings_initializer=initializer,
+                # Within another layer Keras would compute the product with the matrix in float32.
+                reverse_dtype=self.compute_dtype,
+                dtype=self.dtype_policy,
+                name="token_embedding",
+            )
+        else:
+            self.frame_projection = make_frame_projection(
+                frame_dim, self.embedding_dim, initializer, self.dtype_policy
+            )
         self.position_embedding = self.segment_embedding = None
         if self.has_positions:
             self.position_embedding = self._make_position_embedding()
@@ -125,7 +143,11 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         for table in (self.token_embedding, self.position_embedding, self.segment_embedding):
             if table is not None:
                 table.build()
-        embedded_shape = (*token_ids_shape, self.embedding_dim)
+        if self.frame_projection is not None:
+            self.frame_projection.build((*token_ids_shape[:2], self.frame_dim))
+        embedded_shape = (*token_ids_shape[:2], self.embedding_dim)
+        if self.part_embeddings is not None and not self.part_embeddings.built:
+            self.part_embeddings.build(token_ids_shape, embedded_shape)
         if self.layer_norm is not None:
             self.layer_norm.build(embedded_shape)
         if self.projection is not None:
@@ -143,7 +165,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         """Embeds a batch of packed token ids.
 
         Args:
-            token_ids: int32 (B, L), in [0, V).
+            token_ids: int32 (B, L), in [0, V); or frames, float (B, L, D).
             segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere. Without a
                 segment embedding they are not used.
             positions: int32 (B, L), rows of the position embedding; None for consecutive rows
@@ -180,12 +202,12 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         static_length, longest = token_ids.shape[1], self.max_sequence_length
         if None not in (static_length, longest) and static_length > longest:
             raise ValueError(
-                f"token_ids has length {static_length}, but this model has positions "
+                f"The rows have length {static_length}, but this model has positions "
                 f"for {longest} tokens. Shorten the input: set `sequence_length` of the "
-                f"SegmentPacker to at most {longest}."
+                f"preprocessor to at most {longest}."
             )
         if embedding_shift is not None:  # Windows of documents are rows here.
-            shape = (*ops.shape(token_ids), self.embedding_dim)
+            shape = (*ops.shape(token_ids)[:2], self.embedding_dim)
             embedding_shift = ops.reshape(embedding_shift, shape)
         if sequence_layout is not None:
             if positions is None:
@@ -212,11 +234,14 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         """The sum of the rows of all tables, float (B, L, E).
 
         Args:
-            token_ids: int32 (B, L).
+            token_ids: int32 (B, L), or frames, float (B, L, D).
             segment_ids: int32 (B, L) or (1, 1).
             positions: int32 (B, L) or (L,).
         """
-        x = call_inner(self.token_embedding, token_ids)
+        table = self.token_embedding if self.frame_dim is None else self.frame_projection
+        x = token_ids if table is None else call_inner(table, token_ids)
+        if self.part_embeddings is not None:
+            x = ops.cast(self.part_embeddings(token_ids, x), x.dtype)
         if self.segment_embedding is not None:
             x = x + call_inner(self.segment_embedding, segment_ids)
         if self.position_embedding is not None:
@@ -224,7 +249,38 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         return x
 
     def compute_output_shape(self, token_ids_shape: Shape, *_: Shape | None) -> Shape:
-        return (*token_ids_shape, self.hidden_dim)
+        return (*token_ids_shape[:2], self.hidden_dim)
+
+
+def _check_parts(part_embeddings: Any, vocabulary_size: int | None) -> None:
+    if part_embeddings is None:
+        return
+    if vocabulary_size is None:
+        raise ValueError(
+            "part_embeddings are about the parts of tokens, and the encoder reads frames. Leave "
+            "them out."
+        )
+    if not isinstance(part_embeddings, keras.layers.Layer):
+        raise ValueError(
+            f"part_embeddings must be a layer, such as PartEmbeddings, got {part_embeddings!r:.60}."
+        )
+    known = getattr(part_embeddings, "vocabulary_size", vocabulary_size)
+    if known != vocabulary_size:
+        raise ValueError(
+            f"part_embeddings have the parts of {known} tokens, and the vocabulary has "
+            f"{vocabulary_size}. Make them with the tokenizer of the encoder."
+        )
+
+
+def make_frame_projection(
+    frame_dim: int, embedding_dim: int, initializer: Any, dtype: Any
+) -> keras.layers.Dense | None:
+    """The layer from frames (B, L, D) to embeddings (B, L, E); None if D is E."""
+    if frame_dim == embedding_dim:
+        return None
+    return keras.layers.Dense(
+        embedding_dim, kernel_initializer=initializer.clone(), dtype=dtype, name="frame_projection"
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

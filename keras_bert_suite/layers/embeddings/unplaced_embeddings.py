@@ -17,7 +17,11 @@ class UnplacedEmbeddings(BertEmbeddings):
     has_positions = False
 
     def __init__(
-        self, vocabulary_size: int, hidden_dim: int, norm_type: str = "layer_norm", **kwargs: Any
+        self,
+        vocabulary_size: int | None,
+        hidden_dim: int,
+        norm_type: str = "layer_norm",
+        **kwargs: Any,
     ) -> None:
         self.norm_type = norm_type
         super().__init__(vocabulary_size, hidden_dim, **kwargs)
@@ -34,7 +38,7 @@ class TokenEmbeddings(BertEmbeddings):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: int | None,
         hidden_dim: int,
         max_sequence_length: int | None = 8192,
         dropout: float = 0.0,

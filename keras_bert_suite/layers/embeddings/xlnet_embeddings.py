@@ -32,7 +32,7 @@ class XLNetEmbeddings(BertEmbeddings):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: int | None,
         hidden_dim: int,
         trains_queries: bool = False,
         num_segments: int = 0,

@@ -62,7 +62,7 @@ class CarriedMemory(Technique):
         rng: keras.random.SeedGenerator,
     ) -> Any:
         x = dict(batch.x)
-        rows = x["token_ids"].shape[0]
+        rows = x["padding_mask"].shape[0]
         if rows not in (None, self.lanes):
             raise ValueError(
                 f"CarriedMemory(lanes={self.lanes}) got a batch of {rows} rows. Pass the "
