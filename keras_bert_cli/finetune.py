@@ -88,6 +88,7 @@ from .run_settings import check_run, claim_folder, drop_run, read_settings, repo
 from .saved_tasks import export_version, open_task
 from .scores import format_scores
 from .table_flags import define_table_flags
+from .techniques import define_technique_flags, make_technique
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
@@ -148,6 +149,7 @@ def define_flags(flags):
         "balanced: every class has the same weight in the loss, however many texts it has."
     )
     flags.choice("class_weight", "none", ("none", "balanced"), explanation)
+    define_technique_flags(flags)
     explanation = "Pack several texts in a row of the encoder, so that it skips padding."
     flags.switch("sequence_packing", False, explanation)
     flags.path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
@@ -271,6 +273,7 @@ def make_task(values, data, arguments, train):
             bias_correction=values.bias_correction,
         ),
         head_learning_rate=task.head_learning_rate if rate is None else rate,
+        technique=make_technique(values),
         **data.find_compile_arguments(),
     )
     return task

@@ -3,54 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_suite import Technique
-
-
-def row_norms(x):
-    """float (B, 1, 1), the norms of the rows of an array (B, L, E)."""
-    return ops.sqrt(ops.sum(ops.square(x), axis=(1, 2), keepdims=True))
-
-
-class FreeLB(Technique):
-    """The mean gradient of K moves, which begin at random (Zhu et al., 2020, algorithm 1).
-
-    Of `tests/guest_techniques`: padding never moves, and all passes drop the same elements.
-    """
-
-    moves_embeddings = True
-
-    def __init__(self, steps=3, rate=0.3, first_norm=0.2, max_norm=0.4):
-        self.steps, self.rate, self.first_norm, self.max_norm = steps, rate, first_norm, max_norm
-
-    def gradients(self, differentiate, batch, rng):
-        mask = ops.cast(batch.x["padding_mask"], "float32")[..., None]
-        size = ops.sum(mask, axis=1, keepdims=True) * batch.shift.shape[-1]
-        start = keras.random.uniform(ops.shape(batch.shift), -1.0, 1.0, seed=rng)
-        shift, total = start * mask * self.first_norm / ops.sqrt(size), None
-        for _ in range(self.steps):
-            found = differentiate(shift, same_dropout=True)
-            total = found if total is None else total + found
-            shift += self.rate * ops.divide_no_nan(found.shift, row_norms(found.shift))
-            shift *= ops.minimum(1.0, ops.divide_no_nan(self.max_norm, row_norms(shift)))
-        return 1 / self.steps * total
-
-
-class PGD(Technique):
-    """The clean gradient and that of K moves (Madry et al., 2018); inner passes need no weights."""
-
-    moves_embeddings = True
-
-    def __init__(self, steps=3, rate=0.3, max_norm=1.0):
-        self.steps, self.rate, self.max_norm = steps, rate, max_norm
-
-    def gradients(self, differentiate, batch, rng):
-        clean = found = differentiate()
-        shift = batch.shift
-        for step in range(1, self.steps + 1):
-            shift += self.rate * ops.divide_no_nan(found.shift, row_norms(found.shift))
-            shift *= ops.minimum(1.0, ops.divide_no_nan(self.max_norm, row_norms(shift)))
-            found = differentiate(shift, weights=step == self.steps)
-        return clean + found
+from keras_bert_suite import FreeLB, Technique
 
 
 class Average(Technique):
@@ -75,7 +28,7 @@ class AverageOfMoved(Average, FreeLB):
 
     def __init__(self, momentum=0.9, first_norm=0.2):
         Average.__init__(self, momentum)
-        FreeLB.__init__(self, first_norm=first_norm)
+        FreeLB.__init__(self, rate=0.3, first_norm=first_norm)
 
 
 class Distillation(Technique):
@@ -102,18 +55,5 @@ class Distillation(Technique):
         return (1 - share) * loss + share * soft, outputs
 
 
-class RDrop(Technique):
-    """Two passes with other dropout must agree (Wu et al., 2021, equation 4), by another loss."""
-
-    def __init__(self, alpha=1.0):
-        self.alpha = alpha
-
-    def loss(self, forward, batch, rng):
-        (loss, outputs), (other_loss, other_outputs) = forward(batch), forward(batch)
-        p, q = (ops.log_softmax(logits) for logits in (outputs, other_outputs))
-        apart = ops.sum((ops.exp(p) - ops.exp(q)) * (p - q), axis=-1)
-        return (loss + other_loss) / 2 + self.alpha / 2 * ops.mean(apart), outputs
-
-
-for technique in (FreeLB, PGD, Average, AverageOfMoved, Distillation, RDrop):
+for technique in (Average, AverageOfMoved, Distillation):
     keras.saving.register_keras_serializable(package="tests")(technique)

@@ -13,7 +13,11 @@ from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.runs.torch_generators import copy_own_generators, repeated
 from keras_bert_suite.training import Technique
-from keras_bert_suite.training.techniques.differentiation import differentiate, without_recording
+from keras_bert_suite.training.techniques.differentiation import (
+    differentiate,
+    differentiate_twice,
+    without_recording,
+)
 from keras_bert_suite.training.techniques.technique import Batch, Gradients
 from keras_bert_suite.training.techniques.technique_state import TechniqueState
 
@@ -156,22 +160,25 @@ class _Passes:
         self.scale = model.optimizer.scale_loss(ops.ones(()))
         self.first = None
 
-    def differentiate(self, shift=None, *, loss=None, weights=True, same_dropout=False):
+    def differentiate(
+        self, shift=None, *, loss=None, weights=True, by_shift=True, same_dropout=False
+    ):
         """See `Technique.gradients`."""
         values = [variable.value for variable in self.weights] if weights else []
-        if self.batch.shift is not None:
+        by_shift = by_shift and self.batch.shift is not None
+        if by_shift:
             values.append(self.batch.shift if shift is None else shift)
         repeats = same_dropout and self.first is not None
         if self.first is None:
             self.first = self._copy_random_states()
         states, generators = self.first if repeats else ({}, None)
-        run = functools.partial(self._run, loss or self.technique.loss, states)
+        run = functools.partial(self._run, loss or self.technique.loss, states, weights)
         with repeated(generators):
             gradients, (loss, outputs, states, metrics) = differentiate(run, values)
         if not repeats:  # Otherwise the first pass has drawn these numbers.
             _assign(self.states, states)
-        by_shift = None if self.batch.shift is None else gradients.pop() / self.scale
-        return Gradients(gradients if weights else None, by_shift, loss, outputs, metrics)
+        found = gradients.pop() / self.scale if by_shift else None
+        return Gradients(gradients if weights else None, found, loss, outputs, metrics)
 
     def _copy_random_states(self):
         """(id of a variable -> value, the states of PyTorch's generators)."""
@@ -179,36 +186,70 @@ class _Passes:
         variables = [v for v in integers if len(v.shape) < 2]  # No matrices of 8 bits.
         return {id(v): ops.copy(v.value) for v in variables}, copy_own_generators()
 
-    def _run(self, loss, random_states, values):
+    def _run(self, loss, random_states, weights, values):
         """(scaled loss, (loss, outputs, new states, new metrics)), as a pure function.
 
-        `values` are the weights, if they are asked for, and the shift.
+        `values` are the weights, if they are asked for, and the shift, if it is.
         """
         batch = self.batch
-        if batch.shift is not None:
+        if len(values) > (len(self.weights) if weights else 0):
             *values, shift = values
             batch = batch._replace(shift=shift)
-        held = self.weights if not values else []
+        held = [] if weights else self.weights
         held = [*held, *self.states, *self.metrics]
         mapping = [
             *zip(self.weights, values, strict=False),
             *((v, random_states.get(id(v), _hold(v))) for v in held),
         ]
+        variables = [*self.weights, *self.states, *self.metrics]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
             before = dict(scope.state_mapping)
-            loss, outputs = loss(self._compute_loss, batch, self.rng)
+            loss, outputs = loss(_Forward(self.model, scope, variables), batch, self.rng)
         states, metrics = (
             [_find_new(scope, before, v) for v in variables]
             for variables in (self.states, self.metrics)
         )
         return loss * self.scale, (loss, outputs, states, metrics)
 
-    def _compute_loss(self, batch):
-        """The `forward` that `Technique.loss` gets."""
-        x, y, sample_weight, shift = batch
-        shifted = x if shift is None else {**x, SHIFT_ARGUMENT: shift}
-        outputs = self.model(shifted, training=True)
-        return self.model.compute_loss(x, y, outputs, sample_weight, training=True), outputs
+
+class _Forward:
+    """See `Forward` in training/techniques/technique.py."""
+
+    def __init__(self, model, scope, variables):
+        self.model = model
+        self.scope = scope
+        self.variables = variables
+
+    def __call__(self, batch):
+        outputs = self.compute_outputs(batch)
+        return self.compute_loss(batch, outputs), outputs
+
+    def compute_outputs(self, batch, part=None):
+        x = batch.x if batch.shift is None else {**batch.x, SHIFT_ARGUMENT: batch.shift}
+        return (self.model if part is None else part)(x, training=True)
+
+    def compute_loss(self, batch, outputs):
+        return self.model.compute_loss(
+            batch.x, batch.y, outputs, batch.sample_weight, training=True
+        )
+
+    def differentiate(self, batch):
+        scope, variables = self.scope, self.variables
+        values = [(variable, scope.get_current_value(variable)) for variable in variables]
+
+        # The changes of variables leave the function as results, or JAX would lose them.
+        def run(shift):
+            with keras.StatelessScope(values, collect_losses=True) as inner:
+                before = dict(inner.state_mapping)
+                forward = _Forward(self.model, inner, variables)
+                loss, outputs = forward(batch._replace(shift=shift))
+            return loss, (outputs, [_find_new(inner, before, v) for v in variables])
+
+        loss, gradient, (outputs, changes) = differentiate_twice(run, batch.shift)
+        for variable, value in zip(variables, changes, strict=True):
+            if value is not None:
+                scope.add_update((variable, value))
+        return loss, outputs, gradient
 
 
 def _hold(variable):

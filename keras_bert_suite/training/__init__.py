@@ -1,6 +1,7 @@
 """Optimizers, schedules, losses, metrics and techniques."""
 
 from keras_bert_suite.training.adamw import AdamW
+from keras_bert_suite.training.divergences import Divergence, compare_switches
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
     CosineRegression,
@@ -41,8 +42,16 @@ from keras_bert_suite.training.ranking import NDCG, RankingLoss
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
+from keras_bert_suite.training.techniques.combined_techniques import CombinedTechniques
 from keras_bert_suite.training.techniques.fgm import FGM
+from keras_bert_suite.training.techniques.free_lb import FreeLB
+from keras_bert_suite.training.techniques.gradient_penalty import GradientPenalty
+from keras_bert_suite.training.techniques.mixup import Mixup
+from keras_bert_suite.training.techniques.pgd import PGD
+from keras_bert_suite.training.techniques.r_drop import RDrop
+from keras_bert_suite.training.techniques.smart import SMART
 from keras_bert_suite.training.techniques.technique import Technique
+from keras_bert_suite.training.techniques.vat import VAT
 from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
     ElementwiseLoss,
@@ -60,11 +69,15 @@ __all__ = [
     "ClassCrossentropy",
     "ClassIdLoss",
     "CoSENT",
+    "CombinedTechniques",
     "CosineRegression",
+    "Divergence",
     "ElementwiseLoss",
     "EmbeddingLoss",
     "FGM",
     "FiniteMean",
+    "FreeLB",
+    "GradientPenalty",
     "InBatchNegatives",
     "LabelSetF1",
     "LabelwiseLoss",
@@ -74,11 +87,15 @@ __all__ = [
     "MaskedLMAccuracy",
     "MaskedFrameLoss",
     "MaskedLMLoss",
+    "Mixup",
     "NDCG",
     "OneHotLoss",
     "OutputForm",
+    "PGD",
     "PredictionMean",
+    "RDrop",
     "RankingLoss",
+    "SMART",
     "SpanLoss",
     "ReplacedTokenAccuracy",
     "ReplacedTokenLoss",
@@ -86,6 +103,8 @@ __all__ = [
     "TokenAccuracy",
     "Technique",
     "Triplet",
+    "VAT",
+    "compare_switches",
     "encode_in_parts",
     "fit_optimizer",
     "forget_metrics",

@@ -47,8 +47,15 @@ def mean_over_rows(losses: Tensor) -> Tensor:
     """The share of a replica in the mean of the losses (B,) of all rows of a batch."""
     if count_replicas() == 1 or keras.config.backend() == "jax":
         return ops.mean(losses)
-    rows = ops.cast(ops.shape(losses)[0], losses.dtype)
-    return ops.sum(losses) / sum_over_replicas(ops.convert_to_tensor(rows))
+    return ops.sum(losses) / count_rows(losses)
+
+
+def count_rows(array: Tensor) -> Tensor:
+    """float32 scalar, the rows of the whole batch, of which `array` (B, ...) has a replica's."""
+    rows = ops.convert_to_tensor(ops.cast(ops.shape(array)[0], "float32"))
+    if count_replicas() == 1 or keras.config.backend() == "jax":
+        return rows
+    return sum_over_replicas(rows)
 
 
 def measure_loss(loss: Any, y_true: Any, sample_weight: Any = None) -> Tensor:

@@ -280,6 +280,11 @@ FINETUNE = {
     "--warmup_ratio=0.75": RATE + "warmup_ratio",
     "--weight_decay=0.5": "fit.self.optimizer.decay",
     "--bias_correction": "fit.self.optimizer.bias_correction",
+    "--technique=r_drop": {"fit.self.technique.__class__.__name__": "RDrop"},
+    "--technique=pgd --technique_values=steps=2,rate=0.5": {
+        "fit.self.technique.steps": 2,
+        "fit.self.technique.rate": 0.5,
+    },
     "--class_weight=balanced": {"fit.class_weight": "balanced"},
     "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".

@@ -27,7 +27,8 @@ from keras_bert_suite import (
     training,
 )
 from keras_bert_suite.training import SpanLoss
-from keras_bert_suite.training.techniques.technique import Gradients
+from keras_bert_suite.training.techniques.differentiation import differentiate, differentiate_twice
+from keras_bert_suite.training.techniques.technique import Batch, Gradients
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(6, 3, 4)).astype("float32")
@@ -80,16 +81,59 @@ def see_optimizer(optimizer):
     return np.concatenate(values), optimizer.name, [v.dtype for v in moments]
 
 
-def see_shifts(technique):
-    """The shifts of all passes after the first."""
-    shifts = []
+class SmallPasses:
+    """The forward passes of a model of three numbers for each token, each pass another."""
 
-    def differentiate(shift=None):
-        shifts.append(shift)
-        return Gradients([], ops.convert_to_tensor(VECTORS), None, None, None)
+    def __init__(self):
+        self.number = 0
 
-    technique.gradients(differentiate, None, None)
-    return np.array([to_numpy(shift) for shift in shifts[1:]]), len(shifts)
+    def compute_outputs(self, batch, part=None):
+        self.number += 1
+        vectors = ops.convert_to_tensor(VECTORS) + batch.shift
+        return ops.tanh(ops.sum(vectors, axis=1)) * (1 + 0.1 * self.number)
+
+    def compute_loss(self, batch, outputs):
+        return ops.mean(ops.sparse_categorical_crossentropy(batch.y, outputs, from_logits=True))
+
+    def __call__(self, batch):
+        outputs = self.compute_outputs(batch)
+        return self.compute_loss(batch, outputs), outputs
+
+    def differentiate(self, batch):
+        def run(shift):
+            return self(batch._replace(shift=shift))
+
+        loss, gradient, outputs = differentiate_twice(run, batch.shift)
+        return loss, outputs, gradient
+
+
+def see_technique(technique):
+    """The shifts, losses and gradients of all passes."""
+    form = training.Divergence.of_form(training.OutputForm("classes"))
+    technique.build(
+        SimpleNamespace(
+            find_divergence=lambda: form,
+            split_at_vectors=lambda: (None, lambda x, training: x),
+            has_second_derivative=True,
+        )
+    )
+    seed, forward = keras.random.SeedGenerator(7), SmallPasses()
+    mask = ops.ones(VECTORS.shape[:2])
+    shift = ops.zeros(VECTORS.shape)
+    batch = Batch({"padding_mask": mask}, ops.convert_to_tensor(IDS[:, 0]), None, shift)
+    seen = []
+
+    def differentiate_pass(shift=None, loss=None, **kwargs):
+        def run(values):
+            return (loss or technique.loss)(forward, batch._replace(shift=values[0]), seed)
+
+        shift = batch.shift if shift is None else shift
+        (gradient,), outputs = differentiate(run, [shift])
+        seen.extend(to_numpy(x) for x in (shift, gradient, outputs))
+        return Gradients([], gradient, None, outputs, None)
+
+    technique.gradients(differentiate_pass, batch, seed)
+    return np.concatenate([x.ravel() for x in seen]), len(seen)
 
 
 def see_memory(technique):
@@ -215,7 +259,27 @@ TABLE = {
         {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
     ),
     training.CarriedMemory: (see_memory, {"lanes": 2}, {"lanes": 3}),
-    training.FGM: (see_shifts, {}, {"epsilon": 0.3}),
+    training.FGM: (see_technique, {}, {"epsilon": 0.3}),
+    training.PGD: (see_technique, {}, {"steps": 2, "rate": 0.4, "max_norm": 0.2}),
+    training.FreeLB: (
+        see_technique, {}, {"steps": 2, "rate": 0.1, "first_norm": 0.2, "max_norm": 0.01}
+    ),
+    training.VAT: (
+        see_technique, {}, {"epsilon": 0.3, "alpha": 2.0, "first_norm": 0.5, "steps": 2}
+    ),
+    training.SMART: (
+        see_technique,
+        {},
+        {"alpha": 2.0, "noise": 1e-2, "rate": 0.5, "steps": 2, "size": 0.5},
+    ),
+    training.GradientPenalty: (see_technique, {}, {"epsilon": 2.0}),
+    training.RDrop: (see_technique, {}, {"alpha": 2.0, "reduction": "sum"}),
+    training.Mixup: (see_technique, {}, {"alpha": 3.0}),
+    training.CombinedTechniques: (
+        see_technique,
+        {"techniques": [training.RDrop(), training.FGM()]},
+        {"techniques": [training.RDrop(2.0), training.PGD()]},
+    ),
     training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
 }  # fmt: skip
 

@@ -7,20 +7,24 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Inputs, Labels
+from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.heads import attributes
 from keras_bert_suite.heads.attributes.data import check_attributes
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import make_head
 from keras_bert_suite.heads.base.part_checks import check_summary_place
+from keras_bert_suite.heads.base.split_models import split_at
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import (
     AttributeAccuracy,
     AttributeLoss,
+    Divergence,
+    OutputForm,
     is_accuracy,
 )
+from keras_bert_suite.training.losses import split_attributes
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -128,6 +132,22 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         """`AttributeLoss` with the `attribute_weights`."""
         weights = [self.attribute_weights.get(name, 1.0) for name in self.attributes]
         return AttributeLoss([len(names) for names in self.attributes.values()], weights)
+
+    def find_divergence(self) -> Divergence:
+        """The sum over the attributes, by the `attribute_weights`."""
+        sizes = [len(names) for names in self.attributes.values()]
+        weights = [self.attribute_weights.get(name, 1.0) for name in self.attributes]
+        of_attribute = Divergence.of_form(OutputForm("classes")).one_way
+
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            parts = zip(split_attributes(p, sizes), split_attributes(q, sizes), strict=True)
+            found = [of_attribute(y_true, *pair) for pair in parts]
+            return sum(w * d for w, d in zip(weights, found, strict=True))
+
+        return Divergence.of(compare)
+
+    def split_at_vectors(self) -> tuple[keras.Model, keras.Model]:
+        return split_at(self, self.classifier_dropout.input)
 
     def make_metrics(self) -> dict[str, Any]:
         """The share of labels that are right, over all attributes."""

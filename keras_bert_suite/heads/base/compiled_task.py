@@ -16,6 +16,7 @@ from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import (
     AdamW,
+    Divergence,
     LinearWarmupDecay,
     OutputForm,
     Technique,
@@ -98,6 +99,25 @@ class CompiledTask(TrainedModel):
         size = None if outputs is None else outputs.shape[-1]
         kind = self.data.labels.of_output(output).output_kind
         return OutputForm(kind, self.returns_logits, size, self.are_tokens)
+
+    def find_divergence(self) -> Divergence | None:
+        """How far the predictions of two passes are apart, for techniques such as `RDrop`.
+
+        None if the task has several outputs, or outputs that are no predictions.
+        """
+        if isinstance(self.output, dict) and len(self.output) > 1:
+            return None
+        return Divergence.of_form(self.find_output_form())
+
+    #: Whether the loss has a gradient that can be differentiated, for `GradientPenalty`.
+    has_second_derivative = True
+
+    def split_at_vectors(self) -> tuple[keras.Model, keras.Model] | None:
+        """The model up to the vectors of rows, and the model after them, for `Mixup`.
+
+        The second takes what the first returns. None if the last layer takes no vector of a row.
+        """
+        return None
 
     def read_loss(self, loss: Any, output: str | None = None) -> Any:
         """Makes a loss, as users write it, fit the labels and the outputs of the model.

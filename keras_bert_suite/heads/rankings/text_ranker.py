@@ -17,7 +17,13 @@ from keras_bert_suite.heads.base.pair_scorer import PairScorer
 from keras_bert_suite.heads.rankings.rows import list_pairs, read_lists
 from keras_bert_suite.heads.vectors.scores import score_rankings
 from keras_bert_suite.heads.vectors.vector_search import SearchHit
-from keras_bert_suite.training import NDCG, RankingLoss
+from keras_bert_suite.training import (
+    NDCG,
+    Divergence,
+    OutputForm,
+    RankingLoss,
+    compare_switches,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -100,6 +106,27 @@ class TextRanker(PairScorer, keras_hub.models.Task):
         if y is not None and y_pred is not None:
             y_pred = ops.reshape(y_pred, ops.shape(y))
         return y, y_pred, sample_weight
+
+    def find_divergence(self) -> Divergence:
+        """The divergence of the shares of the candidates of a list, softmax of their scores.
+
+        With a "pointwise" loss, the mean over the candidates: each is relevant or not, by itself.
+        """
+
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            # Places after the last candidate have a negative label.
+            is_candidate = y_true >= 0
+            p, q = (
+                ops.where(is_candidate, ops.cast(ops.reshape(x, ops.shape(y_true)), "float32"), 0.0)
+                for x in (p, q)
+            )
+            if getattr(self.loss, "kind", None) == "pointwise":
+                number = ops.sum(ops.cast(is_candidate, "float32"), axis=-1)
+                return ops.divide_no_nan(ops.sum(compare_switches(p, q), axis=-1), number)
+            p, q = (ops.where(is_candidate, x, -1e9) for x in (p, q))
+            return Divergence.of_form(OutputForm("classes")).one_way(y_true, p, q)
+
+        return Divergence.of(compare)
 
     def rank(
         self,

@@ -14,6 +14,7 @@ from keras_bert_suite.heads.base.inspection import inspect_rows
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
+from keras_bert_suite.heads.base.split_models import split_at
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.encoder import Encoder
@@ -191,6 +192,9 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         new_parts = [*new_parts, "entity_averages/.*"]
         return arguments, [*new_parts, *list_missing_poolers(checkpoint)]
+
+    def split_at_vectors(self) -> tuple[keras.Model, keras.Model]:
+        return split_at(self, self.classifier_dropout.input)
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy."""

@@ -5,15 +5,16 @@ from typing import Any
 
 import keras
 import keras_hub
+from keras import ops
 
-from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import spans
 from keras_bert_suite.heads.base.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
 from keras_bert_suite.heads.tags.word_task import WordTask
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.layers.heads.head_layers import HeadLayers
-from keras_bert_suite.training import SpanLoss
+from keras_bert_suite.training import Divergence, SpanLoss, compare_switches
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -141,6 +142,15 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
 
     def make_loss(self) -> keras.losses.Loss:
         return SpanLoss()
+
+    def find_divergence(self) -> Divergence:
+        """The sum over all spans and types: each is an entity or not, by itself."""
+
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            spans = compare_switches(ops.cast(p, "float32"), ops.cast(q, "float32"))
+            return ops.sum(spans, axis=(1, 2, 3))
+
+        return Divergence.of(compare)
 
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.

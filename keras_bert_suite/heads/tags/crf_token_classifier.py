@@ -12,6 +12,7 @@ from keras_bert_suite.heads.tags import CRF_RATE
 from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.layers import ConditionalRandomField
+from keras_bert_suite.training import Divergence
 from keras_bert_suite.training.head_rate import warn_of_slow_layer
 
 
@@ -150,6 +151,13 @@ class CrfTokenClassifier(TokenClassifier):
             )
         loss.crf = self.crf
         return super().read_loss(loss, output)
+
+    def find_divergence(self) -> Divergence:
+        """The divergence of the distributions of whole chains."""
+        return Divergence.of(self.crf.divergence)
+
+    #: `negative_log_likelihood` writes its gradient itself.
+    has_second_derivative = False
 
     def get_config(self) -> Config:
         return {**super().get_config(), "scheme": self._scheme_argument}

@@ -31,6 +31,7 @@ from keras_bert_suite.heads.base.poolings import (
     pool_hidden_states,
 )
 from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
+from keras_bert_suite.heads.base.split_models import split_at
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
@@ -266,6 +267,12 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         if self.feature_layer is None:
             return found
         return [*keras.tree.flatten(found), self.feature_layer.input]
+
+    def split_at_vectors(self) -> tuple[keras.Model, keras.Model]:
+        vectors = self.classifier_dropout.input
+        if self.feature_layer is None:
+            return split_at(self, vectors)
+        return split_at(self, [vectors, self.feature_layer.input])
 
     @property
     def thresholds(self) -> list[float] | None:

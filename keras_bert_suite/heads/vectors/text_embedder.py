@@ -26,6 +26,7 @@ from keras_bert_suite.layers.poolings.pooling import (
 )
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import (
+    Divergence,
     EmbeddingLoss,
     InBatchNegatives,
     encode_in_parts,
@@ -261,6 +262,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         mask = self.preprocessor([prompt])["padding_mask"]
         # Without the token that ends a text, which follows the prompt only here.
         return int(ops.sum(ops.cast(mask, "int32"))) - 1
+
+    def find_divergence(self) -> Divergence:
+        """The squared distance of the vectors of a text."""
+        return Divergence.of_numbers(is_mean=False)
 
     def relabel(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Gives the loss and the metrics vectors (B, S, H) of the S texts of each row."""

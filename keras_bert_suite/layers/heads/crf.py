@@ -103,18 +103,8 @@ class ConditionalRandomField(ShapeKeepingLayer):
         Returns:
             float32 (B,), 0 for a chain without a label.
         """
-        emissions = ops.cast(emissions, "float32")
-        labels = ops.cast(labels, "int32")
-        counts = labels >= 0
-        lengths = ops.sum(ops.cast(counts, "int32"), axis=1)
-        order = order_chain(counts)
-        goes_on = _find_continuations(labels, counts)
-        labels = ops.maximum(ops.take_along_axis(labels, order, axis=1), 0)
-        emissions = ops.take_along_axis(emissions, order[:, :, None], axis=1)
-        starts, ends, transitions = self._scores(self.constrained_training)
-        starts, ends = (
-            ops.where(mark[:, None], 0.0, scores)
-            for mark, scores in zip(goes_on, (starts, ends), strict=True)
+        labels, lengths, (emissions,), (starts, ends, transitions) = self._arrange(
+            labels, [emissions]
         )
 
         # The gradient of the logarithm of the sum is the difference of two expectations, so no
@@ -128,6 +118,25 @@ class ConditionalRandomField(ShapeKeepingLayer):
         value = log_partition - _weigh(observed, fixed)
         surrogate = _weigh([ops.stop_gradient(d) for d in differences], scores)
         return ops.stop_gradient(value - surrogate) + surrogate
+
+    def divergence(self, labels: Tensor, emissions: Tensor, others: Tensor) -> Tensor:
+        """KL(p || q) of the distributions of chains that two tensors of emissions give.
+
+        The sum over all chains of p (log p - log q) is the sum over the tokens of the differences
+        of the emissions, weighted by the marginals of p, plus the difference of the logarithms of
+        both sums.
+
+        Args:
+            labels: int (B, L), as for `negative_log_likelihood`. Only its signs are read: they say
+                which tokens are part of the chain.
+            emissions, others: float (B, L, C), of p and of q.
+
+        Returns:
+            float32 (B,), 0 for a chain without a label.
+        """
+        _, lengths, both, scores = self._arrange(labels, [emissions, others])
+        (log_p, marginals, _), (log_q, *_) = (sum_paths(x, lengths, *scores) for x in both)
+        return ops.sum(marginals * (both[0] - both[1]), axis=(1, 2)) - log_p + log_q
 
     def marginals(self, emissions: Tensor, lengths: Tensor) -> Tensor:
         """The probability of each label at each token, under the allowed paths.
@@ -174,6 +183,28 @@ class ConditionalRandomField(ShapeKeepingLayer):
         return [
             ops.where(table, score, FORBIDDEN) for table, score in zip(tables, scores, strict=True)
         ]
+
+    def _arrange(self, labels: Tensor, emissions: Sequence[Tensor]) -> tuple[Any, ...]:
+        """(labels, lengths, emissions, scores) with the tokens of the chains at the front.
+
+        `scores` are the start scores and the end scores (B, C), and the transitions (C, C).
+        """
+        labels = ops.cast(labels, "int32")
+        counts = labels >= 0
+        lengths = ops.sum(ops.cast(counts, "int32"), axis=1)
+        order = order_chain(counts)
+        goes_on = _find_continuations(labels, counts)
+        labels = ops.maximum(ops.take_along_axis(labels, order, axis=1), 0)
+        emissions = [
+            ops.take_along_axis(ops.cast(x, "float32"), order[:, :, None], axis=1)
+            for x in emissions
+        ]
+        starts, ends, transitions = self._scores(self.constrained_training)
+        starts, ends = (
+            ops.where(mark[:, None], 0.0, scores)
+            for mark, scores in zip(goes_on, (starts, ends), strict=True)
+        )
+        return labels, lengths, emissions, (starts, ends, transitions)
 
     def _count(self, labels: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Counts the labels of a path: (B, L, C) each label at its token, and (B, C, C) each pair.

@@ -45,6 +45,9 @@ def _differentiate_tensorflow(function: Any, values: Any) -> Any:
 def _differentiate_torch(function: Any, values: Any) -> Any:
     import torch
 
+    if not values:
+        with torch.no_grad():
+            return [], function(values)[1]
     values = [v if v.requires_grad else v.detach().requires_grad_() for v in values]
     scalar, results = function(values)
     gradients = list(torch.autograd.grad(scalar, values, allow_unused=True))
@@ -59,6 +62,36 @@ _DIFFERENTIATORS = {
     "tensorflow": _differentiate_tensorflow,
     "torch": _differentiate_torch,
 }
+
+
+def differentiate_twice(
+    function: Callable[[Tensor], tuple[Tensor, Any]], value: Tensor
+) -> tuple[Tensor, Tensor, Any]:
+    """(the scalar of a function, its gradient by `value`, the further results of the function).
+
+    Within a function that `differentiate` differentiates, both can be differentiated again.
+    """
+    backend = keras.config.backend()
+    if backend == "jax":
+        import jax
+
+        (scalar, results), gradient = jax.value_and_grad(function, has_aux=True)(value)
+    elif backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            scalar, results = function(value)
+        gradient = tape.gradient(scalar, value)
+    else:
+        import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        # The other kernels of attention have no second derivative.
+        with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+            scalar, results = function(value)
+        (gradient,) = torch.autograd.grad(scalar, value, create_graph=True)
+    return scalar, gradient, results
 
 
 def without_recording() -> contextlib.AbstractContextManager[Any]:

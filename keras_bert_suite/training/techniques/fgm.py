@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-from keras import ops
 
+from keras_bert_suite.training.techniques.row_lengths import scale_rows
 from keras_bert_suite.training.techniques.technique import Batch, Gradients, Technique
 
 
@@ -50,6 +50,4 @@ class FGM(Technique):
         self, differentiate: Callable[..., Gradients], batch: Batch, rng: Any
     ) -> Gradients:
         clean = differentiate()
-        axes = tuple(range(1, len(clean.shift.shape)))
-        norm = ops.sqrt(ops.sum(ops.square(clean.shift), axis=axes, keepdims=True))
-        return clean + differentiate(self.epsilon * ops.divide_no_nan(clean.shift, norm))
+        return clean + differentiate(scale_rows(clean.shift, self.epsilon))

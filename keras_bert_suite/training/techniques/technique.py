@@ -1,8 +1,8 @@
 """The protocol of techniques, and the plainest one: one forward and one backward pass."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, Self
 
 import keras
 
@@ -38,7 +38,7 @@ class Gradients:
             loss does not depend on. A loss scale of the optimizer is still in them. None if the
             pass was not asked for them.
         shift: float32 (B, L, E), the gradient by the shift of the token embeddings, without a loss
-            scale. None if the technique moves no embeddings.
+            scale. None if the technique moves no embeddings, or the pass was not asked for it.
         loss: float scalar, `outputs`: the outputs of the model, and `metrics`: the variables of its
             metrics. They are for the logs. A sum keeps them from its first pass.
     """
@@ -60,6 +60,25 @@ class Gradients:
             weights=None if self.weights is None else scaled,
             shift=None if self.shift is None else factor * self.shift,
         )
+
+
+class Forward(Protocol):
+    """The forward passes of a model, with dropout. Each call draws other dropout."""
+
+    def __call__(self, batch: Batch) -> tuple[Tensor, Any]:
+        """(the loss with which the model was compiled, float scalar; the outputs of the model)."""
+
+    def compute_outputs(self, batch: Batch, part: Any = None) -> Any:
+        """The outputs of the model, or of a `part` of it that has the same inputs."""
+
+    def compute_loss(self, batch: Batch, outputs: Any) -> Tensor:
+        """The loss of outputs, with which the model was compiled."""
+
+    def differentiate(self, batch: Batch) -> tuple[Tensor, Any, Tensor]:
+        """(loss, outputs, the gradient of the loss by the shift, float (B, L, E)).
+
+        The gradient can be differentiated again. The technique must set `moves_embeddings`.
+        """
 
 
 def _add(a: Any, b: Any) -> Any:
@@ -89,21 +108,30 @@ class Technique:
     #: again when a file is opened, so keep its path in another attribute.
     constants: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> Sequence["Technique"]:
+        """Techniques that this one is made of. Their variables and models are saved as its own."""
+        return ()
+
     def build(self, model: keras.Model) -> None:
-        """Makes variables and models. `compile` calls it on a copy, `task.technique`."""
+        """Makes variables and models. `compile` calls it on a copy, `task.technique`.
+
+        Raises:
+            ValueError: if the technique is not for the model. Its message names both and a remedy.
+        """
 
     def loss(
         self,
-        forward: Callable[[Batch], tuple[Tensor, Any]],
+        forward: Forward,
         batch: Batch,
         rng: keras.random.SeedGenerator,
     ) -> Any:
         """The loss of one pass.
 
         Args:
-            forward: function from a `Batch` to the loss with which the model was compiled, float
-                scalar, and the outputs of the model, with dropout. It can be called several times,
-                and each call draws other dropout.
+            forward: `Forward`, a function from a `Batch` to the loss with which the model was
+                compiled, and the outputs of the model. It can be called several times, and each
+                call draws other dropout.
             batch: `Batch`, with the shift of the pass.
             rng: the `seed` for functions of `keras.random`. A training that resumes goes on with
                 its state. Replicas that share a batch draw the same numbers.
@@ -124,11 +152,12 @@ class Technique:
         """The gradients with which the optimizer updates the weights.
 
         Args:
-            differentiate: function `(shift=None, *, loss=None, weights=True, same_dropout=False)`
-                that takes one forward and one backward pass, and returns `Gradients`. `shift` is
-                float (B, L, E), or None for 0. `loss` takes the place of `self.loss`. Without
-                `weights` only the gradient by the shift is computed. With `same_dropout` the pass
-                draws the random numbers of the first pass of the step again.
+            differentiate: function `(shift=None, *, loss=None, weights=True, by_shift=True,
+                same_dropout=False)` that takes one forward and one backward pass, and returns
+                `Gradients`. `shift` is float (B, L, E), or None for 0. `loss` takes the place of
+                `self.loss`. Without `weights` only the gradient by the shift is computed, and
+                without both no gradient. With `same_dropout` the pass draws the random numbers of
+                the first pass of the step again.
             batch: `Batch`, with a shift of 0 if the technique moves embeddings.
             rng: as for `loss`.
 

@@ -16,7 +16,7 @@ class TechniqueState(keras.layers.Layer):
     Attributes:
         rng: the `SeedGenerator` that the technique gets.
         named: dict of name -> variable, the variables that files hold. A name is the name of an
-            attribute, and a number.
+            attribute, and a number; before it the number of a part.
         constants: list of variables that the technique only reads.
     """
 
@@ -26,15 +26,17 @@ class TechniqueState(keras.layers.Layer):
         technique.build(model)
         known = {id(variable) for variable in model.variables}
         named, constants = {"rng": self.rng.state}, []
-        for attribute, part in vars(technique).items():
-            for number, variable in enumerate(_list_variables(part)):
-                if id(variable) in known:
-                    continue
-                known.add(id(variable))
-                if attribute in technique.constants:
-                    constants.append(variable)
-                else:
-                    named[f"{attribute}/{number}"] = variable
+        owners = {"": technique, **{f"{i}/": part for i, part in enumerate(technique.parts)}}
+        for prefix, owner in owners.items():
+            for attribute, part in vars(owner).items():
+                for number, variable in enumerate(_list_variables(part)):
+                    if id(variable) in known:
+                        continue
+                    known.add(id(variable))
+                    if attribute in owner.constants:
+                        constants.append(variable)
+                    else:
+                        named[f"{prefix}{attribute}/{number}"] = variable
         self.saved = list(named.values())
         # Keras would save attributes as weights.
         self.__dict__.update(named=named, constants=constants)

@@ -1,0 +1,86 @@
+"""How far the outputs of two passes over the same rows are from each other."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.training.output_forms import OutputForm
+
+#: The least probability whose logarithm is taken.
+_LEAST = 1e-7
+
+
+@dataclasses.dataclass(frozen=True)
+class Divergence:
+    """The divergence of Kullback and Leibler between the predictions that outputs stand for.
+
+    Attributes:
+        one_way: function (y_true, p, q) -> float32 (B,), or (B, L) for tokens, KL(p || q). `p` and
+            `q` are outputs of the model. `y_true` are the encoded labels: they say which places of
+            a row there are, and never what is right.
+        symmetric: function of the same arguments, KL(p || q) + KL(q || p). For numbers and vectors
+            both are the squared distance.
+        of_tokens: bool, whether weights of the labels say which predictions count.
+    """
+
+    one_way: Callable[[Any, Any, Any], Tensor]
+    symmetric: Callable[[Any, Any, Any], Tensor]
+    of_tokens: bool = False
+
+    @classmethod
+    def of(cls, function: Callable[[Any, Any, Any], Tensor], of_tokens: bool = False) -> Any:
+        """A divergence whose symmetric form is the sum of both ways."""
+        return cls(function, lambda y, p, q: function(y, p, q) + function(y, q, p), of_tokens)
+
+    @classmethod
+    def of_form(cls, form: OutputForm) -> Any:
+        """The divergence of outputs of a form; None for "others"."""
+        if form.kind == "numbers":
+            return cls.of_numbers()
+        functions = {"classes": _compare_classes, "label sets": _compare_sets}
+        if form.kind not in functions:
+            return None
+        compare = functions[form.kind]
+
+        def one_way(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            return compare(*(ops.cast(x, "float32") for x in (p, q)), form.from_logits)
+
+        return cls.of(one_way, form.are_tokens)
+
+    @classmethod
+    def of_numbers(cls, is_mean: bool = True) -> Any:
+        """The mean, or the sum, of the squared differences of each row."""
+
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            squares = ops.square(ops.cast(p, "float32") - ops.cast(q, "float32"))
+            reduce = ops.mean if is_mean else ops.sum
+            return reduce(squares, axis=-1)
+
+        return cls(compare, compare)
+
+
+def _compare_classes(p: Tensor, q: Tensor, from_logits: bool) -> Tensor:
+    """float32 (...) of outputs (..., C)."""
+    if from_logits:
+        p, q = ops.log_softmax(p, axis=-1), ops.log_softmax(q, axis=-1)
+    else:
+        p, q = (ops.log(ops.maximum(x, _LEAST)) for x in (p, q))
+    return ops.sum(ops.exp(p) * (p - q), axis=-1)
+
+
+def _compare_sets(p: Tensor, q: Tensor, from_logits: bool) -> Tensor:
+    """float32 (B,) of outputs (B, C): each label is on or off by itself."""
+    if from_logits:
+        return ops.sum(compare_switches(p, q), axis=-1)
+    p, q = (ops.clip(x, _LEAST, 1 - _LEAST) for x in (p, q))
+    on, off = p * ops.log(p / q), (1 - p) * ops.log((1 - p) / (1 - q))
+    return ops.sum(on + off, axis=-1)
+
+
+def compare_switches(p: Tensor, q: Tensor) -> Tensor:
+    """KL(p || q) of each of two tensors of logits, in the shape of the tensors."""
+    share = ops.sigmoid(p)
+    return share * (p - q) + ops.softplus(q) - ops.softplus(p)

@@ -1,0 +1,89 @@
+"""Against the divergences of `torch.distributions`, and of all paths of small chains."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from keras import ops
+from peer_weights import to_numpy
+from torch.distributions import Bernoulli, Categorical, kl_divergence
+
+from keras_bert_suite.layers import ConditionalRandomField
+from keras_bert_suite.training import Divergence, OutputForm
+
+RNG = np.random.default_rng(0)
+P, Q = RNG.normal(size=(2, 4, 3)).astype("float32")
+
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def of_classes(p, q):
+    return kl_divergence(*(Categorical(logits=torch.tensor(x)) for x in (p, q))).numpy()
+
+
+def of_sets(p, q):
+    return kl_divergence(*(Bernoulli(logits=torch.tensor(x)) for x in (p, q))).sum(-1).numpy()
+
+
+def of_numbers(p, q):
+    return ((p - q) ** 2).mean(-1)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize(
+    ("form", "make", "oracle"),
+    [
+        (OutputForm("classes"), np.array, of_classes),
+        (OutputForm("classes", from_logits=False), softmax, of_classes),
+        (OutputForm("label sets"), np.array, of_sets),
+        (OutputForm("label sets", from_logits=False), sigmoid, of_sets),
+        (OutputForm("numbers"), np.array, of_numbers),
+    ],
+    ids=["classes", "probabilities", "sets", "shares", "numbers"],
+)
+def test_the_divergence_of_a_form(form, make, oracle):
+    divergence = Divergence.of_form(form)
+    p, q = (ops.convert_to_tensor(make(x)) for x in (P, Q))
+    np.testing.assert_allclose(to_numpy(divergence.one_way(None, p, q)), oracle(P, Q), atol=1e-6)
+    both = oracle(P, Q) if form.kind == "numbers" else oracle(P, Q) + oracle(Q, P)
+    np.testing.assert_allclose(to_numpy(divergence.symmetric(None, p, q)), both, atol=1e-6)
+
+
+def test_others_have_none():
+    assert Divergence.of_form(OutputForm("others")) is None
+
+
+@pytest.mark.every_backend
+def test_the_divergence_of_chains():
+    """The sum over all paths of the tokens with a label."""
+    crf = ConditionalRandomField(3)
+    crf.build((None, None, 3))
+    for seed, weight in enumerate(crf.weights):
+        weight.assign(np.random.default_rng(seed).normal(size=weight.shape))
+    labels = np.array([[0, -1, 2, 1], [-1, 1, -1, 0], [-1, -1, -1, -1]], "int32")
+    p, q = np.random.default_rng(1).normal(size=(2, 3, 4, 3)).astype("float32")
+    found = to_numpy(crf.divergence(labels, ops.convert_to_tensor(p), ops.convert_to_tensor(q)))
+    starts, ends, transitions = (to_numpy(w).astype("float64") for w in crf.weights)
+
+    def find_shares(emissions):
+        scores = [
+            starts[path[0]]
+            + ends[path[-1]]
+            + sum(emissions[range(len(path)), path])
+            + sum(transitions[a, b] for a, b in itertools.pairwise(path))
+            for path in itertools.product(range(3), repeat=len(emissions))
+        ]
+        return softmax(np.array(scores))
+
+    for row in range(2):
+        kept = labels[row] >= 0
+        a, b = (find_shares(x[row][kept].astype("float64")) for x in (p, q))
+        assert found[row] == pytest.approx((a * np.log(a / b)).sum(), abs=1e-5)
+    assert found[2] == 0

@@ -1,0 +1,83 @@
+"""docs/techniques.md: which technique trains which task."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from heads.cases import BATCH_SIZE
+from peer_weights import to_numpy
+from small_tasks import compile_model, make_task
+from tables import short_for
+
+import keras_bert_suite as kbs
+
+PAGE = Path(__file__).parents[2] / "docs" / "techniques.md"
+
+#: The name of a task in the table -> the head in tests/heads/cases.py.
+TASKS = {
+    "classes": "texts",
+    "sets of labels": "label sets",
+    "several attributes": "attributes",
+    "long documents": "documents",
+    "words with a CRF": "chains",
+    "masked words": "masks",
+    "texts to write": "targets",
+    "pretraining of ELMo": "neighbors",
+    "pretraining of encoder-decoders": "corrupted texts",
+}
+PACKED = ("pretraining", "neighbors", "corrupted texts")
+
+
+def read_table():
+    """list of (the name of a technique, the name of a task, "yes" or "no")."""
+    text = PAGE.read_text().split("## What works with what")[1].split("\n\n")[2]
+    header, _, *rows = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n")
+    )
+    return [
+        (name, task, cell)
+        for task, *cells in rows
+        for names, cell in zip(header[1:], cells, strict=True)
+        for name in names.split(", ")
+    ]
+
+
+TABLE = read_table()
+#: Each technique, and each kind of divergence.
+SHORT = [
+    *((name, "classes", "yes") for name in ("PGD", "GradientPenalty", "Mixup")),
+    *(("RDrop", task, "yes") for task in ("questions", "vectors", "words with a CRF", "spans")),
+    *(("VAT", task, "yes") for task in ("several attributes", "rankings", "words")),
+    *(("SMART", "numbers", "yes"), ("FreeLB", "long documents", "yes")),
+    *(("Mixup", "words", "no"), ("GradientPenalty", "words with a CRF", "no")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "cell"),
+    short_for(TABLE, *SHORT, part="combinations"),
+    ids=lambda value: re.sub(r"\W", "-", str(value)),
+)
+def test_a_technique_trains_a_task_or_is_refused(name, task, cell):
+    head = TASKS.get(task, task)
+    model, (x, y, *weights) = make_task(head, "none" if head in PACKED else "SegmentPacker")
+    technique = getattr(kbs, name)()
+    if cell == "no":
+        with pytest.raises(ValueError, match=rf"{name} .*[Dd]rop `technique`|{name} moves"):
+            compile_model(model, technique)
+        return
+    before = {v.path: np.array(to_numpy(v)) for v in model.trainable_variables}
+    compile_model(model, technique)
+    fitted = {"sample_weight": weights[0]} if weights else {}
+    history = model.fit(x, y, BATCH_SIZE, steps_per_epoch=1, verbose=0, **fitted).history
+    assert np.isfinite(history["loss"]).all()
+    changes = [np.abs(to_numpy(v) - before[v.path]).max() for v in model.trainable_variables]
+    assert np.isfinite(changes).all() and max(changes) > 1e-5
+
+
+def test_the_table_has_every_technique():
+    names = {name for name, _, _ in TABLE} | {"CarriedMemory", "CombinedTechniques"}
+    classes = (getattr(kbs, name) for name in kbs.__all__)
+    public = {c for c in classes if isinstance(c, type) and issubclass(c, kbs.Technique)}
+    assert names == {c.__name__ for c in public} - {"Technique"}
