@@ -11,6 +11,8 @@ MASKER_FLAGS = (
 
 NOISE_FLAGS = ("noises", "span_length")
 
+CHARACTER_FLAGS = ("max_characters",)
+
 #: The flags that a `DenoisingCorruption` reads.
 DENOISING_FLAGS = (*NOISE_FLAGS, "random_token_rate", "unit", "word_segmenter", "dynamic")
 
@@ -33,6 +35,9 @@ PLAIN_ARGUMENTS = {
     **{name: name for name in ("unit", "mask_token_rate", "random_token_rate")},
     **{name: name for name in ("max_predictions", "dynamic", "seed")},
 }
+
+#: Arguments of all maskers -> the flags that have their values.
+ARGUMENTS = {**PLAIN_ARGUMENTS, **{name: name for name in CHARACTER_FLAGS}}
 
 UNITS = ("token", "word", "span", "ngram")
 
@@ -87,6 +92,16 @@ def define_noise_flags(flags):
     flags.number("span_length", 3.5, explanation)
 
 
+def define_character_flags(flags):
+    """Defines the flag of an ELMo that reads characters."""
+    explanation = (
+        "Most characters of a token, bytes of UTF-8 and two marks, for an ELMo that reads them in "
+        "place of a table of tokens. 50 in the released models. Default: a table of tokens."
+    )
+    # The widest filter of `CharacterEmbeddings` reads 7.
+    flags.integer("max_characters", None, explanation, at_least=7)
+
+
 def list_masker_flags(objective):
     """The flags that the masker or the corruption of an `Objective` reads."""
     if objective.masking is None:
@@ -94,7 +109,7 @@ def list_masker_flags(objective):
     if objective.masker == "DenoisingCorruption":
         return DENOISING_FLAGS
     options = objective.masking_options
-    return MASKER_FLAGS if options is None else [PLAIN_ARGUMENTS[name] for name in options]
+    return MASKER_FLAGS if options is None else [ARGUMENTS[name] for name in options]
 
 
 def read_masker(values, objective, corpus, tokenizer):
@@ -106,9 +121,9 @@ def read_masker(values, objective, corpus, tokenizer):
         return {}
     if objective.masker == "DenoisingCorruption":
         return read_noises(values, corpus, tokenizer)
-    masking = read_masking(values, corpus, tokenizer)
-    options = objective.masking_options
-    return masking if options is None else {name: masking[name] for name in options}
+    if objective.masking_options is None:
+        return read_masking(values, corpus, tokenizer)
+    return {name: getattr(values, ARGUMENTS[name]) for name in objective.masking_options}
 
 
 def read_noises(values, corpus, tokenizer):
