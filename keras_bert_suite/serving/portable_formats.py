@@ -8,7 +8,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.heads.base.feature_columns import FEATURES
@@ -160,7 +160,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike, verbose: str | in
     _check_not_quantized(task, "LiteRT")
     if "max_windows" in task.get_config():
         raise ValueError(
-            f"{task.name} is a {type(task).__name__}, and LiteRT has no pooling of any number of "
+            f"{task.name} is {with_article(task)}, and LiteRT has no pooling of any number of "
             "windows. Export it to ONNX or OpenVINO, or a SavedModel."
         )
     check_installed("LiteRT", "tensorflow")
@@ -266,11 +266,11 @@ def _check_portable(task):
     served = serve(task)
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
-            f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
+            f"{task.name} has {with_article(task.preprocessor)}, and only the tokenizer of a "
             "SegmentPacker can be written beside the model. Export a SavedModel."
         )
     if served.needs_graph:
-        raise ValueError(f"{task.name} is a {type(task).__name__}, and {served.needs_graph}")
+        raise ValueError(f"{task.name} is {with_article(task)}, and {served.needs_graph}")
     if task.backbone.compute_dtype != "float32":
         raise ValueError(
             f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "

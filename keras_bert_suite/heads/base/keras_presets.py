@@ -9,6 +9,7 @@ import keras_hub
 from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.models.encoder import Encoder
@@ -33,8 +34,8 @@ def load_task(cls, preset, load_weights, dtype, arguments):
     if _is_quantized(loader) and (dtype is not None or not holds_task(preset, cls)):
         raise ValueError(
             f"{preset} was quantized to 8-bit integers, so it opens as the task that it holds and "
-            f"in no other dtype, got a {cls.__name__} with dtype={dtype}. Open a preset that was "
-            "saved before `quantize`."
+            f"in no other dtype, got {with_article(cls)} with dtype={dtype}. Open a preset that "
+            "was saved before `quantize`."
         )
     # A preset of this task needs no arguments. An error may be about the arguments, or about a
     # layout for several devices, and not about the preset.
@@ -103,7 +104,7 @@ def load_preprocessor(preset, sequence_length, lowercase):
     if lowercase is not None:
         if not isinstance(preprocessor, SegmentPacker):
             raise ValueError(
-                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build a "
+                f"lowercase={lowercase} cannot be set on {with_article(preprocessor)}. Build a "
                 "preprocessor with the tokenizer you want, and pass it as `preprocessor`."
             )
         preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)
