@@ -25,6 +25,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
 def export_onnx(
@@ -231,7 +232,8 @@ def _make_signature(task, length):
     def specify(name, tensor):
         if name == FEATURES:
             return keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name=name)
-        shape = (*[None] * (len(tensor.shape) - 1), length)
+        axes = (length, tensor.shape[-1]) if name == "character_ids" else (length,)
+        shape = (*[None] * (len(tensor.shape) - len(axes)), *axes)
         return keras.InputSpec(shape=shape, dtype="int32", name=name)
 
     return [{name: specify(name, tensor) for name, tensor in task.input.items()}]
@@ -239,7 +241,6 @@ def _make_signature(task, length):
 
 def write_companions(task, directory):
     packer = task.preprocessor
-    write_tokenizer(packer.tokenizer, packer.sequence_length, directory)
     packing = {
         "input_names": task.input_names,
         "sequence_length": packer.sequence_length,
@@ -247,6 +248,10 @@ def write_companions(task, directory):
         "head_length": packer.head_length,
         "segment_ids": packer.segment_ids and list(packer.segment_ids),
     }
+    if isinstance(packer.tokenizer, CharacterTokenizer):  # It has no files.
+        packing["characters"] = packer.tokenizer.settings
+    else:
+        write_tokenizer(packer.tokenizer, packer.sequence_length, directory)
     write_description(task, directory)
     (directory / PACKING_FILE).write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
     if hasattr(task, "label_names"):

@@ -74,7 +74,10 @@ def _report_heads(preset, task, is_new, is_asked):
     is_pretrained = name is not None and name.endswith(("Pretrainer", "MaskedLM"))
     reports = [f"{preset} holds a backbone, but no {type(task).__name__}."]
     if name and not is_pretrained:
-        reports.append(f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out.")
+        reports.append(
+            f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out; {name}.from_preset "
+            "keeps it."
+        )
     if has_head and not (is_asked and len(reports) == 1):
         reports.append(
             "The layers on top of the backbone are new and random. Train them before use."
