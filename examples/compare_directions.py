@@ -12,7 +12,7 @@ it must guess: a mask hides it.
 Each learns for as many seconds from addresses of presidents. Then small heads are trained on their
 features, and the encoders stay as they are. So short a run is no verdict, and one step more may
 change the order. `benchmarks/results/directions.md` has twenty minutes for each, three seeds and
-encoders that are fine-tuned. A run takes 3 minutes of CPU time.
+encoders that are fine-tuned. A run takes 2 minutes of CPU time with PyTorch.
 """
 
 # %%
@@ -54,14 +54,14 @@ states = [
     for backbone in (elmo, gpt, bert)
 ]
 states = [*np.split(states[0], 2, axis=-1), *states[1:]]
-seen = [(np.abs(s[1:] - s[0]).max(axis=-1) > 1e-7).T for s in states]
+seen = [(np.abs(s[1:] - s[0]).max(axis=-1) > 1e-5 * np.abs(s).max()).T for s in states]
 tokens = [tokenizer.id_to_token(id) for id in row["token_ids"][0]]
 titles = ["ELMo, forwards", "ELMo, backwards", "GPT", "BERT"]
 plot_heat_map(np.array(seen, float), tokens, tokens, titles, "directions.png")
 
 
 # %%
-def pretrain(task, targets, seconds=15):
+def pretrain(task, targets, seconds=8):
     """Trains the task for some seconds of the processor, its compilation left out."""
     task.compile(kbs.AdamW(1e-3))
     corpus = open_corpus("directions_shards")
@@ -96,6 +96,7 @@ table = []
 for name, backbone in encoders.items():
     table.append([])
     for head, (train, test), score, arguments in probes.values():
+        train = train.take(800)
         names = {"label_names": train.label_names, "preprocessor": packer}
         task = head(backbone, **names, **arguments)
         task.fit_on_features(train.x, train.y, epochs=5, verbose=0)

@@ -32,7 +32,7 @@ def measure_peer(peer, tokenizer):
         for part in (0, 1)
     )
     order = segments.cumsum(dim=1)
-    mask = order[:, None, :] <= order[:, :, None]
+    mask = torch.where(order[:, None, :] <= order[:, :, None], 0.0, -1e30)
     states = peer.bert(ids, token_type_ids=segments, attention_mask=mask[:, None]).last_hidden_state
     log_p = peer.cls(states).log_softmax(dim=-1)[:, :-1]
     log_p = log_p.gather(2, ids[:, 1:, None])[:, :, 0]
