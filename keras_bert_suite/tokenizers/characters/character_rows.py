@@ -150,8 +150,9 @@ class GraphCharacters(GraphEngine):
         # No text is copied for its words.
         first = tf.cast(tf.gather(tf.cumsum(sizes, exclusive=True), rows), tf.int64) + starts
         words = tf.strings.substr(tf.strings.reduce_join(clean), first, ends - starts)
+        number = tf.size(clean, tf.int64)
         ids, starts, ends, word_starts = (
-            tf.RaggedTensor.from_value_rowids(values, rows, nrows=tf.size(clean), validate=False)
+            tf.RaggedTensor.from_value_rowids(values, rows, nrows=number, validate=False)
             for values in (self._make_rows(words), starts, ends, tf.ones_like(starts, tf.bool))
         )
         starts, ends = (place_in(texts, clean, offsets) for offsets in (starts, ends))
