@@ -7,7 +7,7 @@ Pairs of questions that ask the same train two heads at once. A `Seq2Seq` writes
 other. The vector of [CLS], which sees the question and not what is written, must find the partner
 among all texts of the batch. After it, the same weights write and search. The pairs are made of
 wordings below; pass `--pairs` with a file of two texts in each line, a tab between them, for your
-own. Pairs that ask the same as others must stay apart: in a batch they count as wrong.
+own. No two pairs may ask the same: in a batch, the texts of other pairs count as wrong.
 
 Source: Su Jianlin, 2020, SimBERT (https://github.com/ZhuiyiTechnology/simbert). There [CLS] also
 goes through a dense layer. Here it is the state itself, as `TextEmbedder` pools it with "cls".
@@ -100,8 +100,7 @@ def make_pairs(seed=0):
     rng = random.Random(seed)
     rng.shuffle(things := list(THINGS))
     groups = [[w.format(thing) for w in wordings] for thing in things for wordings in WORDINGS]
-    rng.shuffle(train := groups[:-50])
-    return [rng.sample(group, 2) for group in train * 3], [group[:2] for group in groups[-50:]]
+    return [rng.sample(group, 2) for group in groups[:-50]], [group[:2] for group in groups[-50:]]
 
 
 def measure(embedder, test):
@@ -115,7 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--checkpoint", default=minilm, help="a BERT")
     parser.add_argument("--pairs", help="a file of pairs; the last tenth is for the scores")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=10)
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     if options.pairs:

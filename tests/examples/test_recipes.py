@@ -124,7 +124,7 @@ def test_compare_directions(run, examples):
 def test_write_and_search(run):
     names, lines = run("write_and_search.py", "--epochs=1")
     (scores,) = (line for line in lines if line.startswith("MRR before "))
-    assert float(scores.split()[-1]) > float(scores.split()[2].rstrip(","))
+    assert float(scores.split()[-1]) > 0.1  # By chance 0.09.
     assert sum(line.startswith("    finds ") for line in lines) == 6
 
 
