@@ -11,6 +11,8 @@ MASKER_FLAGS = (
 
 NOISE_FLAGS = ("noises", "span_length")
 
+CHARACTER_FLAGS = ("max_characters",)
+
 #: The noises of BART, each with its class in `keras_bert_suite.masking`.
 NOISES = {
     "sentence_permutation": "SentencePermutation",
@@ -36,6 +38,7 @@ MADE_ARGUMENTS = {
     "noises": (*NOISE_FLAGS, "random_token_rate"),
     "word_segmenter": ("word_segmenter",),
     "starts_with_end": (),  # The decoder of the task says it.
+    "max_characters": CHARACTER_FLAGS,
 }
 
 UNITS = ("token", "word", "span", "ngram")
@@ -91,6 +94,16 @@ def define_noise_flags(flags):
     flags.number("span_length", 3.5, explanation)
 
 
+def define_character_flags(flags):
+    """Defines the flag of an ELMo that reads characters."""
+    explanation = (
+        "Most characters of a token, bytes of UTF-8 and two marks, for an ELMo that reads them in "
+        "place of a table of tokens. 50 in the released models. Default: a table of tokens."
+    )
+    # The widest filter of `CharacterEmbeddings` reads 7.
+    flags.integer("max_characters", None, explanation, at_least=7)
+
+
 def list_masker_flags(objective):
     """The flags that the masker or the corruption of an `Objective` reads."""
     if objective.masking is None:
@@ -117,6 +130,8 @@ def read_masker(values, objective, corpus, tokenizer, task=None):
         masking["noises"] = read_noises(values)
     if "starts_with_end" in options:
         masking["starts_with_end"] = task.decoder.starts_with_end
+    if "max_characters" in options:
+        masking["max_characters"] = values.max_characters
     return {name: masking[name] for name in options if name in masking}
 
 

@@ -2,6 +2,8 @@
 
 import inspect
 
+from keras_bert_suite.argument_checks import with_article
+
 from .command_flags import SIZES, UsageError
 
 #: The kinds of model that read, by their names in `ALL_TYPES`.
@@ -70,14 +72,15 @@ def make_backbone(values, objective, tokenizer):
     if cls not in classes:
         remedy = f"choose --model among {', '.join(kinds)}, or " if kinds else ""
         raise UsageError(
-            f"--objective {values.objective} cannot train a {cls.__name__} with a "
+            f"--objective {values.objective} cannot train {with_article(cls)} with a "
             f"{type(tokenizer).__name__}; {remedy}prepare the corpus with a vocab.txt"
         )
     # A kind without attention has sizes of its own alone.
     sizes = {**(BertBackbone.sizes if takes(cls, "num_heads") else {}), **cls.sizes}
     if values.size not in sizes:
         raise UsageError(
-            f"--size={values.size} is no size of a {cls.__name__}; choose one of {', '.join(sizes)}"
+            f"--size={values.size} is no size of {with_article(cls)}; choose one of "
+            f"{', '.join(sizes)}"
         )
     arguments = {
         "vocabulary_size": tokenizer.vocabulary_size(),
@@ -86,6 +89,9 @@ def make_backbone(values, objective, tokenizer):
         "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
     }
+    if values.max_characters is not None:
+        arguments["vocabulary_size"] = None
+        arguments["characters"] = {"max_characters": values.max_characters}
     if objective.encoder_decoder and cls is BertBackbone:
         return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)
     return cls(**arguments, dtype=values.dtype)

@@ -7,7 +7,13 @@ an objective.
 from keras_bert_suite.pretraining.objectives import OBJECTIVES
 
 from .command_flags import UsageError
-from .masker_flags import MASKER_FLAGS, NOISE_FLAGS, PLAIN_ARGUMENTS, list_masker_flags
+from .masker_flags import (
+    CHARACTER_FLAGS,
+    MASKER_FLAGS,
+    NOISE_FLAGS,
+    PLAIN_ARGUMENTS,
+    list_masker_flags,
+)
 from .new_models import make_backbone
 
 #: The flags of arguments that only some tasks have.
@@ -34,7 +40,8 @@ def list_idle_flags(objective):
     """list of str, the flags that an objective does not read. To give one is an error."""
     idle = [name for name in TASK_FLAGS if name not in objective.task_options]
     read = list_masker_flags(objective)
-    return idle + [name for name in (*MASKER_FLAGS, *NOISE_FLAGS) if name not in read]
+    flags = (*MASKER_FLAGS, *NOISE_FLAGS, *CHARACTER_FLAGS)
+    return idle + [name for name in flags if name not in read]
 
 
 def list_defaults():
@@ -93,11 +100,37 @@ def build_pretrainer(values, objective, tokenizer):
             **objective.choose_arguments(values.mode),
             **options,
         )
-        check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
+        if not reads_characters(values, tokenizer, pretrainer):
+            check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         return set_pattern(values, objective, pretrainer)
     backbone = make_backbone(values, objective, tokenizer)
+    if values.max_characters is not None:
+        # The pretraining predicts tokens of the corpus, and reads their characters.
+        options["vocabulary_size"] = tokenizer.vocabulary_size()
+        tokenizer = kbs.CharacterTokenizer(max_characters=values.max_characters)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return objective.make_task(backbone, values.mode, preprocessor=packer, **options)
+
+
+def reads_characters(values, tokenizer, pretrainer):
+    """Whether --checkpoint reads the characters of tokens, as many as --max_characters.
+
+    A `ValueError` if only one of them does, or if it predicts other tokens than the corpus has.
+    """
+    wanted = getattr(pretrainer.preprocessor.tokenizer, "max_characters", None)
+    if values.max_characters != wanted:
+        remedy = "Leave out the flag" if wanted is None else f"Pass --max_characters {wanted}"
+        raise ValueError(
+            f"{values.checkpoint} reads {'no' if wanted is None else wanted} characters of a "
+            f"token, got --max_characters {values.max_characters}. {remedy}."
+        )
+    size = tokenizer.vocabulary_size()
+    if wanted is not None and pretrainer.vocabulary_size != size:
+        raise ValueError(
+            f"The corpus has a vocabulary of {size} tokens, and {values.checkpoint} predicts "
+            f"{pretrainer.vocabulary_size}. Prepare the corpus with the vocabulary of its run."
+        )
+    return wanted is not None
 
 
 def check_tokenizer(values, tokenizer, other):

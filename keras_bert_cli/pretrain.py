@@ -47,6 +47,11 @@ Example:
       --output electra
   keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
 
+  # A small ELMo that reads characters, and a tagger on it.
+  keras-bert pretrain --corpus shards --objective bidirectional_language_model --size small \\
+      --max_characters 50 --steps 20000 --output elmo
+  keras-bert finetune --task ner --checkpoint elmo/model --train train.txt --output tagger
+
   # An encoder and a decoder, which then learn to write titles.
   keras-bert pretrain --corpus shards --checkpoint run/model --objective denoising --steps 20000 \\
       --output bart
@@ -61,7 +66,13 @@ from keras_bert_suite.pretraining.objectives import CONTEXT_MODE, MODES, OBJECTI
 from .command_flags import REQUIRED
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import define_masker_flags, define_noise_flags, name_flag, read_masker
+from .masker_flags import (
+    define_character_flags,
+    define_masker_flags,
+    define_noise_flags,
+    name_flag,
+    read_masker,
+)
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -84,6 +95,7 @@ def define_flags(flags):
     flags.integer("sequence_length", HEAD.sequence_length, "Tokens in a sequence.", at_least=16)
     define_masker_flags(flags)
     define_noise_flags(flags)
+    define_character_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
         "swapped or random. context_pairs: a context and a pair (XLNet)."

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
@@ -35,7 +36,7 @@ def open_task(path, wanted=None):
             task = keras.saving.load_model(path, compile=False)
         if not isinstance(task, classes):
             raise ValueError(
-                f"{path} holds a {type(task).__name__}, wanted a {wanted or 'task'} of "
+                f"{path} holds {with_article(task)}, wanted a {wanted or 'task'} of "
                 "keras_bert_suite. A pretraining is opened from the folder of its preset."
             )
         return task

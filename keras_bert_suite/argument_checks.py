@@ -10,6 +10,18 @@ from typing import Any
 from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS, find_meant
 
 
+def with_article(thing: Any, article: str = "a") -> str:
+    """The name of the class of an object, of a class, or a name, after "a" or "an", or "A" or "An".
+
+    >>> with_article(ElmoBackbone), with_article("XLNetBackbone", "A")
+    ('an ElmoBackbone', 'An XLNetBackbone')
+    """
+    if not isinstance(thing, str):
+        thing = (thing if isinstance(thing, type) else type(thing)).__name__
+    is_spoken = thing[0] in "AEIO" or thing.startswith(("XLNet", "XLM"))
+    return f"{article}{'n' if is_spoken else ''} {thing}"
+
+
 def is_auto(value: object) -> bool:
     """Whether an argument of `compile` is "auto", and not a loss, a list or an optimizer."""
     return isinstance(value, str) and value == "auto"

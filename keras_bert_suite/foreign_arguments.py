@@ -84,6 +84,11 @@ _PATTERN = (
     ("attention_pattern",),
     "Which tokens a token sees is `attention_pattern` of a backbone. Seq2Seq is UniLM.",
 )
+_ATTENTION = (), "It belongs to a backbone with attention, such as a BertBackbone."
+_WIDTH = (
+    ("projection_dim",),
+    "The width is `hidden_dim` of a backbone, of an ELMo `projection_dim`.",
+)
 _HEADS = (
     (),
     "A backbone has a pooled output. MaskedLM and Pretrainer have the heads of pretraining.",
@@ -94,6 +99,7 @@ _FEATURES = (
     ("features", "feature_columns"),
     "Columns beside the texts are `features` of a `TextClassifier` or a `DocumentClassifier`.",
 )
+_DELIMITER = ("delimiter",), "The separator of fields is `delimiter` of `read_table`."
 _SIZES = {
     ("vocab_size",): "vocabulary_size",
     ("hidden_size", "embed_dim", "d_model"): "hidden_dim",
@@ -136,10 +142,13 @@ _GROUPS = {
     "truncate_dim matryoshka_dim": _DIMENSIONS,
     "convert_to_tensor convert_to_numpy": _ARRAYS,
     "application": _PATTERN,
+    "attention_pattern num_heads attention_dropout": _ATTENTION,
+    "hidden_dim": _WIDTH,
     "with_pool with_mlm with_nsp": _HEADS,
     "layer_norm_cond": _CONDITION,
     "device use_cuda use_gpu device_map no_cuda": _DEVICE,
     "features feature_columns": _FEATURES,
+    "sep separator": _DELIMITER,
     **{
         " ".join(names): ((size,), f"The size is `{size}` of a backbone.")
         for names, size in _SIZES.items()

@@ -1,5 +1,6 @@
 """The kinds of tasks that the command line knows: a file and a row for each."""
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
 from keras_bert_suite.heads.base.head import read_heads
 
@@ -88,7 +89,7 @@ def open_kind(values):
     chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
         export = getattr(model, "description", None)
-        found = f"the export of a {export['task']}" if export else f"a {type(model).__name__}"
+        found = f"the export of a {export['task']}" if export else with_article(model)
         raise ValueError(
             f"{values.model} holds {found}. Wanted a model that keras-bert finetune trains: --task "
             f"{', '.join(KINDS)}. A model that guesses masked tokens is for keras-bert fill-mask."

@@ -5,6 +5,7 @@ import warnings
 import keras
 import numpy as np
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.head_types.head_fields import SINGLE_LABEL
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
@@ -60,7 +61,7 @@ def check_single_label(model, owner):
     problem_type = getattr(model, "problem_type", SINGLE_LABEL)
     if problem_type != SINGLE_LABEL:
         raise ValueError(
-            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
+            f"{owner} has classes that exclude each other, got {with_article(model)} with "
             f"problem_type={problem_type!r}. Use `save_hugging_face` or `model.save`, or save its "
             "`backbone` alone."
         )

@@ -6,6 +6,7 @@ import json
 import os
 import zlib
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import format_of, is_blank, open_file
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
@@ -190,7 +191,7 @@ class _PartReader:
         key = self._options.text_key
         if isinstance(document, dict) and isinstance(document.get(key), str):
             return document[key]
-        got = f"a {type(document).__name__}"
+        got = with_article(document)
         if isinstance(document, dict):
             got = f"an object with the keys [{list_names(document)}]"
             if key in document:

@@ -42,14 +42,23 @@ def list_columns(part):
     return [part]
 
 
-def check_same_rows(*parts):
-    """Raises a ValueError if columns, in tuples and dicts of any depth, differ in their rows."""
-    sizes = [len(column) for column in list_columns(parts)]
-    if len(set(sizes)) != 1:
-        raise ValueError(
-            "Texts, labels and sample weights must have the same number of rows, got "
-            f"{' and '.join(map(str, sizes))} rows."
-        )
+def check_same_rows(*parts, names=None):
+    """Raises a ValueError if columns, in tuples and dicts of any depth, differ in their rows.
+
+    `names` says what each part has, for the error.
+    """
+    sizes = [[len(column) for column in list_columns(part)] for part in parts]
+    if len({size for part in sizes for size in part}) == 1:
+        return
+    shown = [" and ".join(map(str, dict.fromkeys(part))) for part in sizes]
+    if names is None:
+        got = f"{' and '.join(filter(None, shown))} rows"
+    else:
+        pairs = zip(shown, names, strict=True)
+        got = ", ".join(f"{size} {name}" for size, name in pairs if size)
+    raise ValueError(
+        f"Texts, labels and sample weights must have the same number of rows, got {got}."
+    )
 
 
 def take_rows(columns, entries):

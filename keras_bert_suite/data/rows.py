@@ -71,7 +71,10 @@ class Rows:
         inputs, names = read_inputs(x)
         rows = cls(inputs, read_labels(y), read_labels(sample_weight), names, features=features)
         map_arrays(check_weights, rows.weights)
-        check_same_rows(rows.inputs, rows.labels, rows.weights, rows.features)
+        check_same_rows(
+            *(rows.inputs, rows.labels, rows.weights, rows.features),
+            names=("inputs", "labels", "weights", "features"),
+        )
         return rows
 
     @classmethod
@@ -264,9 +267,9 @@ def check_text_columns(columns):
     if others:
         texts = ", ".join(str(name) for name in columns if name not in others)
         raise ValueError(
-            f"The dict has the texts {texts}, and also {', '.join(map(str, others))}, which are no "
-            "texts. Columns that the model shall read beside the texts are the `features` of a "
-            f"TextClassifier or a DocumentClassifier. {HOW_TO_COLLATE}"
+            f"The columns are the texts {texts}, and also {', '.join(map(str, others))}, "
+            "which are no texts. Columns that the model shall read beside the texts are the "
+            f"`features` of a TextClassifier or a DocumentClassifier. {HOW_TO_COLLATE}"
         )
 
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.masking.token_masker import TokenMasker
 from keras_bert_suite.masking.token_replacement import draw_uniforms
@@ -144,7 +145,7 @@ up to itself |
         pattern = Encoder.of(backbone).attention_pattern
         if pattern != "unilm":
             raise ValueError(
-                f"For a LanguageModelMixture a {type(backbone).__name__} needs attention_pattern="
+                f"For a LanguageModelMixture {with_article(backbone)} needs attention_pattern="
                 f"'unilm', got {pattern!r}. `keras_bert_suite.models.change_pattern(backbone, "
                 "'unilm')` makes a copy."
             )

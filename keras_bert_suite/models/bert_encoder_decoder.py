@@ -5,7 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_further_arguments
+from keras_bert_suite.argument_checks import check_further_arguments, with_article
 from keras_bert_suite.layers import TransformerBlock
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
@@ -155,7 +155,7 @@ class BertEncoderDecoder(TextEncoder):
     def resize(self, *args: Any, **kwargs: Any) -> Self:
         """Raises a ValueError: the BERTs are resized before they are joined."""
         raise ValueError(
-            f"A {type(self).__name__} cannot be resized. Resize the BERTs, and join them: "
+            f"{with_article(self, 'A')} cannot be resized. Resize the BERTs, and join them: "
             f"{type(self).__name__}.from_backbones(encoder.resize(...), decoder.resize(...)), or "
             "the same with `resize_vocabulary`."
         )

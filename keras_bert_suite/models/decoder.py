@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 
 
 class DecoderState(NamedTuple):
@@ -58,7 +59,7 @@ class Decoder(ABC):
         decoder reads. A decoder without such a model raises a ValueError.
         """
         raise ValueError(
-            f"A {type(self).__name__} reads targets from their first token on, and no parts of "
+            f"{with_article(self, 'A')} reads targets from their first token on, and no parts of "
             "them. Use an encoder-decoder, such as a BertEncoderDecoder."
         )
 

@@ -126,43 +126,8 @@ class ElmoBackbone(TextEncoder):
         self.initializer_range = initializer_range
 
         # === Layers ===
-        tokens = keras.Input((None,), dtype="int32", name="token_ids")
-        if frame_dim is not None:
-            check_integer("frame_dim", frame_dim, at_least=1)
-            self.input_names = name_frame_inputs(self.input_names)
-            tokens = keras.Input((None, frame_dim), dtype="float32", name=FRAMES)
-            draw = keras.initializers.TruncatedNormal(stddev=initializer_range)
-            self.embeddings = make_frame_projection(frame_dim, projection_dim, draw, dtype)
-        elif characters is None:
-            check_integer("vocabulary_size", vocabulary_size, at_least=1)
-            self.token_embedding = self.embeddings = keras.layers.ReversibleEmbedding(
-                vocabulary_size,
-                projection_dim,
-                embeddings_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-                dtype=dtype,
-                name="token_embedding",
-            )
-        else:
-            self.embeddings = CharacterEmbeddings(
-                projection_dim, **characters, dtype=dtype, name="character_embeddings"
-            )
-            shape = (None, self.embeddings.max_characters)
-            tokens = keras.Input(shape, dtype="int32", name="character_ids")
-        self.lstms = {
-            direction: [
-                ProjectedLSTM(
-                    units,
-                    projection_dim,
-                    cell_clip,
-                    projection_clip,
-                    go_backwards=direction == "backward",
-                    dtype=dtype,
-                    name=f"{direction}_lstm_{i}",
-                )
-                for i in range(num_layers)
-            ]
-            for direction in DIRECTIONS
-        }
+        self.embeddings, tokens = self._make_embeddings(dtype)
+        self.lstms = {direction: self._make_lstms(direction, dtype) for direction in DIRECTIONS}
         self.dropouts = {
             direction: [
                 Dropout(dropout, dtype=dtype, name=f"{direction}_dropout_{i}")
@@ -185,6 +150,58 @@ class ElmoBackbone(TextEncoder):
             "pooled_output": ops.concatenate(read_last, axis=-1),
         }
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+    def _make_embeddings(self, dtype: Dtype | None) -> tuple[keras.layers.Layer | None, Tensor]:
+        """(the layer that embeds tokens, or None for frames as they are, symbolic tokens)."""
+        if self.characters is not None:
+            embeddings: Any = CharacterEmbeddings(
+                self.projection_dim, **self.characters, dtype=dtype, name="character_embeddings"
+            )
+            shape = (None, embeddings.max_characters)
+            return embeddings, keras.Input(shape, dtype="int32", name="character_ids")
+        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+        if self.frame_dim is not None:
+            check_integer("frame_dim", self.frame_dim, at_least=1)
+            self.input_names = name_frame_inputs(self.input_names)
+            projection = make_frame_projection(
+                self.frame_dim, self.projection_dim, initializer, dtype
+            )
+            return projection, keras.Input((None, self.frame_dim), dtype="float32", name=FRAMES)
+        check_integer("vocabulary_size", self.vocabulary_size, at_least=1)
+        self.token_embedding = keras.layers.ReversibleEmbedding(
+            self.vocabulary_size,
+            self.projection_dim,
+            embeddings_initializer=initializer,
+            dtype=dtype,
+            name="token_embedding",
+        )
+        return self.token_embedding, keras.Input((None,), dtype="int32", name="token_ids")
+
+    def _make_lstms(self, direction: str, dtype: Dtype | None) -> list[ProjectedLSTM]:
+        return [
+            ProjectedLSTM(
+                self.units,
+                self.projection_dim,
+                self.cell_clip,
+                self.projection_clip,
+                go_backwards=direction == "backward",
+                dtype=dtype,
+                name=f"{direction}_lstm_{i}",
+            )
+            for i in range(self.num_layers)
+        ]
+
+    def quantize(self, mode: Any = None, config: Any = None, **kwargs: Any) -> None:
+        """Keras has 8-bit integers for the matrices of its own layers, and not for these LSTMs.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"An ElmoBackbone is not quantized, got mode={mode!r}: nearly all of its weights are "
+            "matrices of LSTMs, for which Keras has no 8-bit integers. Leave it in floats, or "
+            "train one with fewer `units`."
+        )
 
     def split_directions(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """(forward, backward) states, float (B, L, P) each, of states (B, L, 2 P)."""

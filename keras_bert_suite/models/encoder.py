@@ -8,6 +8,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import UnpackSequences, gelu_tanh
 from keras_bert_suite.layers.poolings.pooling import take_summary
 
@@ -117,9 +118,9 @@ class Encoder:
         has_vectors = isinstance(output, dict) and "pooled_output" in output
         if not has_vectors and self.summary_place is None:
             raise ValueError(
-                f"A {type(self.as_model()).__name__} has no pooled_output, and no token stands for "
-                "a row. Pass pooling='mean' where the task has a pooling, or set `summary_place` "
-                "of the encoder to 'first' or 'last'."
+                f"{with_article(self.as_model(), 'A')} has no pooled_output, and no token stands "
+                "for a row. Pass pooling='mean' where the task has a pooling, or set "
+                "`summary_place` of the encoder to 'first' or 'last'."
             )
 
     def encode_rows(
@@ -161,8 +162,8 @@ class Encoder:
         model = self.as_model()
         if not self.hidden_states and not self.transformer_layers:
             raise ValueError(
-                f"A {type(model).__name__} does not name its transformer layers, so their outputs "
-                "cannot be found. To pool, choose a pooling of the last layer, such as "
+                f"{with_article(model, 'A')} does not name its transformer layers, so their "
+                "outputs cannot be found. To pool, choose a pooling of the last layer, such as "
                 "MeanPooling(); or set `hidden_states` of the encoder."
             )
         *states, last = self.hidden_states or self._follow_blocks()[1]

@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Dtype, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers import BertEmbeddings, GlobalTokens, LongformerBlock, SelfAttention
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import Encoder
@@ -250,7 +250,7 @@ def _check_encoder(encoder: BertBackbone) -> None:
     if not known or pattern != "bidirectional":
         raise ValueError(
             "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, with "
-            f"attention_pattern='bidirectional', got a {type(encoder).__name__} with {pattern!r}. "
+            f"attention_pattern='bidirectional', got {with_article(encoder)} with {pattern!r}. "
             "For another pattern pass keras_bert_suite.change_pattern(encoder, 'bidirectional')."
         )
 

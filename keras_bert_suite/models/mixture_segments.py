@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
@@ -45,7 +46,7 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     """
     if not isinstance(backbone, BertBackbone):
         raise ValueError(
-            f"A {type(backbone).__name__} has no attention patterns. Pass a BertBackbone, or a "
+            f"{with_article(backbone, 'A')} has no attention patterns. Pass a BertBackbone, or a "
             "subclass of it."
         )
     rows = _choose_rows(backbone, attention_pattern)

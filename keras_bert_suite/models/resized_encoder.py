@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 
 #: bert4keras' share of the first row in the positions beyond the table.
 ALPHA = 0.4
@@ -60,7 +60,7 @@ def check_unconverted(model: keras.Model) -> None:
     for layer in model._flatten_layers():
         if layer.quantization_mode or getattr(layer, "lora_enabled", False):
             raise ValueError(
-                f"Resize a {type(model).__name__} before `quantize` or `enable_lora`: the copy has "
+                f"Resize {with_article(model)} before `quantize` or `enable_lora`: the copy has "
                 f"neither, and the layer {layer.path} has one of them."
             )
 

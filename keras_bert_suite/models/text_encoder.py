@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.argument_checks import check_choice, check_integer, with_article
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
@@ -81,7 +81,7 @@ class TextEncoder(
     @remat.setter
     def remat(self, value: bool) -> None:
         if value and not self.transformer_layers:
-            raise ValueError(f"A {type(self).__name__} has no blocks to compute a second time.")
+            raise ValueError(f"{with_article(self, 'A')} has no blocks to compute a second time.")
         for block in self.transformer_layers:
             block.remat = value
 

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
@@ -106,8 +107,9 @@ class UnilmDecoder(Decoder):
         )
         if not is_plain or pattern != wanted:
             raise ValueError(
-                f"A {self.task} needs a BertBackbone with attention_pattern={wanted!r}, or a "
-                f"subclass with the same attention, got a {type(backbone).__name__} with "
-                f"{pattern!r}. Open the checkpoint of a BERT with {self.task}.from_preset, or make "
-                f"a copy: keras_bert_suite.change_pattern(backbone, {wanted!r})."
+                f"{with_article(self.task, 'A')} needs a BertBackbone with "
+                f"attention_pattern={wanted!r}, or a subclass with the same attention, got "
+                f"{with_article(backbone)} with {pattern!r}. Open the checkpoint of a BERT with "
+                f"{self.task}.from_preset, or make a copy: "
+                f"keras_bert_suite.change_pattern(backbone, {wanted!r})."
             )

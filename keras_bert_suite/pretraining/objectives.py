@@ -163,7 +163,7 @@ OBJECTIVES = {
     "bidirectional_language_model": Objective(
         instances={"mode": "full_sentences"},
         modes=ROW_MODES,
-        masking=None,
+        masking_options=("max_characters",),
         masker="BidirectionalTargets",
         task="ElmoPretrainer",
         models=("elmo",),

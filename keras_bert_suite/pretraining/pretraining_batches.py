@@ -8,7 +8,7 @@ import grain
 import keras
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.corpus.preparation_plan import describe_tokenizer, read_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.masking import Corruption
@@ -108,8 +108,8 @@ class PretrainingBatches(grain.MapDataset):
         check_vocabulary(corpus, tokenizer)
         if masker.reads_sentences and mode in PAIR_MODES:
             raise ValueError(
-                f"A {type(masker).__name__} takes rows of one text, and mode={mode!r} makes pairs. "
-                "Use mode='full_sentences' or 'doc_sentences'."
+                f"{with_article(masker, 'A')} takes rows of one text, and mode={mode!r} makes "
+                "pairs. Use mode='full_sentences' or 'doc_sentences'."
             )
         context_length = masker.count_context(sequence_length) if mode == CONTEXT_MODE else 0
         if mode == CONTEXT_MODE and not context_length:

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.files.messages import list_names
 
 #: The attributes of Keras' callbacks that a training changes. `monitor` says of which number.
@@ -199,7 +200,7 @@ def _encode(value, name, arrays):
         arrays[name] = np.array(keras.ops.convert_to_numpy(value), order="C")
         return {"array": name}
     raise TypeError(
-        f"The state of a callback holds a {type(value).__name__} at {name}. get_state() must "
+        f"The state of a callback holds {with_article(value)} at {name}. get_state() must "
         "return numbers, texts, None, arrays, or lists, tuples and dicts of them."
     )
 

@@ -5,6 +5,7 @@ from functools import partial
 import keras
 import numpy as np
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import LAYOUT_ARGUMENT
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.models.encoder import Encoder
@@ -25,7 +26,7 @@ def check_can_pack_sequences(task):
     """Checks that a task computes the same on packed rows as on the rows of the batch."""
     if not Encoder.of(task.backbone).packs_sequences:
         raise ValueError(
-            f"The layers of a {type(task.backbone).__name__} cannot hide the rows of a packed row "
+            f"The layers of {with_article(task.backbone)} cannot hide the rows of a packed row "
             "from each other. Drop sequence_packing, or load the checkpoint with an encoder of "
             "this package."
         )

@@ -8,7 +8,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.heads.base.feature_columns import FEATURES
@@ -25,6 +25,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
 def export_onnx(
@@ -160,7 +161,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike, verbose: str | in
     _check_not_quantized(task, "LiteRT")
     if "max_windows" in task.get_config():
         raise ValueError(
-            f"{task.name} is a {type(task).__name__}, and LiteRT has no pooling of any number of "
+            f"{task.name} is {with_article(task)}, and LiteRT has no pooling of any number of "
             "windows. Export it to ONNX or OpenVINO, or a SavedModel."
         )
     check_installed("LiteRT", "tensorflow")
@@ -231,7 +232,8 @@ def _make_signature(task, length):
     def specify(name, tensor):
         if name == FEATURES:
             return keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name=name)
-        shape = (*[None] * (len(tensor.shape) - 1), length)
+        axes = (length, tensor.shape[-1]) if name == "character_ids" else (length,)
+        shape = (*[None] * (len(tensor.shape) - len(axes)), *axes)
         return keras.InputSpec(shape=shape, dtype="int32", name=name)
 
     return [{name: specify(name, tensor) for name, tensor in task.input.items()}]
@@ -239,7 +241,6 @@ def _make_signature(task, length):
 
 def write_companions(task, directory):
     packer = task.preprocessor
-    write_tokenizer(packer.tokenizer, packer.sequence_length, directory)
     packing = {
         "input_names": task.input_names,
         "sequence_length": packer.sequence_length,
@@ -247,6 +248,10 @@ def write_companions(task, directory):
         "head_length": packer.head_length,
         "segment_ids": packer.segment_ids and list(packer.segment_ids),
     }
+    if isinstance(packer.tokenizer, CharacterTokenizer):  # It has no files.
+        packing["characters"] = packer.tokenizer.settings
+    else:
+        write_tokenizer(packer.tokenizer, packer.sequence_length, directory)
     write_description(task, directory)
     (directory / PACKING_FILE).write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
     if hasattr(task, "label_names"):
@@ -266,11 +271,11 @@ def _check_portable(task):
     served = serve(task)
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
-            f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
+            f"{task.name} has {with_article(task.preprocessor)}, and only the tokenizer of a "
             "SegmentPacker can be written beside the model. Export a SavedModel."
         )
     if served.needs_graph:
-        raise ValueError(f"{task.name} is a {type(task).__name__}, and {served.needs_graph}")
+        raise ValueError(f"{task.name} is {with_article(task)}, and {served.needs_graph}")
     if task.backbone.compute_dtype != "float32":
         raise ValueError(
             f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "

@@ -17,7 +17,7 @@ from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE
-from keras_bert_suite.tokenizers import open_tokenizer
+from keras_bert_suite.tokenizers import CharacterTokenizer, open_tokenizer
 
 
 class TaskRuntime:
@@ -139,7 +139,12 @@ def open_runtime(path: PathLike) -> TaskRuntime:
     folder = Path(path).expanduser()
     said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
     head = _find_head(folder / DESCRIPTION_FILE, said)
-    tokenizer = open_tokenizer(folder)
+    characters = packing.pop("characters", None)
+    if characters is None:
+        tokenizer = open_tokenizer(folder)
+    else:
+        with reading(folder / PACKING_FILE):
+            tokenizer = CharacterTokenizer(**characters)
     with reading(folder / DESCRIPTION_FILE):
         wanted, length = said["tokenizer"], said["sequence_length"]
         vocabulary_size = said["encoder_inputs"]["vocabulary_size"]
@@ -153,7 +158,8 @@ def open_runtime(path: PathLike) -> TaskRuntime:
             f"{folder / PACKING_FILE} has the sequence_length {packing.get('sequence_length')}, "
             f"and {DESCRIPTION_FILE} {length}. Export the task again."
         )
-    check_vocabulary(tokenizer.vocabulary_size(), vocabulary_size)
+    if characters is None:
+        check_vocabulary(tokenizer.vocabulary_size(), vocabulary_size)
     with reading(folder / DESCRIPTION_FILE, folder / PACKING_FILE):
         packing = {name: value for name, value in packing.items() if name != "input_names"}
         packer = SegmentPacker(tokenizer, **packing, padding_lengths=None)

@@ -167,6 +167,15 @@ def list_ends(origins):
     return tf.gather(distinct, rank + 1)
 
 
+def look_up_code_points(values, codes):
+    """The values of code points, int32, by the ranges of equal values of int (0x110000,)."""
+    import tensorflow as tf
+
+    firsts = np.flatnonzero(np.diff(values, prepend=-1)).astype("int32")
+    place = tf.searchsorted(tf.constant(firsts), codes, side="right") - 1
+    return tf.gather(tf.constant(values[firsts].astype("int32")), place)
+
+
 def take_neighbour(values, rows, by, outside):
     """The value `by` positions after each position of its row; `outside` beyond the row."""
     import tensorflow as tf

@@ -10,6 +10,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
@@ -126,7 +127,7 @@ def _open_preset(path, settings):
     tokenizer = Tokenizer.from_preset(str(path))
     if not isinstance(tokenizer, TextTokenizer):
         raise ValueError(
-            f"{path} has a {type(tokenizer).__name__} of another package, wanted one of "
+            f"{path} has {with_article(tokenizer)} of another package, wanted one of "
             f"{', '.join(TOKENIZERS)}."
         )
     if not settings:

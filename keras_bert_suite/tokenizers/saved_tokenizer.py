@@ -8,6 +8,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.fixed_arguments import FixedArguments
 
 #: The arguments that name special tokens.
@@ -52,7 +53,7 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
         config, name = checkpoint.tokenizer_config, checkpoint.tokenizer_class
         if name not in [base.__name__ for base in cls.__mro__]:
             raise ValueError(
-                f"{checkpoint.path} has a {name}, not a {cls.__name__}. Use {name}.from_preset."
+                f"{checkpoint.path} has a {name}, not {with_article(cls)}. Use {name}.from_preset."
             )
         tokenizer = cls(**{**config, **kwargs})
         checkpoints.check_case(tokenizer, checkpoint.path)
@@ -63,7 +64,7 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
         config = self.get_config()
         if "lowercase" not in config:
             raise ValueError(
-                f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. "
+                f"{with_article(self, 'A')} keeps upper and lower case, got lowercase={lowercase}. "
                 "Drop `lowercase`."
             )
         return restore_tokenizer(

@@ -161,7 +161,7 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     ):
         save_keras_hub(backbone, tmp_path / "preset", other)
     albert, _ = make_albert()
-    with pytest.raises(ValueError, match="its SentencePieceTokenizer, got a AlbertTokenizer"):
+    with pytest.raises(ValueError, match="its SentencePieceTokenizer, got an AlbertTokenizer"):
         save_keras_hub(albert, tmp_path / "preset", AlbertTokenizer(make_sentence_pieces()))
     several = AlbertBackbone(**SIZES, vocabulary_size=24, num_inner_repetitions=2)
     with pytest.raises(ValueError, match="cannot hold .*transformer_layer_0_1"):

@@ -128,7 +128,7 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
 
 def test_the_tokenizer_of_another_model_is_refused(tmp_path):
     save_peer(tmp_path, "XLMRobertaModel")
-    with pytest.raises(ValueError, match="has a XLMRobertaTokenizer, .*Use XLMRobertaTokenizer"):
+    with pytest.raises(ValueError, match="has an XLMRobertaTokenizer, .*Use XLMRobertaTokenizer"):
         BytePairTokenizer.from_preset(tmp_path)
     with pytest.raises(ValueError, match="keeps upper and lower case"):
         SegmentPacker.from_preset(tmp_path, lowercase=True)

@@ -93,6 +93,8 @@ PRETRAIN = {
     "--span_length=2 --objective=denoising": {MASKER + "noises.1.mean_length": 2},
     "--random_token_rate=0.3 --objective=denoising": {MASKER + "noises.1.random_token_rate": 0.3},
     "--masking_rate=0.2 --objective=mass": MASKER + "rate",
+    "--max_characters=9 --objective=bidirectional_language_model": MASKER + "max_characters "
+    "fit.self.preprocessor.tokenizer.max_characters fit.self.backbone.embeddings.max_characters",
     "--model=nezha": {"fit.self.backbone.__class__.__name__": "NezhaBackbone"},
     "--size=mini": {"fit.self.backbone.hidden_dim": 256, "fit.self.backbone.num_layers": 4},
     "--dropout=0.3": "fit.self.backbone.dropout fit.self.backbone.attention_dropout",

@@ -231,6 +231,33 @@ def test_a_new_bart(bart_corpus, flags):
         np.testing.assert_array_equal(read[is_token], [target[-1], *target[:-1]])
 
 
+def test_an_elmo_of_characters_is_a_tagger_of_words(run, runs, corpus, tmp_path):
+    elmo = ("pretrain", "--objective=bidirectional_language_model", "--steps=2", "--batch_size=2")
+    elmo += ("--corpus", corpus, "--sequence_length=16", "--held_out=0")
+    first = tmp_path / "elmo"
+    status, _, err = run(*elmo, "--size=tiny", "--max_characters=9", "--output", first)
+    assert status == 0, err
+    again = (*elmo, "--checkpoint", first / "model", "--output", tmp_path / "again")
+    status, _, err = run(*again)
+    assert status == 1 and "reads 9 characters of a token, got --max_characters None" in err
+    assert run(*again, "--max_characters=9")[0] == 0
+    words = runs("bidirectional_language_model") / "model"
+    status, _, err = run(
+        *(*elmo, "--checkpoint", words, "--max_characters=9", "--output", tmp_path / "words")
+    )
+    assert status == 1 and "reads no characters of a token" in err
+    table = tmp_path / "words.txt"
+    table.write_text("Ann B-PER\nknows O\nUlm B-LOC\n\nno O\none O\n")
+    status, _, err = run(
+        *("finetune", "--task=ner", "--checkpoint", first / "model", "--train", table),
+        *("--epochs=1", "--sequence_length=16", "--output", tmp_path / "tagger"),
+    )
+    assert status == 0, err
+    table.write_text("text\nZoe knows Ulm.\n")
+    status, _, err = run("predict", "--model", tmp_path / "tagger", "--input", table)
+    assert status == 0, err
+
+
 def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
     model = runs("span_boundary") / "model"
     convert = ("convert", "--input", model, "--to=huggingface", "--output", tmp_path / "model")

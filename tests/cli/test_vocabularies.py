@@ -60,7 +60,7 @@ def test_a_sentence_piece_model_and_a_roberta(run, workshop):
     assert type(pretrainer.backbone) is kbs.RobertaBackbone
     assert type(pretrainer.preprocessor.tokenizer) is kbs.XLMRobertaTokenizer
     status, _, err = run(*PRETRAIN, "--output=other", "--model=bert")
-    assert status == 2 and "cannot train a BertBackbone with a XLMRobertaTokenizer; choose" in err
+    assert status == 2 and "cannot train a BertBackbone with an XLMRobertaTokenizer; choose" in err
     assert "--model among roberta, distilbert, modernbert, longformer, elmo, or prepare" in err
     for objective in ("unilm", "replaced_tokens"):  # They fix the model.
         status, _, err = run(*PRETRAIN, "--output=other", f"--objective={objective}")

@@ -25,6 +25,14 @@ def test_any_mapping_has_columns(kind):
     assert packed.is_packed and len(packed) == 2
 
 
+def test_columns_of_other_lengths_are_named():
+    features = {"price": np.arange(2.0), "new": np.arange(2.0)}
+    with pytest.raises(ValueError, match="got 2 inputs, 1 labels, 2 features"):
+        Rows.read(TEXTS, [0], features=features)
+    with pytest.raises(ValueError, match="The columns are the texts a, and also b, which are no"):
+        Rows.read({"a": TEXTS, "b": [1, 2]}, [0, 1])
+
+
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory):
     path = tmp_path_factory.mktemp("bert") / "vocab.txt"

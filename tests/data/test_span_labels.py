@@ -41,6 +41,11 @@ def test_wrong_spans(span, error):
         encode_spans([[], [span]], NAMES)
 
 
+def test_a_row_without_spans():
+    with pytest.raises(ValueError, match="spans of row 1 must be a list .*, got None"):
+        encode_spans([[], None], NAMES)
+
+
 def test_spans_of_packed_arrays():
     spans = np.array([[[1, 1, 0], [2, 5, 1], [-1, -1, -1]]], "int64")
     checked = check_span_arrays(spans, NAMES)

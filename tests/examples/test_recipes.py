@@ -7,6 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.small_files import list_files, write_reviews
 from small_texts import make_reviews
@@ -121,6 +122,28 @@ def test_denoise_titles(run):
     # With the folder that it has written, it goes on.
     again, _ = run("denoise_titles.py", *few, "--checkpoint=denoised", "--output=again")
     assert type(again["pretrainer"].backbone).__name__ == "BartBackbone"
+
+
+def test_compare_directions(run, examples):
+    script = examples / "compare_directions.py"
+    script.write_text(script.read_text("utf-8").replace("seconds=8", "seconds=0.2"), "utf-8")
+    names, lines = run("compare_directions.py")
+    forwards, backwards, gpt, bert = names["seen"]
+    np.testing.assert_array_equal(forwards, np.tril(np.ones_like(forwards)))
+    np.testing.assert_array_equal(backwards, np.triu(np.ones_like(forwards)))
+    np.testing.assert_array_equal(gpt, forwards)
+    assert bert.all()
+    assert np.array(names["table"]).shape == (4, 3) and len(lines) == 7
+    for picture in ("directions.png", "probes.png"):
+        assert (examples / picture).stat().st_size > 5000
+
+
+@pytest.mark.filterwarnings("ignore:.* targets have words that the vocabulary lacks:UserWarning")
+def test_write_and_search(run):
+    names, lines = run("write_and_search.py", "--epochs=1")
+    (scores,) = (line for line in lines if line.startswith("MRR before "))
+    assert float(scores.split()[-1]) > 0.1  # By chance 0.09.
+    assert sum(line.startswith("    finds ") for line in lines) == 6
 
 
 def test_choose_endings(run):

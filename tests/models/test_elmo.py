@@ -11,7 +11,14 @@ import pytest
 from checkers import check_backbone, check_layer
 from peer_weights import randomize, to_numpy
 
-from keras_bert_suite import ElmoBackbone, MeanPooling, ScalarMix, TextEmbedder, TokenClassifier
+from keras_bert_suite import (
+    ElmoBackbone,
+    MeanPooling,
+    ScalarMix,
+    TextClassifier,
+    TextEmbedder,
+    TokenClassifier,
+)
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
 from keras_bert_suite.layers import CharacterEmbeddings, ProjectedLSTM
 
@@ -206,12 +213,31 @@ def test_wrong_arguments(arguments, message):
         ElmoBackbone(**{"vocabulary_size": 10, **SIZES, **arguments})
 
 
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("attention_pattern", "'attention_pattern'. It belongs to a backbone with attention"),
+        ("num_heads", "'num_heads'. It belongs to a backbone with attention"),
+        ("hidden_dim", "'hidden_dim'. Did you mean 'projection_dim'"),
+    ],
+)
+def test_arguments_of_a_bert(argument, message):
+    with pytest.raises(TypeError, match=message):
+        ElmoBackbone(10, **SIZES, **{argument: 2})
+
+
+def test_quantization_is_refused():
+    classifier = TextClassifier(make_backbone(), num_classes=2)
+    with pytest.raises(ValueError, match="An ElmoBackbone is not quantized, got mode='int8'"):
+        classifier.quantize("int8")
+
+
 def test_other_formats_are_refused(tmp_path):
     backbone = make_backbone()
     for save, message in (
         (save_hugging_face, "transformers has no ELMo"),
         (save_keras_hub, "KerasHub has no model that computes the same as ElmoBackbone"),
-        (save_google_tf1, "Google's format can hold .*, got a ElmoBackbone"),
+        (save_google_tf1, "Google's format can hold .*, got an ElmoBackbone"),
     ):
         with pytest.raises(ValueError, match=message):
             save(backbone, tmp_path / "saved")

@@ -18,7 +18,9 @@ from keras_bert_suite import (
     AlbertTokenizer,
     BertBackbone,
     BytePairTokenizer,
+    CharacterTokenizer,
     CrfTokenClassifier,
+    ElmoBackbone,
     EntitySpanClassifier,
     RobertaBackbone,
     SegmentPacker,
@@ -96,6 +98,20 @@ def test_other_tokenizers(kind):
     cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
     backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     tagger = make_tagger(backbone, tokenizer)
+    check_entities(tagger, trace(tagger))
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["texts", "cut words"])
+def test_words_of_characters(cut):
+    characters = {"filters": [(1, 3), (2, 4)], "embedding_dim": 2, "max_characters": 8}
+    backbone = ElmoBackbone(None, 1, 6, 4, characters=characters)
+    tagger = make_tagger(backbone, CharacterTokenizer(max_characters=8))
+    # The states of random LSTMs are small.
+    head = tagger.token_classifier
+    head.kernel.assign(head.kernel * 300)
+    head.bias.assign(head.bias * 0)
+    if cut:
+        tagger.word_cutting = WordCutting.learn(ROWS)
     check_entities(tagger, trace(tagger))
 
 

@@ -187,6 +187,8 @@ def test_a_dataset_has_no_score(task):
     if callback is not None:
         with pytest.raises(ValueError, match="Wanted rows in memory"):
             model.fit(*columns, callbacks=[callback(iter([columns]), columns[1])], verbose=0)
+        with pytest.raises(ValueError, match="by their labels, got a list alone. Pass both: "):
+            callback(["a"])
 
 
 @pytest.mark.parametrize("task", ["texts", "masks"])

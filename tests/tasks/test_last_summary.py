@@ -121,7 +121,7 @@ def test_parts_that_do_not_fit():
         ValueError, match="PaddedLeft puts .* last, and a RoFormerBackbone .* first"
     ):
         TextClassifier(RoFormerBackbone(**ONE_LAYER), 2, preprocessor=last)
-    with pytest.raises(ValueError, match="WordPieceTokenizer puts .* first, and a XLNetBackbone"):
+    with pytest.raises(ValueError, match="WordPieceTokenizer puts .* first, and an XLNetBackbone"):
         TextClassifier(XLNetBackbone(**ONE_LAYER), 2, preprocessor=first)
 
     class LastOfBert(BertBackbone):

@@ -17,7 +17,9 @@ from keras_bert_suite import (
     TextClassifier,
     TokenClassifier,
     WordPieceTokenizer,
+    export_onnx,
     export_saved_model,
+    open_runtime,
 )
 
 ORIGINAL = Path(__file__).parents[1] / "models" / "elmo_bilm"
@@ -100,6 +102,19 @@ def test_the_graph_equals_python(splits):
     ids, lengths = tokenizer.tokenize_flat(texts)
     np.testing.assert_array_equal(got.row_lengths(), lengths)
     np.testing.assert_array_equal(got.flat_values, ids)
+    _, *places, word_starts = tokenizer.tokenize_with_offsets(tf.constant(texts))
+    assert all(word_starts.flat_values)
+    begins, ends = (rows.to_list() for rows in places)
+    for text, (_, offsets, _), *spans in zip(
+        texts, tokenizer.tokenize_with_offsets(texts), begins, ends, strict=True
+    ):
+        in_bytes = [tuple(len(text[:place].encode()) for place in span) for span in offsets]
+        assert list(zip(*spans, strict=True)) == in_bytes
+    words = ["New York", "", "a-b", "long word", "猫猫"]
+    got = tokenizer.tokenize_words(tf.constant(words))
+    ids, lengths = tokenizer.tokenize_words(words)
+    np.testing.assert_array_equal(got.row_lengths(), lengths)
+    np.testing.assert_array_equal(got.flat_values, ids)
     packer = SegmentPacker(tokenizer, 7)
     dataset = tf.data.Dataset.from_tensor_slices(texts).batch(500).map(packer)
     wanted = packer(texts)
@@ -175,6 +190,24 @@ def test_an_export_takes_strings(tmp_path):
     got = serve(text=tf.constant(texts))["probabilities"]
     wanted = classifier.predict_probabilities(texts, verbose=0)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
+    serve_ids = tf.saved_model.load(str(folder)).signatures["serve_ids"]
+    got = serve_ids(**make_packer().pack(texts))["probabilities"]
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
+def test_a_runtime_reads_characters(tmp_path):
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    backbone = ElmoBackbone(None, **SIZES, characters=CHARACTERS)
+    tagger = TokenClassifier(backbone, label_names=["O", "PER", "LOC"], preprocessor=make_packer())
+    rows = [*ROWS, "Ann lives in Ulm, and Bob does not."]
+    wanted = tagger.predict_probabilities(rows, verbose=0)
+    export_onnx(tagger, tmp_path / "tagger")
+    got = open_runtime(tmp_path / "tagger").predict_probabilities(rows)
+    for ours, theirs in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
 
 
 def test_what_does_not_fit():

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
     ACTIVATIONS,
     POOLINGS,
@@ -36,7 +37,7 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
     """
     if not hasattr(embedder, "pooling_names"):
         raise ValueError(
-            f"sentence-transformers has vectors of texts, got a {type(embedder).__name__}. "
+            f"sentence-transformers has vectors of texts, got {with_article(embedder)}. "
             "save_hugging_face writes it; a TextRanker is a CrossEncoder there."
         )
     packer = embedder.preprocessor
@@ -128,7 +129,7 @@ def _write_dense(layer):
     if activation is None:
         raise ValueError(
             "sentence-transformers has Dense layers with the activations "
-            f"{', '.join(theirs)}, got {layer.name!r}, a {type(layer).__name__} with the "
+            f"{', '.join(theirs)}, got {layer.name!r}, {with_article(layer)} with the "
             f"activation {getattr(layer, 'activation', None)!r}. Use `save` or `save_to_preset`."
         )
     place = "linear" if activation == "Identity" else "activation"

@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.head_types.records import MASKED_TOKENS, TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import activation_names
@@ -76,8 +77,7 @@ def save_hugging_face(
     kind = type_of_model(model, tokenizer)
     if kind.name not in MODEL_TYPES:
         raise ValueError(
-            f"transformers has no {kind.title}, got a {type(backbone).__name__}. Use "
-            "`save_to_preset`."
+            f"transformers has no {kind.title}, got {with_article(backbone)}. Use `save_to_preset`."
         )
     owner = f"Hugging Face's {kind.title}"
     config = {

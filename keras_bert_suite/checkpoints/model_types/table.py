@@ -4,6 +4,7 @@ For a new kind, add a file to this folder with its name table, its fields and it
 that to `MODEL_TYPES`, and a class to `models`.
 """
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.model_types.albert import ALBERT
 from keras_bert_suite.checkpoints.model_types.bart import BART, MBART
 from keras_bert_suite.checkpoints.model_types.bert import BERT, STRUCT_BERT
@@ -60,7 +61,7 @@ def check_backbone(checkpoint, cls):
     kind, own = checkpoint.model_type, type_of_backbone(cls)
     if own is None or own.backbone != kind.backbone:
         raise ValueError(
-            f"{checkpoint.path} holds weights of {kind.title}, not those of a {cls.__name__}. "
+            f"{checkpoint.path} holds weights of {kind.title}, not those of {with_article(cls)}. "
             f"Use {kind.backbone}.from_preset."
         )
 

@@ -1,11 +1,16 @@
 """Reads the fields of columns beside the texts of a table: numbers, booleans and categories."""
 
 import math
+import warnings
 from collections.abc import Mapping
+
+from keras_bert_suite.files.messages import list_names
 
 NUMBER, BOOLEAN, CATEGORY = KINDS = ("number", "boolean", "category")
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+#: What stands for a missing number or boolean. A category may have such a name, as Namibia's NA.
+_MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")
 _WANTED = {NUMBER: "a finite number", BOOLEAN: "true or false, 1 or 0", CATEGORY: "a name"}
 
 
@@ -47,19 +52,42 @@ def read_features(table, first, kinds, rows, faults):
     """
     read = {}
     for (name, kind), fields in zip(kinds.items(), table.columns[first:], strict=False):
-        kind = kind or _find_kind([fields[row] for row in rows])
+        if kind is None:
+            kind = _find_kind([fields[row] for row in rows])
+            if kind == CATEGORY:
+                _warn_of_numbers(table, name, {row: fields[row] for row in rows})
         values = {row: _read_field(table, row, name, kind, fields[row], faults) for row in rows}
         read[name] = kind, values
     return read
 
 
 def _find_kind(fields):
-    filled = [field for field in fields if field != ""]
-    if any(isinstance(field, list) for field in filled):
+    if any(isinstance(field, list) for field in fields):
         return CATEGORY  # Whose reading names the row.
+    filled = [field for field in fields if field.lower() not in _MISSING]
     if all(field.lower() in ("true", "false") for field in filled):
         return BOOLEAN
     return NUMBER if all(_is_number(field) for field in filled) else CATEGORY
+
+
+def _warn_of_numbers(table, name, fields):
+    """Warns of a column of categories in which most fields, dict of a row -> str, are numbers."""
+    filled = {
+        row: field
+        for row, field in fields.items()
+        if isinstance(field, str) and field.lower() not in _MISSING
+    }
+    others = [row for row, field in filled.items() if not _is_number(field)]
+    if not others or 2 * len(others) >= len(filled):
+        return
+    shown = list_names(f"{filled[row]!r} ({table.locate(row)})" for row in others[:3])
+    warnings.warn(
+        f"The column {name!r} has {len(filled) - len(others)} numbers, and {len(others)} other "
+        f"fields: {shown}. So all are read as categories. Say which kind it is: for a {NUMBER}, "
+        f"the other rows are errors, or are left out with errors='skip'; for a {CATEGORY}, there "
+        "is no warning.",
+        stacklevel=5,
+    )
 
 
 def _is_number(field):
@@ -70,7 +98,7 @@ def _is_number(field):
 
 
 def _read_field(table, row, name, kind, field, faults):
-    if field == "":
+    if field == "" or (kind != CATEGORY and isinstance(field, str) and field.lower() in _MISSING):
         return None
     if isinstance(field, str):
         if kind == CATEGORY:

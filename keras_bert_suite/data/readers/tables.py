@@ -1,11 +1,13 @@
 """Reads tables of texts and their labels."""
 
 import dataclasses
+import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_bert_suite.argument_checks import check_arguments
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.feature_fields import name_kinds, read_features
@@ -37,6 +39,7 @@ def read_table(
     quoting: int | None = None,
     label_names: Sequence[str] | None = None,
     errors: str = "raise",
+    **kwargs: Any,
 ) -> Examples:
     """Reads the texts of a table, and a label for each row.
 
@@ -74,7 +77,8 @@ def read_table(
         features: list of the columns beside the texts that a classifier reads, see its `features`:
             a column of numbers is a "number", one of true and false a "boolean", and others are a
             "category". Or a dict of a column -> its kind, such as `train.features` or
-            `classifier.features`. An empty field is a missing value.
+            `classifier.features`. An empty field is a missing value, and beside numbers and
+            booleans so are NaN, NA, N/A, null and None.
         left_out_labels: labels of rows without a label, such as ["-"] in SNLI. Rows that have one
             of them in a label column are left out. With the empty list no label is suspected.
         quoting: `csv.QUOTE_MINIMAL`: fields with a delimiter, a quote or a line end are in quotes,
@@ -99,12 +103,16 @@ def read_table(
             exist or is asked for twice; if the file is empty or cannot be decoded; or if an
             argument has a value that is not listed above.
         OSError: if the file cannot be read.
+        TypeError: for further arguments.
 
     Warns:
         UserWarning: if labels "-", "-1" or "nan" seem to mean that a row has none, and
-            `left_out_labels` is None; if fields seem to be in quotes, and `quoting` is None; if
+            `left_out_labels` is None; if most fields of a feature are numbers, and others make it
+            a category; if fields seem to be in quotes, and `quoting` is None; if
             most texts are lists written as text; if labels seem to have another separator.
     """
+    *known, _ = inspect.signature(read_table).parameters
+    check_arguments("read_table", kwargs, known)
     texts = [text_columns] if isinstance(text_columns, str | int) else text_columns
     texts = [str(column) if isinstance(column, int) else column for column in texts]
     label_column = str(label_column) if isinstance(label_column, int) else label_column

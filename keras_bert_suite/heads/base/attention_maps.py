@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import (
     GLOBAL_ARGUMENT,
     BartBlock,
@@ -57,7 +58,7 @@ def encode_with_attention(
     measure = [_find_measure(layer, backbone) for layer in encoder.list_calls()]
     if not measure:
         raise ValueError(
-            f"A {type(backbone).__name__} names no transformer layers, so it has no attention "
+            f"{with_article(backbone, 'A')} names no transformer layers, so it has no attention "
             "probabilities."
         )
     names = list(backbone.input)
@@ -109,7 +110,7 @@ def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone
             states, padding_mask=mask, training=False, return_attention_scores=True
         )[1]
     raise ValueError(
-        f"The {type(layer).__name__} of a {type(backbone).__name__} does not give its attention "
+        f"The {type(layer).__name__} of {with_article(backbone)} does not give its attention "
         "probabilities. Wanted a backbone of this package, or an encoder of KerasHub's "
         "TransformerEncoder layers."
     )

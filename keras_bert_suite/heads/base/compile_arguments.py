@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.argument_checks import with_article
+
 #: The arguments of `compile` that are structures of metrics.
 METRICS = ("metrics", "weighted_metrics")
 
@@ -52,7 +54,7 @@ def _read_outputs(task: Any, read: Callable[..., Any], given: Any) -> Any:
         return {name: _read_parts(read, part, name) for name, part in given.items()}
     if given and isinstance(given, (list, tuple)) and len(keras.tree.flatten(task.output)) > 1:
         raise ValueError(
-            f"A {type(task).__name__} has several outputs. Pass a dict of the name of an output, "
+            f"{with_article(task, 'A')} has several outputs. Pass a dict of the name of an output, "
             f"one of {', '.join(task.output)}, got {given!r}."
         )
     return _read_parts(read, given, None)

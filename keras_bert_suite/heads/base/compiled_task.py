@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import check_arguments, is_auto
+from keras_bert_suite.argument_checks import check_arguments, is_auto, with_article
 from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.replicas import in_scope_of_model
@@ -131,7 +131,7 @@ class CompiledTask(TrainedModel):
         is_unknown = isinstance(loss, str) and keras.saving.get_registered_object(loss) is None
         if is_unknown or is_loss_of_keras(loss):
             raise ValueError(
-                f"A {type(self).__name__} cannot be trained with the loss {loss!r}. "
+                f"{with_article(self, 'A')} cannot be trained with the loss {loss!r}. "
                 f"{self.loss_advice}"
             )
         return loss
@@ -148,7 +148,7 @@ class CompiledTask(TrainedModel):
             return read_metric(metric, self.find_output_form(output), only_counts)
         if is_metric_of_keras(metric):
             raise ValueError(
-                f"The metric {metric!r} of Keras is not for a {type(self).__name__}. "
+                f"The metric {metric!r} of Keras is not for {with_article(self)}. "
                 f"{self.metric_advice}"
             )
         return metric

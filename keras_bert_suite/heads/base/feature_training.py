@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import is_auto, with_article
 from keras_bert_suite.data.input_dataset import preprocess_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads.base.compile_arguments import read_metrics
@@ -215,7 +215,7 @@ def _keep(batch):
 def _check_rows(rows):
     if not isinstance(rows, Rows):
         raise ValueError(
-            f"fit_on_features wants rows in memory, got a {type(rows).__name__}. For a dataset, "
+            f"fit_on_features wants rows in memory, got {with_article(rows)}. For a dataset, "
             "set `backbone.trainable = False` of the task and call `fit`."
         )
 

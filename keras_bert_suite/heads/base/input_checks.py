@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
@@ -212,7 +213,7 @@ def check_in_memory(x):
     """Raises a ValueError if rows to score are a dataset."""
     if is_dataset(x):
         raise ValueError(
-            f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
+            f"Wanted rows in memory, got {with_article(x)}. Pass texts and their labels, or "
             "call `evaluate` for a dataset."
         )
 

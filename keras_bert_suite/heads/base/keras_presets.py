@@ -9,6 +9,7 @@ import keras_hub
 from keras_hub.src.utils.preset_utils import get_preset_loader
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.left_out import are_random
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES
@@ -34,8 +35,8 @@ def load_task(cls, preset, load_weights, dtype, arguments):
     if _is_quantized(loader) and (dtype is not None or not holds_task(preset, cls)):
         raise ValueError(
             f"{preset} was quantized to 8-bit integers, so it opens as the task that it holds and "
-            f"in no other dtype, got a {cls.__name__} with dtype={dtype}. Open a preset that was "
-            "saved before `quantize`."
+            f"in no other dtype, got {with_article(cls)} with dtype={dtype}. Open a preset that "
+            "was saved before `quantize`."
         )
     # A preset of this task needs no arguments. An error may be about the arguments, or about a
     # layout for several devices, and not about the preset.
@@ -75,7 +76,10 @@ def _report_heads(preset, task, is_new, is_asked):
     is_pretrained = name is not None and name.endswith(("Pretrainer", "MaskedLM"))
     reports = [f"{preset} holds a backbone, but no {type(task).__name__}."]
     if name and not is_pretrained:
-        reports.append(f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out.")
+        reports.append(
+            f"The head of its {name}, in {TASK_WEIGHTS_FILE}, is left out; {name}.from_preset "
+            "keeps it."
+        )
     if has_head and not (is_asked and len(reports) == 1):
         reports.append(
             "The layers on top of the backbone are new and random. Train them before use."
@@ -108,7 +112,7 @@ def load_preprocessor(preset, sequence_length, lowercase):
     if lowercase is not None:
         if not isinstance(preprocessor, SegmentPacker):
             raise ValueError(
-                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build a "
+                f"lowercase={lowercase} cannot be set on {with_article(preprocessor)}. Build a "
                 "preprocessor with the tokenizer you want, and pass it as `preprocessor`."
             )
         preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)

@@ -1,5 +1,6 @@
 """Checks that the preprocessor and the head of a task fit its backbone."""
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.head import read_heads
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing.frame_packer import FramePacker
@@ -11,7 +12,7 @@ def check_encoder(task, backbone):
     outputs = getattr(backbone, "output", None)
     if isinstance(outputs, dict) and "sequence_output" not in outputs:
         raise ValueError(
-            f"A {type(task).__name__} reads the sequence_output of an encoder, and a "
+            f"{with_article(task, 'A')} reads the sequence_output of an encoder, and a "
             f"{type(backbone).__name__} has {', '.join(outputs)}. Pretrain an encoder-decoder "
             "with a Seq2SeqPretrainer on PretrainingBatches of a Corruption, and fine-tune it with "
             "a Seq2Seq."
@@ -34,13 +35,13 @@ def check_preprocessor(preprocessor, backbone):
     makes_characters = isinstance(tokenizer, CharacterTokenizer)
     if tokenizer is not None and makes_characters != ("character_ids" in backbone.input):
         raise ValueError(
-            f"A {type(backbone).__name__} that reads {', '.join(backbone.input)} has no use for a "
-            f"{type(tokenizer).__name__}. An ElmoBackbone with `characters` takes a "
+            f"{with_article(backbone, 'A')} that reads {', '.join(backbone.input)} has no use for "
+            f"a {type(tokenizer).__name__}. An ElmoBackbone with `characters` takes a "
             "CharacterTokenizer, and other encoders take other tokenizers."
         )
     if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
         raise ValueError(
-            f"The backbone tells texts apart by segment_ids, which a {type(tokenizer).__name__} "
+            f"The backbone tells texts apart by segment_ids, which {with_article(tokenizer)} "
             "does not make. Use the tokenizer that the backbone was trained with, or a backbone "
             f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
         )
@@ -89,14 +90,14 @@ def _check_template(tokenizer, backbone):
     ours, theirs = getattr(tokenizer, "summary_place", "first"), encoder.summary_place
     if tokenizer is not None and theirs not in (None, ours):
         raise ValueError(
-            f"A {type(tokenizer).__name__} puts the token that stands for a row {ours}, and a "
+            f"{with_article(tokenizer, 'A')} puts the token that stands for a row {ours}, and a "
             f"{type(backbone).__name__} reads it {theirs}. Set `summary_place` of both classes."
         )
     has_positions = getattr(encoder.embeddings, "position_embedding", None) is not None
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":
         raise ValueError(
-            f"A {type(tokenizer).__name__} pads rows on the left, and the table of positions of a "
-            f"{type(backbone).__name__} counts from the first token of a row. Use a tokenizer "
+            f"{with_article(tokenizer, 'A')} pads rows on the left, and the table of positions of "
+            f"a {type(backbone).__name__} counts from the first token of a row. Use a tokenizer "
             "with padding_side='right'."
         )
 

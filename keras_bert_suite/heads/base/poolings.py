@@ -8,6 +8,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers.heads.head_layers import takes_hidden_states
 from keras_bert_suite.layers.poolings.pooling import SUMMARY_POOLINGS, call_pooling, get_pooling
 from keras_bert_suite.models import BACKBONES
@@ -59,7 +60,7 @@ def pool_hidden_states(
     inputs = backbone.input if inputs is None else inputs
     if "padding_mask" not in inputs:
         raise ValueError(
-            f"A {type(backbone).__name__} has no input padding_mask, so a pooling cannot tell "
+            f"{with_article(backbone, 'A')} has no input padding_mask, so a pooling cannot tell "
             "tokens from padding. Use a TextClassifier with pooling=None."
         )
     if takes_hidden_states(pooling):

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 from keras_bert_suite.runs.batches import read
 
@@ -16,6 +17,12 @@ class HeldOutScores(keras.callbacks.Callback):
 
     def __init__(self, x: Any, y: Any, batch_size: int | None = None) -> None:
         super().__init__()
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} scores rows by their labels, got {with_article(x)} alone. Pass both: "
+                f"{name}(dev.x, dev.y)."
+            )
         self._rows = x, y
         self._batch_size = batch_size
         self._arguments: dict[str, Any] = {}  # Further arguments of `score`.

@@ -5,6 +5,7 @@ import functools
 
 from keras import ops
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
@@ -14,7 +15,7 @@ def serve(task):
     """The `ServedTask` of a task. A task without answers or preprocessor is a ValueError."""
     if getattr(getattr(task, "answers", None), "serve", None) is None:
         raise ValueError(
-            f"A {type(task).__name__} cannot be exported: it has no answers to serve. Export a "
+            f"{with_article(task, 'A')} cannot be exported: it has no answers to serve. Export a "
             "task of keras_bert_suite that has a head."
         )
     if task.preprocessor is None:

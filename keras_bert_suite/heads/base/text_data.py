@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.arrays import holds_texts, leave_tensorflow
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
@@ -272,7 +273,7 @@ class TextData:
             )
         if self.needs_segment_packer and not isinstance(self.packer, SegmentPacker):
             raise ValueError(
-                f"This task has a {type(self.packer).__name__}, which does not say where in a text "
+                f"This task has {with_article(self.packer)}, which does not say where in a text "
                 "a token is. Set `preprocessor` to a SegmentPacker with the tokenizer of the "
                 "backbone, WordPiece or byte pairs, or pass packed arrays."
             )

@@ -6,6 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.feature_training import fit_on_features
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
@@ -49,7 +50,7 @@ class TokenTask(Task):
         mask = backbone.input.get("padding_mask")
         if self.head_layers and mask is None:
             raise ValueError(
-                f"A {type(backbone).__name__} has no input padding_mask, so head_layers cannot "
+                f"{with_article(backbone, 'A')} has no input padding_mask, so head_layers cannot "
                 "tell tokens from padding. Leave head_layers out."
             )
         if self.head_layers and takes_hidden_states(self.head_layers[0]):

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.heads import continuations
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
@@ -91,7 +91,7 @@ class CausalLM(WritingTask):
         if not hasattr(backbone, "make_causal_decoder"):
             raise ValueError(
                 "A CausalLM needs a BertBackbone with attention_pattern='left_to_right', or "
-                f"another backbone with `make_causal_decoder`, got a {type(backbone).__name__}."
+                f"another backbone with `make_causal_decoder`, got {with_article(backbone)}."
             )
         self.decoder = backbone.make_causal_decoder(self.masked_lm)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
@@ -22,7 +23,7 @@ class ContinuationRows:
         if (template.summary_place, template.padding_side) != ("first", "right"):
             raise ValueError(
                 "A CausalLM reads rows that begin with the start token and end with padding, got "
-                f"a {type(packer.tokenizer).__name__} with {template}. Use another tokenizer."
+                f"{with_article(packer.tokenizer)} with {template}. Use another tokenizer."
             )
         if packer.segment_ids is not None:
             raise ValueError(

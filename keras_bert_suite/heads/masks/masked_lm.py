@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.argument_checks import check_integer, check_share, with_article
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
@@ -88,7 +88,7 @@ class MaskedLM(Task, keras_hub.models.Task):
             )
         if "mask_positions" in backbone.input:
             raise ValueError(
-                f"A {type(backbone).__name__} with two streams predicts tokens without a mask "
+                f"{with_article(backbone, 'A')} with two streams predicts tokens without a mask "
                 "token. For a MaskedLM, train keras_bert_suite.change_pattern(backbone, "
                 "'bidirectional') on masked tokens."
             )

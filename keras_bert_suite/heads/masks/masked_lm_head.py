@@ -4,6 +4,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models.encoder import Encoder
 
@@ -13,7 +14,7 @@ def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
     encoder = Encoder.of(backbone)
     if encoder.token_embedding is None:
         raise ValueError(
-            f"A {type(backbone).__name__} has no token_embedding, by which masked tokens are "
+            f"{with_article(backbone, 'A')} has no token_embedding, by which masked tokens are "
             "guessed. Set it in the constructor of the encoder."
         )
     return MaskedLMHead(

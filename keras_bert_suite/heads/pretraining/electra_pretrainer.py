@@ -8,7 +8,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.argument_checks import check_integer, check_share, with_article
 from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_masked_lm_head
@@ -89,7 +89,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
         check_integer("seed", seed)
         if not isinstance(backbone, ElectraBackbone):
             raise ValueError(
-                f"An ElectraPretrainer trains an ElectraBackbone, got a {type(backbone).__name__}. "
+                f"An ElectraPretrainer trains an ElectraBackbone, got {with_article(backbone)}. "
                 "Build one with ElectraBackbone.from_size, or train with a Pretrainer."
             )
 

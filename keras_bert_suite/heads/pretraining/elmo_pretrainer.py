@@ -8,7 +8,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import Dropout
@@ -68,7 +68,7 @@ class ElmoPretrainer(Task, keras_hub.models.Task):
         self.check_further_arguments(kwargs)
         if not isinstance(backbone, ElmoBackbone):
             raise ValueError(
-                f"An ElmoPretrainer trains an ElmoBackbone, got a {type(backbone).__name__}. Build "
+                f"An ElmoPretrainer trains an ElmoBackbone, got {with_article(backbone)}. Build "
                 "one with ElmoBackbone.from_size, or train with a Pretrainer."
             )
         if vocabulary_size is None:

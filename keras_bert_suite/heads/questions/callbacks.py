@@ -17,6 +17,9 @@ class AnswerF1(HeldOutScores):
         batch_size: int, 32 by default.
         characters: whether answers are compared by characters, as for `QuestionAnswerer.score`.
 
+    Raises:
+        ValueError: without `y`.
+
     Example:
     ```python
     answerer.fit(train.x, train.y, callbacks=[AnswerF1(dev.x, dev.y)])
@@ -26,7 +29,7 @@ class AnswerF1(HeldOutScores):
     scores = {"exact_match": "exact_match", "f1": "f1"}
 
     def __init__(
-        self, x: Any, y: Any, batch_size: int | None = None, characters: bool | str = False
+        self, x: Any, y: Any = None, batch_size: int | None = None, characters: bool | str = False
     ) -> None:
         super().__init__(x, y, batch_size)
         self._arguments = {"characters": characters}

@@ -51,6 +51,11 @@ def encode_spans(rows, label_names):
     id_of = number_labels(label_names)
     encoded = np.empty(len(rows), dtype=object)
     for row, spans in enumerate(rows):
+        if spans is None:
+            raise ValueError(
+                f"The spans of row {row} must be a list of (start, end, type), got None. A row "
+                "without entities has the empty list; leave out rows that nobody has labelled."
+            )
         triples = set()
         for span in spans:
             start, end, kind = read_span(span, row)

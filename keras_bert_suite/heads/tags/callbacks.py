@@ -16,6 +16,9 @@ class EntityF1(HeldOutScores):
         rows, tags: as for `TokenClassifier.fit`, in memory.
         batch_size: int, 32 by default.
 
+    Raises:
+        ValueError: without `tags`.
+
     Example:
     ```python
     tagger.fit(rows, tags, callbacks=[EntityF1(dev_rows, dev_tags)])
@@ -24,5 +27,5 @@ class EntityF1(HeldOutScores):
 
     scores = {f"entity_{name}": name for name in ("f1", "precision", "recall")}
 
-    def __init__(self, rows: Any, tags: Any, batch_size: int | None = None) -> None:
+    def __init__(self, rows: Any, tags: Any = None, batch_size: int | None = None) -> None:
         super().__init__(rows, tags, batch_size)

@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads import tags
 from keras_bert_suite.heads.tags import CRF_RATE
 from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_scheme
@@ -146,8 +147,8 @@ class CrfTokenClassifier(TokenClassifier):
     def read_loss(self, loss: Any, output: str | None = None) -> Any:
         if not isinstance(loss, CrfLoss):
             raise ValueError(
-                f"A {type(self).__name__} is trained with `CrfLoss`, got loss={loss!r}. Leave out "
-                "`loss`, or use a TokenClassifier."
+                f"{with_article(self, 'A')} is trained with `CrfLoss`, got loss={loss!r}. Leave "
+                "out `loss`, or use a TokenClassifier."
             )
         loss.crf = self.crf
         return super().read_loss(loss, output)

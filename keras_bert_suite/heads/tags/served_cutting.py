@@ -15,7 +15,7 @@ from keras_bert_suite.heads.tags.word_parts import (
     SIGN,
     character_kinds,
 )
-from keras_bert_suite.tokenizers.engines import take_neighbour
+from keras_bert_suite.tokenizers.engines import look_up_code_points, take_neighbour
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _read(texts):
     import tensorflow as tf
 
     codes, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8")
-    kinds = _find_kinds(codes.values)
+    kinds = look_up_code_points(character_kinds().astype("int32"), codes.values)
     kept = kinds != ATTACHED
     rows = tf.boolean_mask(codes.value_rowids(), kept)
     starts = tf.cast(tf.boolean_mask(starts.values, kept), tf.int32)
@@ -76,16 +76,6 @@ def _read(texts):
         starts,
         take_neighbour(starts, rows, 1, lengths),
     )
-
-
-def _find_kinds(codes):
-    """int32, the kinds of characters, by the ranges of equal kind."""
-    import tensorflow as tf
-
-    kinds = character_kinds().astype("int32")
-    firsts = np.flatnonzero(np.diff(kinds, prepend=-1)).astype("int32")
-    place = tf.searchsorted(tf.constant(firsts), codes, side="right") - 1
-    return tf.gather(tf.constant(kinds[firsts]), place)
 
 
 def _find_cuts(cutting, texts, characters):

@@ -62,7 +62,7 @@ def find_words(tokenizer, texts, cutting=None):
         return _cut_words(tokenizer, texts, cutting)
     ids, starts, ends, word_starts = tokenizer.tokenize_with_offsets(texts)
     first_tokens = tf.cast(tf.where(word_starts.flat_values)[:, 0], tf.int32)
-    num_tokens, num_words = tf.size(ids.flat_values), tf.size(first_tokens)
+    num_tokens, num_words = tf.size(word_starts.flat_values), tf.size(first_tokens)
     last_tokens = tf.concat([first_tokens[1:], [num_tokens]], axis=0)[:num_words] - 1
     rows = tf.cast(tf.gather(ids.value_rowids(), first_tokens), tf.int32)
     starts = tf.cast(tf.gather(starts.flat_values, first_tokens), tf.int32)

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.sampling import check_no_draws, draw_next
@@ -24,7 +25,7 @@ def find_decoder(backbone: keras_hub.models.Backbone, head: keras.layers.Layer) 
     if not hasattr(backbone, "make_decoder"):
         raise ValueError(
             "A Seq2Seq needs a BertBackbone with attention_pattern='seq2seq', or another backbone "
-            f"with `make_decoder`, got a {type(backbone).__name__}."
+            f"with `make_decoder`, got {with_article(backbone)}."
         )
     return backbone.make_decoder(head)
 

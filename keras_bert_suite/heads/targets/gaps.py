@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.heads.masks.data import pack_masked_texts
 from keras_bert_suite.heads.targets.decoding import write_ids
 from keras_bert_suite.heads.targets.writing_rules import find_rules
@@ -14,7 +14,7 @@ def fill_gaps(task, texts, batch_size, max_gap_length):
     check_integer("max_gap_length", max_gap_length, at_least=1)
     if not task.decoder.starts_with_end:
         raise ValueError(
-            f"A {type(task.backbone).__name__} has not learned to write a text with its gaps "
+            f"{with_article(task.backbone, 'A')} has not learned to write a text with its gaps "
             "filled. Open a BART, or guess single tokens with a MaskedLM."
         )
     task.data.check_can_pack()

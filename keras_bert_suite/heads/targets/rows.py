@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
@@ -35,7 +36,7 @@ class TargetRows(ABC):
         if template.summary_place not in self.start_places or template.padding_side != "right":
             raise ValueError(
                 "A Seq2Seq reads rows that begin with the start token and end with padding, got "
-                f"a {type(packer.tokenizer).__name__} with {template}. Use another tokenizer."
+                f"{with_article(packer.tokenizer)} with {template}. Use another tokenizer."
             )
         self.packer = packer
         positions = backbone.max_sequence_length or packer.sequence_length

@@ -4,6 +4,7 @@ import re
 
 import keras_hub
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.base.served_texts import make_segment
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
@@ -41,7 +42,7 @@ class ServedTargets(ServedTask):
         sampler = self.task.sampler
         if not isinstance(sampler, _SAMPLERS):
             raise ValueError(
-                f"A server gives the same answer to the same text, got a {type(sampler).__name__}, "
+                f"A server gives the same answer to the same text, got {with_article(sampler)}, "
                 "which draws tokens at random. Compile with sampler='greedy' or 'beam' before the "
                 "export."
             )
@@ -142,7 +143,7 @@ def _list_piece_texts(tokenizer):
     alone = [tokenizer.join_tokens([token]) for token in tokens]
     if any("\ufffd" in text for text in alone):
         raise ValueError(
-            f"The pieces of a {type(tokenizer).__name__} may be parts of characters, so a graph "
+            f"The pieces of {with_article(tokenizer)} may be parts of characters, so a graph "
             "cannot join them to a text. Serve `predict` of the task instead."
         )
     # A special token stands for any token before another one.

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Dtype, Shape, Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.poolings.pooling import VectorPooling, call_pooling, get_pooling
 
@@ -175,7 +176,7 @@ class _PooledLayers(ConfiguredLayer):
         self.pooling = pooling
         if getattr(self.pooling, "takes_hidden_states", False):
             raise ValueError(
-                f"The pooling of a {type(self).__name__} is called with one sequence, and a "
+                f"The pooling of {with_article(self)} is called with one sequence, and a "
                 f"{type(self.pooling).__name__} takes all hidden states. Choose a layer such as "
                 "MeanPooling()."
             )

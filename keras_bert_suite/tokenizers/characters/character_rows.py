@@ -14,8 +14,15 @@ import re
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.engines import GraphEngine, SegmentCache, drop_invalid
-from keras_bert_suite.tokenizers.unicode_rules import CJK, PUNCTUATION, python_class, re2_class
+from keras_bert_suite.tokenizers.engines import (
+    GraphEngine,
+    SegmentCache,
+    drop_invalid,
+    look_up_code_points,
+    place_in,
+    take_neighbour,
+)
+from keras_bert_suite.tokenizers.unicode_rules import CJK, PUNCTUATION, find_lone, python_class
 
 #: The names of the characters, by their ids.
 CHARACTERS = (
@@ -24,6 +31,8 @@ CHARACTERS = (
     *("<S>", "</S>", "<bow>", "<eow>", "<after>"),
 )
 _BEGIN, _END, _AFTER = (CHARACTERS.index(name) for name in ("<bow>", "<eow>", "<after>"))
+#: What code points are in a text: between words, part of a word, or a word.
+_BLANK, _LETTER, _ALONE = range(3)
 
 
 class CharacterVocabulary:
@@ -58,6 +67,16 @@ def _word_pattern(split_punctuation):
         return re.compile(f"[^{none}]+")
     alone = python_class(PUNCTUATION) + python_class(CJK)
     return re.compile(f"[^{none}{alone}]+|[{alone}]")
+
+
+@functools.cache
+def _character_kinds(split_punctuation):
+    """int32 (0x110000,), the kinds of the code points, as `_word_pattern` has them."""
+    kinds = np.full(0x110000, _LETTER, "int32")
+    if split_punctuation:
+        kinds[find_lone()] = _ALONE
+    kinds[[code for code in range(0x10000) if chr(code).isspace()]] = _BLANK
+    return kinds
 
 
 class EagerCharacters:
@@ -102,18 +121,42 @@ class GraphCharacters(GraphEngine):
         self._max_characters = max_characters
         self._split_punctuation = split_punctuation
 
-    def _tokenize_rows(self, texts):
+    def tokenize_words(self, words):
+        """Words (n,) -> ragged (n, None): a token for each, and none for an empty word."""
         import tensorflow as tf
 
-        texts = drop_invalid(texts)
-        if self._split_punctuation:
-            alone = re2_class(PUNCTUATION) + re2_class(CJK)
-            texts = tf.strings.regex_replace(texts, f"([{alone}])", r" \1 ")
-        # RE2 knows the white space of ASCII alone.
-        texts = tf.strings.regex_replace(texts, r"[\s\v\x1c-\x1f\x{85}\pZ]+", " ")
-        words = tf.strings.split(tf.strings.strip(texts), " ")
-        words = tf.ragged.boolean_mask(words, tf.not_equal(words, ""))
-        return words.with_values(self._make_rows(words.values))
+        is_word = tf.strings.length(words) > 0
+        rows = self._make_rows(tf.boolean_mask(words, is_word))
+        return tf.RaggedTensor.from_row_lengths(rows, tf.cast(is_word, tf.int64), validate=False)
+
+    def _tokenize_rows(self, texts):
+        return self._tokenize_rows_with_offsets(texts)[0]
+
+    def _tokenize_rows_with_offsets(self, texts):
+        import tensorflow as tf
+
+        clean = drop_invalid(texts)
+        codes, starts = tf.strings.unicode_decode_with_offsets(clean, "UTF-8")
+        rows, starts, sizes = codes.value_rowids(), starts.values, tf.strings.length(clean)
+        ends = take_neighbour(starts, rows, 1, tf.cast(tf.gather(sizes, rows), tf.int64))
+        kinds = look_up_code_points(_character_kinds(self._split_punctuation), codes.values)
+        is_word, is_alone = kinds != _BLANK, kinds == _ALONE
+        begins = is_word & (is_alone | (take_neighbour(kinds, rows, -1, _BLANK) != _LETTER))
+        finishes = is_word & (is_alone | (take_neighbour(kinds, rows, 1, _BLANK) != _LETTER))
+        rows, starts, ends = (
+            tf.boolean_mask(values, where)
+            for values, where in ((rows, begins), (starts, begins), (ends, finishes))
+        )
+        # No text is copied for its words.
+        first = tf.cast(tf.gather(tf.cumsum(sizes, exclusive=True), rows), tf.int64) + starts
+        words = tf.strings.substr(tf.strings.reduce_join(clean), first, ends - starts)
+        number = tf.size(clean, tf.int64)
+        ids, starts, ends, word_starts = (
+            tf.RaggedTensor.from_value_rowids(values, rows, nrows=number, validate=False)
+            for values in (self._make_rows(words), starts, ends, tf.ones_like(starts, tf.bool))
+        )
+        starts, ends = (place_in(texts, clean, offsets) for offsets in (starts, ends))
+        return ids, starts, ends, word_starts
 
     def _make_rows(self, words):
         """Words (T,) -> int32 (T, W)."""
@@ -126,8 +169,3 @@ class GraphCharacters(GraphEngine):
         last = tf.minimum(tf.strings.length(words), size)[:, None] + 1
         rows = tf.where(place < last, bytes_, tf.where(place == last, _END, _AFTER))
         return tf.where(place == 0, _BEGIN, rows)
-
-    def _tokenize_rows_with_offsets(self, texts):
-        raise ValueError(
-            "A CharacterTokenizer has no offsets in a graph of TensorFlow. Tokenize Python strings."
-        )

@@ -92,7 +92,7 @@ class CharacterTokenizer(TextTokenizer):
         A word that is empty has no token.
         """
         if is_tf_tensor(words):
-            return self.tokenize(words)
+            return self._graph_engine().tokenize_words(words)
         words, _ = canonicalize_texts(words)
         return self._eager_engine().tokenize_words([[word] if word else [] for word in words])
 

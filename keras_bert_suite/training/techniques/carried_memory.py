@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
@@ -44,7 +44,7 @@ class CarriedMemory(Technique):
         if length is None or not isinstance(outputs, dict) or "memory" not in outputs:
             raise ValueError(
                 f"CarriedMemory needs a task that has an output `memory`, and this "
-                f"{type(model).__name__} on a {type(backbone).__name__} has none. Use a Pretrainer "
+                f"{type(model).__name__} on {with_article(backbone)} has none. Use a Pretrainer "
                 "on an XLNetBackbone with memory_length."
             )
         if count_replicas() > 1:

@@ -124,6 +124,30 @@ def test_columns_beside_the_texts(write):
     assert plain.features == {"column_2": "number"}
 
 
+def test_an_argument_of_pandas(write):
+    with pytest.raises(TypeError, match="has no argument 'sep'. Did you mean 'delimiter'"):
+        read_table(write("text\na\n"), "text", sep=";")
+
+
+def test_missing_cells_of_columns(write):
+    rows = ["a\t1\ttrue\tNA", "b\tNaN\tnull\tSE", "c\tN/A\tfalse\tnan", "d\t4\t<NA>\t"]
+    path = write("text\tprice\tnew\tland\n" + "".join(f"{row}\n" for row in rows))
+    train = read_table(path, "text", features=["price", "new", "land"])
+    assert train.features == {"price": "number", "new": "boolean", "land": "category"}
+    assert train.x["price"] == [1.0, None, None, 4.0]
+    assert train.x["new"] == [True, None, False, None]
+    assert train.x["land"] == ["NA", "SE", "nan", None]
+    path = write("text\tprice\n" + "".join(f"x\t{price}\n" for price in (1, "?", 2.5, "3 kg", 4)))
+    warned = r"has 3 numbers, and 2 other fields: '\?' \(.*line 3\), '3 kg' \(.*line 5\)"
+    with pytest.warns(UserWarning, match=warned):
+        assert read_table(path, "text", features=["price"]).features == {"price": "category"}
+    read_table(path, "text", features={"price": "category"})
+    with pytest.raises(ValueError, match=r"is a number, got '\?'"):
+        read_table(path, "text", features={"price": "number"})
+    skipped = read_table(path, "text", features={"price": "number"}, errors="skip")
+    assert skipped.x["price"] == [1.0, 2.5, 4.0]
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "error"),
     [
