@@ -131,7 +131,21 @@ def plan_context_pairs(rng, tokens_before, document_starts, documents, budget, c
     if spare < 0:
         return np.zeros((0, 3), "int64"), np.zeros((0, 3), "int64")
     contexts = np.arange(first + rng.integers(min(spare + 1, context_length)), first + spare + 1)
+    stream = 0, tokens_before[-1]
     contexts = contexts[::context_length]
+    return draw_context_pairs(rng, tokens_before, contexts, stream, budget, context_length)
+
+
+def draw_context_pairs(rng, tokens_before, contexts, stream, budget, context_length):
+    """Draws the pairs behind some contexts: starts int64 (N, 3) and lengths (N, 3).
+
+    Args:
+        rng, tokens_before: as for `plan_pairs`.
+        contexts: int64 (N,), the first token of each context.
+        stream: (first, end) of the tokens that the texts of a row may have, int or int64 (N,).
+        budget, context_length: as for `plan_context_pairs`.
+    """
+    firsts, lasts = (np.broadcast_to(bound, contexts.shape) for bound in stream)
     begins = contexts + context_length
     # A may end at one of these sentence ends. The next one is the end of what is gathered.
     before = np.searchsorted(tokens_before, begins, side="right")
@@ -139,25 +153,30 @@ def plan_context_pairs(rng, tokens_before, document_starts, documents, budget, c
     choices = ends - before
     is_random = (rng.random(len(begins)) < 0.5) | (choices == 0)
     cuts = before + (rng.random(len(begins)) * choices).astype("int64")
-    a_ends = tokens_before[cuts]
-    b_begins, b_ends = a_ends.copy(), tokens_before[ends]
+    a_ends = np.minimum(tokens_before[cuts], lasts)
+    b_begins, b_ends = a_ends.copy(), np.minimum(tokens_before[ends], lasts)
     b_begins[is_random], b_ends[is_random] = _draw_sentences(
-        rng, tokens_before, budget - (a_ends - begins)[is_random]
+        rng,
+        tokens_before,
+        (firsts[is_random], lasts[is_random]),
+        budget - (a_ends - begins)[is_random],
     )
     kept = kept_lengths(NUMPY, [a_ends - begins, b_ends - b_begins], budget, "longest_first")
     lengths = np.stack([np.full_like(begins, context_length), *kept], axis=1)
     return np.stack([contexts, begins, b_begins], axis=1), lengths
 
 
-def _draw_sentences(rng, tokens_before, sizes):
+def _draw_sentences(rng, tokens_before, stream, sizes):
     """Draws places of some tokens, at least 1 each, and completes their first and last sentence.
 
-    It is int64 (n,) twice: the first token, and the token after the last one.
+    It is int64 (n,) twice: the first token, and the token after the last one. Both are within the
+    `stream`, (first, end) int64 (n,).
     """
-    sizes = np.maximum(sizes, 1)
-    places = (rng.random(len(sizes)) * (tokens_before[-1] - sizes + 1)).astype("int64")
-    first = np.searchsorted(tokens_before, places, side="right") - 1
-    return tokens_before[first], tokens_before[np.searchsorted(tokens_before, places + sizes)]
+    sizes, (firsts, lasts) = np.maximum(sizes, 1), stream
+    places = firsts + (rng.random(len(sizes)) * (lasts - firsts - sizes + 1)).astype("int64")
+    begins = tokens_before[np.searchsorted(tokens_before, places, side="right") - 1]
+    ends = tokens_before[np.searchsorted(tokens_before, places + sizes)]
+    return np.maximum(begins, firsts), np.minimum(ends, lasts)
 
 
 def draw_targets(rng, count, budget, short_seq_prob):

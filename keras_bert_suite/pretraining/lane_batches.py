@@ -11,7 +11,7 @@ from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.heads import Encoder
 from keras_bert_suite.pretraining.pretraining_batches import check_vocabulary, name_arrays
-from keras_bert_suite.pretraining.token_ranges import StreamRanges
+from keras_bert_suite.pretraining.token_ring import TokenRing
 
 
 class LaneBatches(grain.MapDataset):
@@ -61,27 +61,14 @@ class LaneBatches(grain.MapDataset):
     ) -> None:
         super().__init__()
         check_integer("sequence_length", sequence_length, at_least=1)
-        check_integer("batch_size", batch_size, at_least=1)
-        check_integer("seed", seed)
         check_vocabulary(corpus, tokenizer)
-        counts = [_count_tokens(corpus.read_block(block)) for block in range(corpus.num_blocks)]
-        begins = np.append(0, np.cumsum(np.concatenate([np.zeros(0, "int64"), *counts]) + 1))
-        self._num_tokens = int(begins[-1])
-        self._lane_length = self._num_tokens // batch_size
-        if self._lane_length < sequence_length:
-            raise ValueError(
-                f"batch_size={batch_size} makes lanes of {self._lane_length} tokens, which are "
-                f"shorter than a row of sequence_length={sequence_length}. Use a smaller batch, "
-                "shorter rows, or a larger corpus."
-            )
-        documents = np.arange(corpus.num_documents)
-        self._ranges = StreamRanges(corpus, documents, begins, tokenizer.end_token_id)
+        separator = tokenizer.end_token_id
+        self._ring = TokenRing(corpus, separator, batch_size, sequence_length, seed)
         self._sequence_length = sequence_length
-        self._seed = seed
         self.batch_size = batch_size
 
     def __len__(self) -> int:
-        return self._lane_length // self._sequence_length
+        return self._ring.lane_length // self._sequence_length
 
     def __getitem__(self, index: Any) -> Any:
         """One batch.
@@ -96,9 +83,8 @@ class LaneBatches(grain.MapDataset):
             return self.slice(index)
         epoch, batch = divmod(index, len(self))
         shape = self.batch_size, self._sequence_length
-        offset = np.random.default_rng([self._seed, epoch]).integers(self._num_tokens)
-        places = offset + np.arange(self.batch_size) * self._lane_length + batch * shape[1]
-        rows = self._ranges.read(places % self._num_tokens, np.full(shape[0], shape[1] + 1))
+        places = self._ring.cut(epoch) + batch * shape[1]
+        rows = self._ring.read(places, np.full(shape[0], shape[1] + 1))
         token_ids = rows["token_ids"].reshape(shape[0], -1)
         ones = np.ones(shape, "int32")
         return name_arrays(
@@ -121,9 +107,3 @@ class LaneBatches(grain.MapDataset):
                 "With LaneBatches each token predicts the next one. The backbone needs "
                 f"attention_pattern='left_to_right', got {pattern!r}."
             )
-
-
-def _count_tokens(block):
-    """int64 (D,), the tokens of each document of a block."""
-    before = np.append(0, np.cumsum(block.sentence_lengths, dtype="int64"))
-    return np.diff(before[block.document_starts])

@@ -59,6 +59,23 @@ def _check_technique(model, technique):
     check_encodes_whole_batches(model, problem, "`technique`")
 
 
+def check_memory(model: Any, x: Any) -> None:
+    """Raises a ValueError if rows continue others, and a model with a memory would not know it."""
+    reads = () if model.technique is None else model.technique.reads
+    if (
+        isinstance(x, dict)
+        and "continues" in x
+        and "memory" in model.input
+        and "continues" not in reads
+    ):
+        raise ValueError(
+            "Each row continues a row of the batch before, as the array `continues` says, and this "
+            f"{type(model).__name__} would begin each row without its memory. Call "
+            "compile(technique=CarriedMemory(lanes=batches.batch_size)), or build the backbone "
+            "without memory_length."
+        )
+
+
 def take_step(model: Any, *arguments: Any) -> Any:
     """A training step. Arguments and result: see Keras' `train_step`."""
     *states, batch = arguments
@@ -131,6 +148,7 @@ def _make_gradients(model, batch):
     technique = model.technique or Technique()
     x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
     # `train_on_batch` of PyTorch hands over arrays of NumPy.
+    check_memory(model, x)
     batch = Batch(keras.tree.map_structure(ops.convert_to_tensor, x), y, sample_weight)
     if technique.moves_embeddings:
         shape = (*ops.shape(batch.x["padding_mask"]), model.backbone.embeddings.embedding_dim)

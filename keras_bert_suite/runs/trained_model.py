@@ -20,7 +20,7 @@ from keras_bert_suite.replicas.processes import summed_variables
 from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.split_step import split_step, takes_two_programs
-from keras_bert_suite.runs.technique_step import take_step
+from keras_bert_suite.runs.technique_step import check_memory, take_step
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import open_schedule_end
 
@@ -119,6 +119,7 @@ class TrainedModel:
         *state, batch = arguments
         batch = split_rows(batch)
         if self.technique is None:
+            check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
             return super().train_step(*state, batch)
         return take_step(self, *state, batch)
 

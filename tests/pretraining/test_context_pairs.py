@@ -10,7 +10,7 @@ from small_texts import VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.corpus import ReversedCorpus, hold_out, token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches
+from keras_bert_suite.pretraining import ContextLaneBatches, MixedBatches, PretrainingBatches
 from keras_bert_suite.pretraining.instance_planner import InstancePlanner
 
 CLS, SEP = 2, 3
@@ -206,6 +206,81 @@ def test_batches_are_a_function_of_their_index(monkeypatch):
     for i in reversed(range(len(expected))):
         np.testing.assert_equal(copy[i], expected[i])
     assert (expected[0][0]["token_ids"] != expected[len(batches)][0]["token_ids"]).any()
+
+
+def make_lanes(corpus, batch_size=3, backward=False, **arguments):
+    targets = kbs.PermutationTargets(
+        TOKENIZER, backward=backward, **{"reuse_length": R, **arguments}
+    )
+    return ContextLaneBatches(corpus, targets, L, batch_size, seed=5)
+
+
+@pytest.mark.parametrize("longest", [1, 5])
+def test_lanes_are_those_of_the_original(longest):
+    """`batchify` and the loop of `create_tfrecords`, around a ring that is cut anywhere."""
+    ids = TOKENIZER.tokenize(make_reviews(150)[0])
+    corpus = TokenCorpus.from_documents([ids[i : i + longest] for i in range(0, 150, longest)])
+    stream, flips = make_stream(corpus)
+    ring = [token or SEP for token in stream]
+    # Sentences by their number, so that the last one differs from the first one, too.
+    numbers = np.cumsum(np.append(0, np.abs(np.diff(flips)))).tolist()
+    lanes, rows = make_lanes(corpus), 3
+    size = len(ring) // rows
+    assert len(lanes) == len(range(0, size - (L - 3) + 1, R))
+    offsets = set()
+    for epoch in range(3):
+        offset = int(np.random.default_rng([5, epoch]).integers(len(ring)))
+        offsets.add(offset)
+        texts = np.roll(ring, -offset)[: rows * size].reshape(rows, size)
+        sentences = np.roll(numbers, -offset)[: rows * size].reshape(rows, size)
+        for batch in range(len(lanes)):
+            x, y, _ = lanes[epoch * len(lanes) + batch]
+            assert x["continues"].tolist() == [[int(batch > 0)]] * rows
+            assert x["padding_mask"].all() and set(y) == {"mlm"}
+            rng = np.random.default_rng([5, epoch, batch + 1])
+            chances, choices, places = rng.random(rows), rng.random(rows), iter(rng.random(rows))
+            for row, text in enumerate(texts.tolist()):
+                draws = chances[row], choices[row], places
+                begin = batch * R
+                a, b = split_a_and_b(sentences[row].tolist(), begin + R, L - R - 3, *draws)
+                pair = [*text[slice(*a)], SEP, *text[slice(*b)], SEP, CLS]
+                assert x["token_ids"][row].tolist() == [*text[begin : begin + R], *pair]
+                split = R + a[1] - a[0] + 1
+                assert x["segment_ids"][row].tolist() == [0] * split + [1] * (L - split - 1) + [2]
+    assert len(offsets) > 1
+
+
+def test_lanes_are_a_function_of_their_index():
+    corpus = make_small_corpus()
+
+    def make(**arguments):
+        parts = (corpus, False), (ReversedCorpus(corpus), True)
+        return MixedBatches([make_lanes(part, 2, turned, **arguments) for part, turned in parts])
+
+    lanes = make()
+    expected = [lanes[i] for i in range(len(lanes) + 2)]
+    assert expected[1][0]["is_reversed"].tolist() == [[0]] * 2 + [[1]] * 2
+    copy = pickle.loads(pickle.dumps(make()))
+    for i in reversed(range(len(expected))):
+        np.testing.assert_equal(copy[i], expected[i])
+    assert (expected[0][0]["token_ids"] != expected[-2][0]["token_ids"]).any()
+    static = make(dynamic=False)
+    np.testing.assert_equal(static[len(static) + 1], static[1])
+
+
+@pytest.mark.parametrize(
+    ("masker", "arguments", "message"),
+    [
+        (kbs.TokenMasker(TOKENIZER), {}, "begins with a context, and this TokenMasker has none"),
+        (kbs.PermutationTargets(TOKENIZER, reuse_length=20), {}, "at least 25, got 24"),
+        (kbs.PermutationTargets(TOKENIZER), {"batch_size": 99}, "makes lanes of .* shorter than"),
+        (kbs.PermutationTargets(TOKENIZER), {"batch_size": 0}, "at least 1, got 0"),
+    ],
+    ids=["masker", "reuse_length", "lanes", "batch_size"],
+)
+def test_bad_lanes(masker, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ContextLaneBatches(make_small_corpus(), masker, L, **{"batch_size": 2, **arguments})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import torch
+from family import MEMBERS
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_texts import TINY, VOCABULARY, make_reviews
@@ -12,7 +13,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite.corpus import ReversedCorpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.models import XLNetBackbone
-from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches
+from keras_bert_suite.pretraining import ContextLaneBatches, MixedBatches, PretrainingBatches
 
 L = 24
 
@@ -87,6 +88,108 @@ def test_the_loss_is_that_of_the_targets_with_tied_weights():
     task.compile()
     scores = task.evaluate(make_batches()[:1], return_dict=True, verbose=0)
     assert scores["loss"] == pytest.approx(mean, abs=1e-4)
+
+
+def make_lanes(num_texts=150, reuse_length=8):
+    """Batches of 4 lanes, two of which are read backward."""
+    ids = TOKENIZER.tokenize(make_reviews(num_texts)[0])
+    corpus = TokenCorpus.from_documents([ids[i : i + 4] for i in range(0, num_texts, 4)])
+    parts = (False, corpus), (True, ReversedCorpus(corpus))
+    return MixedBatches(
+        [
+            ContextLaneBatches(
+                part,
+                OBJECTIVE.make_masker(TOKENIZER, backward=backward, reuse_length=reuse_length),
+                L,
+                batch_size=2,
+            )
+            for backward, part in parts
+        ]
+    )
+
+
+REMEMBERED = {"memory_length": 12, "reuse_length": 8}
+
+
+@pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
+def test_lanes_with_memory_are_those_of_transformers(tmp_path):
+    """`mems` of the first `reuse_len` states of each batch, for half of the rows backward."""
+    member = MEMBERS["xlnet"]
+    peer = member.save_peer(tmp_path / "peer")
+    peer.bi_data, peer.mem_len, peer.reuse_len = True, 12, 8
+    arguments = {"dropout": 0.0, "attention_dropout": 0.0, **REMEMBERED, "reversed_rows": True}
+    arguments |= OBJECTIVE.backbone_arguments
+    backbone = XLNetBackbone.from_preset(tmp_path / "peer", **arguments)
+    task, lanes = OBJECTIVE.make_task(backbone), make_lanes()
+    task.compile(keras.optimizers.SGD(0.0), technique=kbs.CarriedMemory(lanes=4))
+    losses = []
+    log = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: losses.append(float(logs["loss"]))
+    )
+    steps = 5
+    task.fit(lanes, steps_per_epoch=steps, callbacks=[log], verbose=0)
+    wanted, counts, memory = [], [], [torch.zeros(12, 4, 8) for _ in range(2)]
+    table = peer.word_embedding.weight
+    for i in range(steps):
+        x, y, weights = ({name: torch.tensor(a) for name, a in each.items()} for each in lanes[i])
+        hidden = x["query_ranks"][:, :, None] <= x["key_ranks"][:, None, :]
+        with torch.no_grad():
+            outputs = peer(
+                input_ids=x["token_ids"].long(),
+                token_type_ids=x["segment_ids"].long(),
+                perm_mask=hidden.float(),
+                target_mapping=torch.eye(L)[x["mask_positions"].long()],
+                mems=memory,
+                use_mems=True,
+            )
+            memory = outputs.mems
+            logits = (outputs.last_hidden_state @ table.T).movedim(-1, 1)
+            loss = torch.nn.functional.cross_entropy(logits, y["mlm"].long(), reduction="none")
+            wanted.append(float((loss * weights["mlm"]).sum()))
+            counts.append(float(weights["mlm"].sum()))
+    # Keras logs the mean over the targets of an epoch so far.
+    means = np.cumsum(wanted) / np.cumsum(counts)
+    np.testing.assert_allclose(losses, means, rtol=1e-5)
+    found = to_numpy(task.technique.memory)
+    wanted = np.stack([layer.numpy() for layer in memory]).transpose(2, 0, 1, 3)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+    assert np.abs(found).max() > 0.01
+
+
+@pytest.mark.every_backend
+def test_a_killed_training_goes_on_with_its_memory(tmp_path):
+    lanes = make_lanes()
+
+    def train(folder, *callbacks):
+        task = make_task(**REMEMBERED)
+        task.compile(kbs.AdamW(1e-2), technique=kbs.CarriedMemory(lanes=4))
+        callbacks = [kbs.TrainingCheckpoint(tmp_path / folder, every=3), *callbacks]
+        return task, task.fit(
+            lanes, epochs=2, steps_per_epoch=10, callbacks=callbacks, verbose=0
+        ).history
+
+    task, history = train("whole")
+    assert history["loss"][-1] < history["loss"][0]
+    with pytest.raises(KeyboardInterrupt):
+        train("stopped", At(14, interrupt))
+    resumed, _ = train("stopped")
+    assert_same(resumed, all_arrays(task))
+    memory = to_numpy(task.technique.memory)
+    np.testing.assert_array_equal(to_numpy(resumed.technique.memory), memory)
+    assert memory.any()
+
+
+@pytest.mark.every_backend
+def test_lanes_without_their_memory_are_refused():
+    task = make_task(**REMEMBERED)
+    for technique in (None, kbs.FGM(1.0)):
+        task.compile(technique=technique)
+        with pytest.raises(ValueError, match=r"compile\(technique=CarriedMemory\(lanes="):
+            task.fit(make_lanes(), steps_per_epoch=1, verbose=0)
+    task = make_task(memory_length=12, reuse_length=6)
+    task.compile(technique=kbs.CarriedMemory(lanes=4))
+    with pytest.raises(ValueError, match="begins 8 tokens behind the row .* reuse_length=6"):
+        task.fit(make_lanes(), steps_per_epoch=1, verbose=0)
 
 
 def test_a_target_depends_on_the_tokens_before_it_in_the_order():

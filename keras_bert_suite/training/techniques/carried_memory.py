@@ -16,10 +16,10 @@ from keras_bert_suite.training.techniques.technique import Batch, Technique
 class CarriedMemory(Technique):
     """Gives each batch the memory that the batch before has left.
 
-    The batches are those of `LaneBatches`, or have as these an array `continues`, int (B, 1): 1 if
-    row i continues row i of the batch before. Where it is 0, the memory is zeros, as in the first
-    batch. The memory is a part of the checkpoints of a run, so a training that was killed goes on
-    with it. No gradient flows into it.
+    The batches are those of `LaneBatches` or `ContextLaneBatches`, or have as these an array
+    `continues`, int (B, 1): 1 if row i continues row i of the batch before. Where it is 0, the
+    memory is zeros, as in the first batch. The memory is a part of the checkpoints of a run, so a
+    training that was killed goes on with it. No gradient flows into it.
 
     An evaluation knows no batch before. `predict_segments` is for segments with a memory.
 
@@ -28,6 +28,8 @@ class CarriedMemory(Technique):
 
     Source: Dai et al., 2019, Transformer-XL (https://arxiv.org/abs/1901.02860), section 3.2.
     """
+
+    reads = ("continues",)
 
     def __init__(self, lanes: int) -> None:
         check_integer("lanes", lanes, at_least=1)
@@ -71,7 +73,8 @@ class CarriedMemory(Technique):
         if "continues" not in x:
             raise ValueError(
                 "CarriedMemory needs batches whose rows continue those of the batch before, and "
-                "these have no array `continues`. Train on LaneBatches, or leave the technique out."
+                "these have no array `continues`. Train on LaneBatches or ContextLaneBatches, or "
+                "leave the technique out."
             )
         memory = ops.convert_to_tensor(self.memory)
         memory = memory * ops.cast(x.pop("continues"), memory.dtype)[:, :, None, None]

@@ -104,6 +104,9 @@ class Technique:
     #: Whether `gradients` reads `Gradients.shift` or passes a shift.
     moves_embeddings = False
 
+    #: Names of arrays of a batch that the technique reads, and the model does not.
+    reads: tuple[str, ...] = ()
+
     #: Names of attributes that the technique only reads, such as a teacher. `build` makes them
     #: again when a file is opened, so keep its path in another attribute.
     constants: tuple[str, ...] = ()
