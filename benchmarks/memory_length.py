@@ -4,8 +4,8 @@
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
     python benchmarks/memory_length.py --corpus shards --minutes 6
 
-Each side trains a small left-to-right model (three layers, 128 wide, WordPieces) with `AdamW` for
-`--minutes` of the time of the processor, on `LaneBatches` of rows of 64 tokens. "with memory" carries
+Each side trains a small left-to-right model (three layers, 128 wide, WordPieces) for `--minutes` of
+the time of the processor, on `LaneBatches` of rows of 64 tokens. "with memory" carries
 the states of the 128 tokens before (`CarriedMemory`). "without memory" sees the tokens of its row
 alone, so that it takes more steps in this time. Then both read the same held-out documents in
 segments of 64 tokens (`predict_segments`), once for each of `--lengths`: the states that the model
