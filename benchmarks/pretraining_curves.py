@@ -8,7 +8,7 @@
 
 A tiny model learns by each objective from batches of 32 rows of 64 tokens, without dropout and with
 larger initial weights, as in `objectives.py`. A run has as many steps as fit into --minutes, at the
-speed of a first run of 100 steps. The losses are of documents that are held out, in nats for a
+speed of a first run of 40 steps. The losses are of documents that are held out, in nats for a
 token. Each objective has other tokens to guess, so a curve is compared with itself alone.
 
 With --stop, a run of 200 steps gets SIGTERM after step 100, and the same command resumes it. Beside
@@ -32,10 +32,10 @@ BATCH_SIZE, LENGTH = 32, 64
 FLAGS = [
     *("--size", "tiny", "--dropout", "0", "--initializer_range", "0.05"),
     *("--batch_size", str(BATCH_SIZE), "--sequence_length", str(LENGTH)),
-    *("--learning_rate", "0.001", "--evaluation_batches", "20"),
+    *("--learning_rate", "0.001", "--evaluation_batches", "10"),
 ]
 #: Lines in the log of a run.
-LINES = 40
+LINES = 20
 #: Paul Tol chose these colours so that the colour-blind tell them apart.
 STYLES = [
     ("#4477aa", "-"),
@@ -81,7 +81,7 @@ def read_log(folder):
 def measure_curve(objective, options):
     """The cells of the run of an objective."""
     pilot = options.output / f"{objective}_pilot"
-    run(objective, options, pilot, steps=100, report_every=50)
+    run(objective, options, pilot, steps=40, report_every=20)
     speed = float(read_log(pilot)[-1]["tokens/s"]) / (BATCH_SIZE * LENGTH)
     steps = max(1, round(60 * options.minutes * speed / LINES)) * LINES
     seconds = run(objective, options, options.output / objective, steps, steps // LINES)
