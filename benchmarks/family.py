@@ -5,9 +5,11 @@
 
 A classifier with random weights, of --layers layers of --width, trains on --rows rows of --length
 tokens without padding, in batches of --batch_size, and then predicts them. So what counts is the
-model, and neither a tokenizer nor an order of rows: `finetune.py` has those, with a BERT. Each
-figure is the second pass, in rows/s. A side for which there is no such model is left out. Each side
-runs in a process of its own.
+model, and neither a tokenizer nor an order of rows: `finetune.py` has those, with a BERT. A BART
+has --layers layers on each side. KerasHub has no classifier for XLNet and BART. So one is made of
+the backbone: a tanh layer over the state of the last token, and a layer of scores. Each figure is
+the second pass, in rows/s. A side for which there is no such model is left out. Each side runs in a
+process of its own.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from harness.side_flags import BACKENDS, list_pairs, parse_flags
 from harness.side_runs import report, run_in_turn
 
 VOCABULARY_SIZE = 8192
+#: The token at the end of each row, where transformers' classifier of BART looks for it.
+END = 2
 
 #: A model -> (our class, the prefix of KerasHub's classes or None, that of transformers').
 MODELS = {
@@ -30,7 +34,8 @@ MODELS = {
     "xlm-roberta": ("RobertaBackbone", "XLMRoberta", "XLMRoberta"),
     "roformer": ("RoFormerBackbone", None, "RoFormer"),
     "modernbert": ("ModernBertBackbone", None, "ModernBert"),
-    "xlnet": ("XLNetBackbone", None, "XLNet"),
+    "xlnet": ("XLNetBackbone", "XLNet", "XLNet"),
+    "bart": ("BartBackbone", "Bart", "Bart"),
 }
 
 COLUMNS = {"fit": "{:.1f}", "predict": "{:.1f}", "memory, GB": "{:.2f}"}
@@ -42,6 +47,7 @@ def make_rows(options):
 
     rng = np.random.default_rng(0)
     ids = rng.integers(5, VOCABULARY_SIZE, (options.rows, options.length)).astype("int32")
+    ids[:, -1] = END
     return ids, (np.arange(options.rows) % 2).astype("int32")
 
 
@@ -78,13 +84,28 @@ def make_keras_hub(options):
         dropout=0.0 if options.model == "albert" else 0.1,  # As ours.
         **sizes,
     )
-    cls = getattr(keras_hub.models, f"{prefix}TextClassifier")
-    classifier = cls(backbone, num_classes=2, preprocessor=None)
+    if options.model in ("xlnet", "bart"):
+        classifier = add_head(backbone)
+    else:
+        cls = getattr(keras_hub.models, f"{prefix}TextClassifier")
+        classifier = cls(backbone, num_classes=2, preprocessor=None)
     classifier.compile(
         optimizer=keras.optimizers.AdamW(1e-4, global_clipnorm=1.0),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
     return classifier
+
+
+def add_head(backbone):
+    """A classifier on a backbone of KerasHub that has none."""
+    import keras
+
+    states = backbone.output
+    if isinstance(states, dict):
+        states = states["decoder_sequence_output"]
+    pooled = keras.layers.Dense(backbone.hidden_dim, activation="tanh")(states[:, -1])
+    scores = keras.layers.Dense(2)(keras.layers.Dropout(0.1)(pooled))
+    return keras.Model(backbone.input, scores)
 
 
 def measure_keras(classifier, options):
@@ -97,8 +118,12 @@ def measure_keras(classifier, options):
         "segment_ids": np.zeros_like(ids),
         "padding_mask": np.ones_like(ids),
     }
-    backbone = classifier.backbone
-    x = {name: arrays[name] for name in backbone.input}
+    # KerasHub's BART has inputs for each side. Its decoder reads the row behind the last token.
+    arrays |= {f"encoder_{name}": arrays[name] for name in ("token_ids", "padding_mask")}
+    arrays["decoder_token_ids"] = np.roll(ids, 1, axis=1)
+    arrays["decoder_padding_mask"] = arrays["padding_mask"]
+    model = getattr(classifier, "backbone", classifier)
+    x = {name: arrays[name] for name in model.input}
     seconds = []
     for _ in range(2):
         begin = time.perf_counter()
@@ -139,6 +164,12 @@ def measure_transformers(options):
             "d_inner": 4 * options.width,
             "use_mems_eval": False,  # States that nothing reads.
         }
+    if options.model == "bart":
+        sizes = {f"{side}_layers": options.layers for side in ("encoder", "decoder")}
+        sizes |= {f"{side}_ffn_dim": 4 * options.width for side in ("encoder", "decoder")}
+        heads = ("encoder_attention_heads", "decoder_attention_heads")
+        sizes |= dict.fromkeys(heads, options.width // 64)
+        sizes |= {"d_model": options.width, "eos_token_id": END, "use_cache": False}
     config = getattr(transformers, f"{prefix}Config")(vocab_size=VOCABULARY_SIZE, **sizes)
     model = getattr(transformers, f"{prefix}ForSequenceClassification")(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
@@ -146,14 +177,19 @@ def measure_transformers(options):
     batches = list(
         zip(ids.split(options.batch_size), labels.split(options.batch_size), strict=True)
     )
+
+    def read(batch):
+        inputs = {"input_ids": batch, "attention_mask": torch.ones_like(batch)}
+        # Without them, transformers' XLNet leaves out the scores of segments.
+        segments = {"token_type_ids": torch.zeros_like(batch)} if options.model == "xlnet" else {}
+        return inputs | segments
+
     seconds = []
     for _ in range(2):
         begin = time.perf_counter()
         model.train()
         for batch, wanted in batches:
-            model(
-                input_ids=batch, attention_mask=torch.ones_like(batch), labels=wanted
-            ).loss.backward()
+            model(**read(batch), labels=wanted).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
@@ -161,7 +197,7 @@ def measure_transformers(options):
         model.eval()
         with torch.inference_mode():
             for batch, _ in batches:
-                model(input_ids=batch, attention_mask=torch.ones_like(batch))
+                model(**read(batch))
         seconds.append((middle - begin, time.perf_counter() - middle))
     return seconds[-1]
 

@@ -1,7 +1,7 @@
 """How far every model of the family is from transformers, with the same random weights.
 
     python benchmarks/family_parity.py                    # all models, three backends
-    python benchmarks/family_parity.py --backends torch
+    python benchmarks/family_parity.py --backends torch --models xlnet bart
 
 The models are small, and their weights are as large as those of trained models. Each backend runs
 in a process of its own. NEZHA, which transformers no longer has, is compared in
@@ -21,8 +21,8 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 COLUMNS = ["outputs", "gradients", "written back", "heads"]
 
 
-def measure():
-    """dict, "MODEL: FIGURE" -> float."""
+def measure(models):
+    """dict, "MODEL: FIGURE" -> float, of all models, or of some by their names."""
     sys.path.insert(0, str(TESTS))
     from family_differences import LIVING, compare_encoder, compare_head
 
@@ -31,7 +31,8 @@ def measure():
             return compare(*arguments, Path(folder))
 
     figures = {}
-    for name, member in LIVING.items():
+    for name in models or LIVING:
+        member = LIVING[name]
         outputs, gradients = with_folder(compare_encoder, member)
         figures[f"{name}: written back"] = outputs.pop("again")
         figures[f"{name}: outputs"] = max(outputs.values())
@@ -45,10 +46,11 @@ def measure():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--backends", nargs="+", default=BACKENDS, choices=BACKENDS)
+    parser.add_argument("--models", nargs="+", default=[], help="by default all")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        report(measure())
+        report(measure(options.models))
         return
     measured = run_in_turn(sys.argv, [("ours", name) for name in options.backends], [[]])
     print("# The family beside transformers, with the same weights\n")

@@ -3,11 +3,13 @@
     python benchmarks/generation.py                        # MiniLM's shape, three backends
     python benchmarks/generation.py --backends torch --num_beams 4 --rounds 5
     python benchmarks/generation.py --model bart           # a BART beside transformers' generate
+    python benchmarks/generation.py --model causal         # a CausalLM beside their GPT-2
 
 Random weights of the shape of MiniLM (6 layers, 384 wide). Each batch has 16 sources of 100 tokens,
 and every target has 32 tokens. Without a cache, the whole model reads source and target again for
-each token, as bert4keras does. A BART has 6 such layers on each side. Each side runs in a process
-of its own, in turn. The first batch, in which graphs are compiled, is not counted.
+each token, as bert4keras does. A BART has 6 such layers on each side. A `CausalLM` continues the
+sources. Each side runs in a process of its own, in turn. The first batch, in which graphs are
+compiled, is not counted.
 """
 
 import argparse
@@ -21,7 +23,11 @@ from harness.side_runs import report, run_in_turn
 
 BATCH_SIZE, SOURCE_LENGTH, TARGET_LENGTH = 16, 100, 32
 #: model -> its sides.
-SIDES = {"bert": ["ours", "ours without a cache"], "bart": ["ours", "transformers"]}
+SIDES = {
+    "bert": ["ours", "ours without a cache"],
+    "bart": ["ours", "transformers"],
+    "causal": ["ours", "transformers"],
+}
 SIZES = {"num_layers": 6, "num_heads": 12, "hidden_dim": 384, "intermediate_dim": 1536}
 COLUMNS = {"tokens/s": "{:.0f}"}
 
@@ -35,26 +41,41 @@ def make_writer(model, num_beams):
     words = [f"word{number}" for number in range(30_000)]
     tokenizer = kbs.WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
     size = tokenizer.vocabulary_size()
-    if model == "bert":
-        backbone = kbs.BertBackbone(size, **SIZES, attention_pattern="seq2seq")
-        beams = keras_hub.samplers.BeamSampler(num_beams=num_beams)
-    else:
-        backbone = kbs.BartBackbone(size, **SIZES)
-        beams = kbs.BeamSearch(num_beams)
     packer = kbs.SegmentPacker(tokenizer, SOURCE_LENGTH + TARGET_LENGTH)
-    sampler = beams if num_beams > 1 else "greedy"
-    writer = kbs.Seq2Seq(
-        backbone, preprocessor=packer, max_target_length=TARGET_LENGTH, sampler=sampler
-    )
+    beams = kbs.BeamSearch(num_beams)
+    if model == "bert":
+        beams = keras_hub.samplers.BeamSampler(num_beams=num_beams)
+    arguments = {"preprocessor": packer, "sampler": beams if num_beams > 1 else "greedy"}
+    if model == "causal":
+        backbone = kbs.BertBackbone(size, **SIZES, attention_pattern="left_to_right")
+        writer = kbs.CausalLM(backbone, max_length=TARGET_LENGTH, **arguments)
+    else:
+        backbone = (
+            kbs.BertBackbone(size, **SIZES, attention_pattern="seq2seq")
+            if model == "bert"
+            else kbs.BartBackbone(size, **SIZES)
+        )
+        writer = kbs.Seq2Seq(backbone, max_target_length=TARGET_LENGTH, **arguments)
     # No target ends before its last token.
     writer.masked_lm.bias.assign(-1e4 * (np.arange(tokenizer.vocabulary_size()) == 3))
     return writer, words
 
 
-def make_peer(vocabulary_size):
-    """A BART of transformers with the sizes of ours, and the ids of its special tokens."""
+def make_peer(model, vocabulary_size):
+    """A BART or a GPT-2 of transformers with the sizes of ours, and the ids of its tokens."""
     import transformers
 
+    if model == "causal":
+        config = transformers.GPT2Config(
+            vocab_size=vocabulary_size,
+            n_positions=512,
+            n_embd=SIZES["hidden_dim"],
+            n_layer=SIZES["num_layers"],
+            n_head=SIZES["num_heads"],
+            n_inner=SIZES["intermediate_dim"],
+            **{"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3},
+        )
+        return transformers.GPT2LMHeadModel(config).eval()
     config = transformers.BartConfig(
         vocab_size=vocabulary_size,
         d_model=SIZES["hidden_dim"],
@@ -75,6 +96,8 @@ def write_by_peer(peer, writer, sources, num_beams):
     import numpy as np
     import torch
 
+    import keras_bert_suite as kbs
+
     packed = writer.data.pack_sources(sources, TARGET_LENGTH)
     ids, mask = (torch.from_numpy(packed[name]).long() for name in ("token_ids", "padding_mask"))
     length = {"max_new_tokens": TARGET_LENGTH, "min_new_tokens": TARGET_LENGTH}
@@ -82,7 +105,9 @@ def write_by_peer(peer, writer, sources, num_beams):
         rows = peer.generate(
             input_ids=ids, attention_mask=mask, num_beams=num_beams, do_sample=False, **length
         )
-    return writer.answers.detokenize(np.array(rows[:, 1:]), writer.preprocessor.tokenizer)
+    rows = np.array(rows)[:, -TARGET_LENGTH - 1 :]  # With the token before the target.
+    first = 0 if isinstance(writer, kbs.CausalLM) else 1
+    return writer.answers.detokenize(rows[:, first:], writer.preprocessor.tokenizer)
 
 
 def write_without_cache(writer, sources):
@@ -108,7 +133,7 @@ def measure(side, options):
     rng = np.random.default_rng(0)
     sources = [" ".join(rng.choice(words, SOURCE_LENGTH)) for _ in range(BATCH_SIZE)]
     if side == "transformers":
-        peer = make_peer(writer.backbone.vocabulary_size)
+        peer = make_peer(options.model, writer.backbone.vocabulary_size)
         write = functools.partial(write_by_peer, peer, writer, num_beams=options.num_beams)
     elif side == "ours":
         write = writer.predict

@@ -4,7 +4,7 @@
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
     python benchmarks/objectives.py --corpus shards --data data --seeds 0 1 2 --at_once 2
     python benchmarks/objectives.py --corpus shards --data data --seeds 0 1 2 --minutes 20 \\
-        --sides mlm 'left to right' elmo
+        --sides none mlm 'left to right' elmo --figure directions.png
 
 Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 32
 rows of 64 tokens, AdamW with linear warm-up over a tenth of the steps and linear decay. So small a
@@ -35,6 +35,10 @@ from harness.side_runs import report, run_in_turn
 
 DATA = Path("data")
 LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 64, 32, 10, 1e-3
+#: Probe -> its title in a figure.
+TASKS = {"sst2": "SST-2, accuracy", "stsb": "STS-B, Pearson", "conll2003": "CoNLL, F1"}
+#: Of sides in a figure. Paul Tol chose them so that the colour-blind tell them apart.
+COLORS = ["#777777", "#4477aa", "#cc3311", "#ddaa33", "#009988"]
 #: Steps whose time is measured, after as many that are not.
 TIMED_STEPS = 10
 
@@ -241,6 +245,32 @@ def probe(backbone, corpus, data, num_rows, seed):
     return {name: float(score) for name, score in scores.items()}
 
 
+def draw_scores(measured, path):
+    """Draws the score of each seed as a dot, and their mean as a line, a panel for each task.
+
+    Args:
+        measured: dict from `side_runs.run_in_turn`.
+        path: of the PNG.
+    """
+    from keras_bert_suite.pictures import Picture
+
+    figure = Picture(figsize=(6, 3), layout="constrained")
+    names = [side for side, _ in measured]
+    for axes, (task, title) in zip(figure.subplots(1, len(TASKS)), TASKS.items(), strict=True):
+        for place, figures in enumerate(measured.values()):
+            scores, color = figures[task], COLORS[place % len(COLORS)]
+            mean = sum(scores) / len(scores)
+            axes.plot([place - 0.35, place + 0.35], [mean, mean], linewidth=3, color=color)
+            axes.scatter([place] * len(scores), scores, s=30, color=color, zorder=3)
+        axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+        axes.set_title(title, fontsize="medium")
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dddddd")
+        axes.set_axisbelow(True)
+    figure.write(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
@@ -253,6 +283,7 @@ def main():
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--at_once", type=int, default=1, help="processes side by side")
     parser.add_argument("--finished", help="file of finished runs, which are not repeated")
+    parser.add_argument("--figure", help="PNG of the scores, to be written")
     parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -278,12 +309,13 @@ def main():
         for (side, _), figures in measured.items()
     ]
     print(format_table(["objective", *costs], rows) + "\n")
-    tasks = ("sst2", "stsb", "conll2003")
     rows = [
-        [side, *(" ± ".join(filter(None, describe_seeds(figures[t], 3)[1:])) for t in tasks)]
+        [side, *(" ± ".join(filter(None, describe_seeds(figures[t], 3)[1:])) for t in TASKS)]
         for (side, _), figures in measured.items()
     ]
-    print(format_table(["objective", *tasks], rows))
+    print(format_table(["objective", *TASKS], rows))
+    if options.figure:
+        draw_scores(measured, options.figure)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 
 Tokenizing real English and Chinese text in batches of 256 lines, inside a compiled
 `tf.function` and from Python strings, into WordPieces, into byte pairs and into the pieces of a
-SentencePiece model, both of 8,000 pieces that are learned from the text; packing and masking
-256 x 512 tokens.
+SentencePiece model, both of 8,000 pieces that are learned from the text; words into rows of
+characters, as ELMo reads them; packing and masking 256 x 512 tokens.
 Every library has one thread. All sides of a table do the same work in turn, as many times
 as there are rounds, after a first time that does not count.
 
@@ -55,7 +55,7 @@ flags.DEFINE_string("english_vocabulary", None, "vocab.txt of an uncased BERT.")
 flags.DEFINE_string("chinese_vocabulary", None, "vocab.txt of a Chinese BERT.")
 flags.DEFINE_float("megabytes", 2.0, "How much of each language to tokenize.", 0)
 flags.DEFINE_integer("rounds", 7, "How many times to measure each side.", 1)
-PARTS = ("word_pieces", "byte_pairs", "sentence_pieces", "packing")
+PARTS = ("word_pieces", "byte_pairs", "sentence_pieces", "characters", "packing")
 flags.DEFINE_list("parts", ",".join(PARTS), f"What to measure: some of {', '.join(PARTS)}.")
 FLAGS = flags.FLAGS
 
@@ -92,6 +92,8 @@ def main(_):
             compare_byte_pairs(batches, megabytes)
         if "sentence_pieces" in FLAGS.parts:
             compare_sentence_pieces(batches, megabytes)
+        if "characters" in FLAGS.parts:
+            compare_characters(batches, megabytes)
     if "packing" in FLAGS.parts:
         compare_packing(*load("english"))
 
@@ -220,6 +222,42 @@ def compare_sentence_pieces(batches, megabytes):
         "KerasHub": hub.tokenize,
     }
     compare_sides("SentencePiece", graphs, eager, batches, megabytes)
+    xlnet = kbs.XLNetTokenizer(train_sentence_pieces(texts, xlnet=True))
+    encode, encode_fast = make_encoders(make_fast_tokenizer(xlnet))
+    graphs = {"ours": xlnet.tokenize, "ours, with offsets": xlnet.tokenize_with_offsets}
+    eager = {
+        "ours, tokenize": xlnet.tokenize,
+        "ours, tokenize_flat": xlnet.tokenize_flat,
+        "transformers encode_batch": encode,
+        "transformers encode_batch_fast": encode_fast,
+    }
+    graphs = {name: tf.function(side, signature) for name, side in graphs.items()}
+    compare_sides("XLNet's rules", graphs, eager, batches, megabytes)
+
+
+def compare_characters(batches, megabytes):
+    """Words between white space as rows of 50 characters, beside the rule of bilm-tf in Python."""
+    ours = kbs.CharacterTokenizer(split_punctuation=False)
+
+    def make_row(word):
+        encoded = word.encode("utf-8", "ignore")[:48]
+        row = np.full(50, 260 + 1, "int32")
+        row[0] = 258 + 1
+        for place, byte in enumerate(encoded, start=1):
+            row[place] = byte + 1
+        row[len(encoded) + 1] = 259 + 1
+        return row
+
+    def tokenize(batch):
+        return [[make_row(word).tolist() for word in text.split()] for text in batch]
+
+    graphs = {"ours": tf.function(ours.tokenize, [tf.TensorSpec([None], tf.string)])}
+    eager = {
+        "ours, tokenize": ours.tokenize,
+        "ours, tokenize_flat": ours.tokenize_flat,
+        "bilm-tf's rule": tokenize,
+    }
+    compare_sides("Characters", graphs, eager, batches, megabytes)
 
 
 def compare_byte_pairs(batches, megabytes):
@@ -292,13 +330,16 @@ def compare_sides(title, graphs, eager, batches, megabytes):
         print_rates(f"{title} {place}", "MB/s", megabytes, seconds, num_ours, ids)
 
 
-def train_sentence_pieces(texts, albert=False):
-    """bytes, a model of 8,000 pieces."""
+def train_sentence_pieces(texts, albert=False, xlnet=False):
+    """bytes, a model of 8,000 pieces, with the special tokens of XLM-RoBERTa or another model."""
     output = io.BytesIO()
     ids = {"unk_id": 0, "bos_id": 1, "eos_id": 2}
     if albert:
         ids = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
         ids["control_symbols"] = ["[CLS]", "[SEP]", "[MASK]"]
+    if xlnet:
+        ids["control_symbols"] = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
+        ids["user_defined_symbols"] = ["<eop>"]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(texts),
         model_writer=output,

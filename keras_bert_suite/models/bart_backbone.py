@@ -254,6 +254,19 @@ class BartBackbone(TextEncoder):
             outputs["hidden_states"] = self.hidden_states
         return outputs
 
+    def encode_summary(self, inputs: dict[str, Tensor]) -> Tensor:
+        """The vectors of rows, symbolic float (B, P).
+
+        The last block computes the last token of each row alone, of which they are made.
+        """
+        own = self.input
+        mask = own["padding_mask"]
+        last = ops.maximum(ops.sum(mask, axis=1, keepdims=True) - 1, 0)
+        shifted, encoded = shift_right(own["token_ids"], mask), self.encode_sources(own)
+        states = self.decoder(shifted, mask, encoded, mask, read_positions=last)
+        model = keras.Model(own, self.pooler(states[-1][:, 0]), name="read_states")
+        return model(inputs)
+
     def encode_sources(self, source: dict[str, Tensor]) -> Tensor:
         """The output of the encoder, float (B, L, H), for packed arrays int32 (B, L)."""
         hidden = self.embeddings(source["token_ids"])

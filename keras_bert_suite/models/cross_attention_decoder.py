@@ -10,6 +10,7 @@ from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_patterns import mask_by_ranks, rank_by_place
 from keras_bert_suite.layers.attention.cached_attention import Source
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
+from keras_bert_suite.models.encoder import take_states
 
 
 class DecoderLayers(keras.layers.Layer):
@@ -48,6 +49,7 @@ class DecoderLayers(keras.layers.Layer):
         encoder_sequence: Tensor,
         encoder_padding_mask: Tensor,
         positions: Tensor | None = None,
+        read_positions: Tensor | None = None,
         training: bool | None = None,
     ) -> list[Tensor]:
         """The embeddings and the output of each block.
@@ -57,22 +59,32 @@ class DecoderLayers(keras.layers.Layer):
             encoder_sequence: float (B, L, H).
             encoder_padding_mask: int32 (B, L).
             positions: int32 (B, T), the positions of the tokens; None counts them from 0.
+            read_positions: int32 (B, Q), the tokens that the last block computes, each from its
+                keys and values of all tokens before it; None for all.
             training: bool, whether dropout is active.
 
         Returns:
-            list of float (B, T, H). The last one is normalised by `final_norm`.
+            list of float (B, T, H), the last one (B, Q, H) with `read_positions`. It is normalised
+            by `final_norm`.
         """
         states = [self.embeddings(token_ids, positions=positions, training=training)]
-        seen = mask_by_ranks(rank_by_place(token_ids)) & (padding_mask != 0)[:, None, :]
+        is_token = (padding_mask != 0)[:, None, :]
+        seen = mask_by_ranks(rank_by_place(token_ids)) & is_token
+        arguments = {
+            "encoder_sequence": encoder_sequence,
+            "encoder_padding_mask": encoder_padding_mask,
+            "training": training,
+        }
         for block in self.blocks:
-            hidden = block(
-                states[-1],
-                seen,
-                encoder_sequence=encoder_sequence,
-                encoder_padding_mask=encoder_padding_mask,
-                training=training,
-            )
-            states.append(hidden)
+            hidden = states[-1]
+            if read_positions is not None and block is self.blocks[-1]:
+                arguments["source"] = block.prepare(hidden)
+                hidden = take_states(hidden, read_positions)
+                before = (
+                    ops.arange(ops.shape(token_ids)[1])[None, None] <= read_positions[:, :, None]
+                )
+                seen = before & is_token
+            states.append(block(hidden, seen, **arguments))
         return [*states[:-1], self.finish(states[-1])]
 
     def finish(self, hidden: Tensor) -> Tensor:
@@ -80,12 +92,18 @@ class DecoderLayers(keras.layers.Layer):
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
     def compute_output_spec(
-        self, token_ids: Tensor, padding_mask: Tensor, encoder_sequence: Tensor, *_: Tensor
+        self,
+        token_ids: Tensor,
+        padding_mask: Tensor,
+        encoder_sequence: Tensor,
+        *_: Tensor,
+        read_positions: Tensor | None = None,
     ) -> list[keras.KerasTensor]:
-        shape = (*token_ids.shape, self.embeddings.hidden_dim)
-        return [
-            keras.KerasTensor(shape, dtype=self.compute_dtype) for _ in range(1 + len(self.blocks))
-        ]
+        shapes = [token_ids.shape] * (1 + len(self.blocks))
+        if read_positions is not None:
+            shapes[-1] = read_positions.shape
+        width = self.embeddings.hidden_dim
+        return [keras.KerasTensor((*shape, width), dtype=self.compute_dtype) for shape in shapes]
 
 
 class CrossAttentionDecoder(Decoder):

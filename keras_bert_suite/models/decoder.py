@@ -104,5 +104,9 @@ def extend_cache(
 ) -> tuple[Tensor, Tensor]:
     """Writes the key and the value (B, heads, 1, D) of a token after the `num_read` tokens."""
     keys, values = cache
+    if keras.config.backend() == "torch":
+        # Keras' `slice_update` makes an index of each number that it writes.
+        place = num_read.reshape(1).long()
+        return keys.index_copy(2, place, key), values.index_copy(2, place, value)
     start = (0, 0, num_read, 0)
     return ops.slice_update(keys, start, key), ops.slice_update(values, start, value)

@@ -59,6 +59,24 @@ def test_the_graph_of_pairs():
         assert np.abs(to_numpy(pairs(other)) - expected)[mask == 1].max() > 1e-3
 
 
+@pytest.mark.every_backend
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_the_last_block_computes_the_tokens_that_are_read(pre_norm):
+    size = MEMBERS["bart"].vocabulary_size
+    backbone = randomize(BartBackbone(size, **SIZES, pre_norm=pre_norm))
+    inputs = MEMBERS["bart"].make_inputs()
+    expected = backbone(inputs)
+    summaries = keras.Model(backbone.input, backbone.encode_summary(backbone.input))
+    pooled = to_numpy(expected["pooled_output"])
+    np.testing.assert_allclose(to_numpy(summaries(inputs)), pooled, atol=1e-6)
+    mask, positions = inputs["padding_mask"], np.array([[2, 0], [0, 1], [1, 3]], "int32")
+    ids = shift_right(inputs["token_ids"], mask)
+    encoded = backbone.encode_sources(inputs)
+    *_, read = backbone.decoder(ids, mask, encoded, mask, read_positions=positions)
+    states = to_numpy(expected["sequence_output"])[np.arange(3)[:, None], positions]
+    np.testing.assert_allclose(to_numpy(read), states, atol=1e-6)
+
+
 def test_errors():
     sizes = {**SIZES, "vocabulary_size": 20}
     for arguments in ({"num_decoder_layers": 0}, {"num_decoder_heads": 3}, {"num_heads": 5}):
