@@ -321,7 +321,6 @@ def test_presets_of_other_tasks(tmp_path):
             np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
 
 
-@pytest.mark.every_backend
 def test_learns_to_fill_gaps_of_several_tokens():
     writer = make_writer(sampler=BeamSearch(2))
     writer.compile(keras.optimizers.Adam(1e-2))
