@@ -71,7 +71,6 @@ def test_the_outputs_of_the_original_code():
     assert worst < 1e-6
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("characters", [None, CHARACTERS], ids=["tokens", "characters"])
 def test_the_encoder(characters):
     inputs = INPUTS

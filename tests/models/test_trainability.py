@@ -156,7 +156,7 @@ def freeze_all_but_the_head(task):
             freeze_all_but_the_backbone,
             freeze_all_but_the_head,
         ],
-        *(freeze_part_of_a_head, freeze_all_but_the_head),
+        freeze_part_of_a_head,
     ),
 )
 def test_heads(tmp_path, freeze):

@@ -412,7 +412,6 @@ def test_tokens_of_a_chinese_bart_are_kept(tmp_path):
     np.testing.assert_allclose(kept[is_token], whole[is_token][:, ids], atol=1e-5)
 
 
-@pytest.mark.every_backend
 def test_learns_to_fill_gaps_of_several_tokens():
     writer = make_writer(sampler=BeamSearch(2))
     writer.compile(keras.optimizers.Adam(1e-2))

@@ -67,7 +67,6 @@ def test_lanes_are_parts_of_a_ring():
         np.testing.assert_equal(copy[i], batches[i])
 
 
-@pytest.mark.every_backend
 def test_segments_with_memory_are_the_text_at_once():
     """A left-to-right model that remembers everything, also a text that ends within a segment."""
     rng = np.random.default_rng(0)
@@ -115,7 +114,6 @@ def test_a_step_reads_the_memory_of_the_step_before():
     np.testing.assert_allclose(losses, means, rtol=1e-4)
 
 
-@pytest.mark.every_backend
 def test_a_killed_training_goes_on_with_its_memory(tmp_path):
     batches = make_batches()
 
