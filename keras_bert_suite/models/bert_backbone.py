@@ -138,8 +138,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
             dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, the
-            pattern needs more segments, the class or the pattern takes no `hashing`, or there are both
-            a `vocabulary_size` and a `frame_dim`, or neither.
+            pattern needs more segments, the class or the pattern takes no `hashing`, or there are
+            both a `vocabulary_size` and a `frame_dim`, or neither.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.

@@ -9,6 +9,7 @@ from heads.cases import TASKS as KINDS
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_tasks import compile_model, make_task
+from tables import short_for
 
 from keras_bert_suite import (
     FGM,
