@@ -56,6 +56,12 @@ Example:
   keras-bert pretrain --corpus shards --checkpoint run/model --objective denoising --steps 20000 \\
       --output bart
   keras-bert finetune --task seq2seq --checkpoint bart/model --train titles.tsv --output writer
+
+  # A BART goes on with its pretraining, on a corpus of its tokens, and is written for transformers.
+  keras-bert prepare --input texts.txt --vocab path/to/bart --output bart_shards
+  keras-bert pretrain --corpus bart_shards --checkpoint path/to/bart --objective denoising \\
+      --steps 20000 --output more
+  keras-bert convert --input more/model --to huggingface --output bart_hf
 """
 
 from pathlib import Path

@@ -101,8 +101,8 @@ class Seq2SeqPretrainer(Task, keras_hub.models.Task):
         """Builds a pretrainer from a checkpoint, or from those of one or two BERTs.
 
         Args:
-            preset: as for `Task.from_preset`: an encoder-decoder, such as the preset of a
-                `Seq2SeqPretrainer`, or a BERT, which then reads.
+            preset: as for `Task.from_preset`: an encoder-decoder, such as a BART or the preset of
+                a `Seq2SeqPretrainer`, or a BERT, which then reads.
             decoder: the preset of the BERT that writes, if `preset` is a BERT; "shared" for the
                 same weights. None copies the weights of `preset`. The attention of the decoder to
                 the source is new.
