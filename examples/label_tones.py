@@ -13,8 +13,8 @@ import numpy as np
 
 import keras_bert_suite as kbs
 
-NUM_TONES, NUM_FILTERS, LENGTH, NOISE = 12, 16, 48, 1.0
-UNLABELLED, LABELLED, EPOCHS, FINE_EPOCHS = 1000, 12, 40, 40
+NUM_TONES, NUM_FILTERS, LENGTH, NOISE = 12, 16, 32, 1.0
+UNLABELLED, LABELLED, EPOCHS, FINE_EPOCHS = 640, 12, 40, 40
 
 
 def record(number, seed):
@@ -37,7 +37,7 @@ test_rows, test_labels = record(200, seed=2)
 # %% Pretrain: spans of frames become 0, and the encoder predicts what they were
 keras.utils.set_random_seed(0)
 packer = kbs.FramePacker(NUM_FILTERS, sequence_length=LENGTH, padding_lengths=(LENGTH,))
-sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 128}
+sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 32, "intermediate_dim": 64}
 backbone = kbs.BertBackbone(None, **sizes, frame_dim=NUM_FILTERS, max_sequence_length=LENGTH)
 pretrainer = kbs.FramePretrainer(backbone, preprocessor=packer)
 pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3)))
