@@ -13,8 +13,8 @@ import numpy as np
 
 import keras_bert_suite as kbs
 
-NUM_TONES, NUM_FILTERS, LENGTH, NOISE = 12, 16, 48, 1.0
-UNLABELLED, LABELLED, EPOCHS, FINE_EPOCHS = 1000, 12, 40, 40
+NUM_TONES, NUM_FILTERS, LENGTH, NOISE = 12, 16, 32, 1.0
+UNLABELLED, LABELLED, EPOCHS, FINE_EPOCHS = 640, 12, 20, 20
 
 
 def record(number, seed):
@@ -37,10 +37,10 @@ test_rows, test_labels = record(200, seed=2)
 # %% Pretrain: spans of frames become 0, and the encoder predicts what they were
 keras.utils.set_random_seed(0)
 packer = kbs.FramePacker(NUM_FILTERS, sequence_length=LENGTH, padding_lengths=(LENGTH,))
-sizes = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64, "intermediate_dim": 128}
-backbone = kbs.BertBackbone(None, **sizes, frame_dim=NUM_FILTERS, max_sequence_length=LENGTH)
+sizes = {"num_layers": 1, "num_heads": 4, "hidden_dim": 32, "intermediate_dim": 64}
+backbone = kbs.RoFormerBackbone(None, **sizes, frame_dim=NUM_FILTERS, max_sequence_length=LENGTH)
 pretrainer = kbs.FramePretrainer(backbone, preprocessor=packer)
-pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3)))
+pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(5e-3)))
 batches = kbs.FrameBatches(unlabelled, kbs.FrameMasker(span_length=2), packer, batch_size=32)
 pretrainer.fit(batches, epochs=EPOCHS, verbose=2)
 pretrainer.save_to_preset("tones")
@@ -50,12 +50,12 @@ pretrainer.save_to_preset("tones")
 def learn(backbone):
     """The share of the frames of new recordings that get their pitch."""
     tagger = kbs.TokenClassifier(backbone, NUM_TONES, preprocessor=packer)
-    tagger.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-3)))
+    tagger.compile(kbs.AdamW(kbs.LinearWarmupDecay(3e-3)))
     tagger.fit(rows, labels, batch_size=4, epochs=FINE_EPOCHS, verbose=0)
     found = [[int(name) for name in row] for row in tagger.predict_tags(test_rows, verbose=0)]
     return np.mean(np.concatenate(found) == np.concatenate(test_labels))
 
 
 new = learn(type(backbone).from_config(backbone.get_config()))
-pretrained = learn(kbs.BertBackbone.from_preset("tones"))
+pretrained = learn(kbs.RoFormerBackbone.from_preset("tones"))
 print(f"frames with the right pitch: {pretrained:.3f} pretrained, {new:.3f} from new weights")

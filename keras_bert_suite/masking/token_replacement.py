@@ -77,7 +77,7 @@ def replace_tokens(
 
 
 def list_predictions(
-    rows: np.ndarray, columns: np.ndarray, ids: np.ndarray, shape: tuple[int, int]
+    rows: np.ndarray, columns: np.ndarray, ids: np.ndarray | int, shape: tuple[int, int]
 ) -> dict[str, np.ndarray]:
     """Lists the chosen tokens of each row of the batch.
 

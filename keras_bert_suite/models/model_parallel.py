@@ -59,10 +59,8 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
     (rf"((generator|decoder)/)?(pooler|final_norm|encoder_projection){_REST}", WHOLE),
     # An ELMo is a loop over the tokens, in which devices would wait for each other.
-    (
-        rf"(token_embedding|character_embeddings|frame_projection|(forward|backward)_lstm_\d+){_REST}",
-        WHOLE,
-    ),
+    (rf"(token_embedding|character_embeddings|(forward|backward)_lstm_\d+){_REST}", WHOLE),
+    (rf"frame_projection{_REST}", WHOLE),
     # The heads of the tasks.
     (rf"({'|'.join(_VOCABULARY_HEADS)})/[^/]+{_REST}", WHOLE),
     (rf"({'|'.join(_OTHER_HEADS)}|pooling|window_pooling){_REST}", WHOLE),

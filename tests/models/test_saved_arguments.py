@@ -92,11 +92,17 @@ CHANGED = {
 }
 
 
+#: Arguments about what an encoder reads, which exclude each other.
+INPUTS = ("frame_dim", "part_embeddings")
+FRAMES = np.random.default_rng(1).standard_normal((3, 8, 5)).astype("float32")
+
+
 def observe(backbone):
     """Outputs in both modes, of the same weights."""
     ids = np.random.default_rng(0).integers(3, 20, (3, 8)).astype("int32")
     mask = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
     inputs = {"token_ids": ids, "segment_ids": ids % 2 * mask, "padding_mask": mask}
+    inputs["frames"] = FRAMES
     inputs["memory"] = np.ones((3, backbone.num_layers, 2, backbone.hidden_dim), "float32")
     inputs["is_reversed"] = np.array([[0], [1], [0]], "int32")
     inputs = {name: inputs[name] for name in backbone.input}
@@ -111,7 +117,7 @@ def observe(backbone):
 def test_all_arguments_are_saved(cls, tmp_path):
     """In a configuration and in a `.keras` file."""
     changed = CHANGED[cls]
-    assert set(changed) == set(list_arguments(cls)) - {"dtype"}
+    assert set(changed) == set(list_arguments(cls)) - {"dtype", *INPUTS}
     backbone = randomize(cls(**changed))
     wanted = observe(backbone)
     backbone.save(tmp_path / "backbone.keras")
@@ -123,6 +129,30 @@ def test_all_arguments_are_saved(cls, tmp_path):
             np.testing.assert_allclose(got, array, rtol=0, atol=1e-5)
         # Also what no output shows.
         assert model.get_config() == backbone.get_config()
+
+
+@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("cls", [cls for cls in CHANGED if cls is not kbs.BartBackbone])
+def test_what_an_encoder_reads_is_saved(cls, name, tmp_path):
+    sizes = {size: CHANGED[cls][size] for size in ("vocabulary_size", *SIZES)}
+    if name == "frame_dim":
+        sizes |= {"vocabulary_size": None, "frame_dim": 5}
+    else:
+        parts = [[token % 5, token % 3][: token % 3] for token in range(21)]
+        sizes["part_embeddings"] = kbs.PartEmbeddings(parts, 5, filters=[(2, 3)])
+    backbone = randomize(cls(**sizes))
+    wanted = observe(backbone)
+    backbone.save(tmp_path / "backbone.keras")
+    again = cls.from_config(json.loads(json.dumps(backbone.get_config())))
+    again.set_weights(backbone.get_weights())
+    assert [w.path for w in again.weights] == [w.path for w in backbone.weights]
+    for model in (again, keras.saving.load_model(tmp_path / "backbone.keras")):
+        for got, array in zip(observe(model), wanted, strict=True):
+            np.testing.assert_allclose(got, array, rtol=0, atol=1e-5)
+        assert model.get_config() == backbone.get_config()
+    value = 6 if name == "frame_dim" else kbs.PartEmbeddings([[0]] * 21, 1)
+    with pytest.raises(AttributeError, match=f"^{name}=.* has built this {cls.__name__}"):
+        setattr(backbone, name, value)
 
 
 @pytest.mark.parametrize("cls", CHANGED)

@@ -39,8 +39,7 @@ class PartEmbeddings(ConfiguredLayer):
         initializer_range: float, standard deviation of the truncated normal.
 
     Raises:
-        ValueError: if a part is not in [0, num_parts), no token has a part, or a filter is wider
-            than the longest list of parts.
+        ValueError: if a part is not in [0, num_parts), or no token has a part.
 
     Source: Kim et al., 2016 (https://arxiv.org/abs/1508.06615), for convolutions over characters;
     Sun et al., 2021, ChineseBERT (https://arxiv.org/abs/2106.16038), for a dense layer over the
@@ -67,13 +66,9 @@ class PartEmbeddings(ConfiguredLayer):
         self.filters = None if filters is None else [list(pair) for pair in filters]
         self.merge = merge
         self.initializer_range = initializer_range
-        self._table = _make_table(self.parts, num_parts)
+        # Each part begins a place of each filter, however long other tokens are.
         widest = max((width for width, _ in self.filters or ()), default=1)
-        if widest > self._table.shape[1]:
-            raise ValueError(
-                f"A filter of width {widest} is wider than the {self._table.shape[1]} parts of "
-                "the longest token. Leave such filters out."
-            )
+        self._table = _make_table(self.parts, num_parts, widest - 1)
 
     @property
     def vocabulary_size(self) -> int:
@@ -165,12 +160,12 @@ class PartEmbeddings(ConfiguredLayer):
         return embedded_shape
 
 
-def _make_table(parts, num_parts):
-    """int32 (V, W), the parts of each token, -1 after the last."""
+def _make_table(parts, num_parts, room):
+    """int32 (V, W), the parts of each token, -1 after the last, at least `room` times."""
     longest = max(map(len, parts), default=0)
     if not longest:
         raise ValueError(f"No token of {len(parts)} has a part. Pass the parts of some tokens.")
-    table = np.full((len(parts), longest), -1, "int32")
+    table = np.full((len(parts), longest + room), -1, "int32")
     for token, row in enumerate(parts):
         if row and not 0 <= min(row) <= max(row) < num_parts:
             raise ValueError(
