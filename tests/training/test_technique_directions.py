@@ -19,7 +19,7 @@ def train(technique=None, dropout=0.0):
     keras.utils.set_random_seed(0)
     task, (x, y) = make_task("texts", dropout=dropout)
     task.compile(kbs.AdamW(1e-2), technique=technique)
-    packed = task.data.pack(task.data.read(x))[0]
+    packed = keras.tree.map_structure(torch.tensor, task.data.pack(task.data.read(x))[0])
     for _ in range(STEPS):
         task.train_on_batch(x, y)
     labels = task.data.read(x, y).labels

@@ -18,16 +18,16 @@ class RDrop(Technique):
     a `CrfTokenClassifier` it is the divergence of the whole chains.
 
     Deviations: the paper's loss, and its code for GLUE, has L_1 + L_2, so half of its alpha is
-    equal to `alpha` here. Its code sums the divergence over the batch: pass
-    `reduction="sum"` for its alpha. The weight of the term then depends on the batch size.
+    equal to `alpha` here. Its code sums the divergence over the batch, as
+    `reduction="sum"` does. The weight of the term then depends on the batch size.
+
+    Rows of a `sample_weight` of 0 count in the divergence, so rows without a label may come with
+    any label and this weight. Without dropout, both passes are equal.
 
     Args:
         alpha: float above 0.
         reduction: "mean" or "sum" of the divergences of the rows of a batch. Labels of tokens: of
             the tokens that count.
-
-    Rows of a `sample_weight` of 0 count in the divergence, so rows without a label may come with
-    any label and this weight. Without dropout, both passes are equal.
 
     Source: Wu et al., 2021 (https://arxiv.org/abs/2106.14448), equation 4.
     """
