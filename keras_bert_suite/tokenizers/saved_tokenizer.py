@@ -53,7 +53,8 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
         config, name = checkpoint.tokenizer_config, checkpoint.tokenizer_class
         if name not in [base.__name__ for base in cls.__mro__]:
             raise ValueError(
-                f"{checkpoint.path} has a {name}, not {with_article(cls)}. Use {name}.from_preset."
+                f"{checkpoint.path} has {with_article(name)}, not {with_article(cls)}. "
+                f"Use {name}.from_preset."
             )
         tokenizer = cls(**{**config, **kwargs})
         checkpoints.check_case(tokenizer, checkpoint.path)
