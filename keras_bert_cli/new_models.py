@@ -72,8 +72,8 @@ def make_backbone(values, objective, tokenizer):
     if cls not in classes:
         remedy = f"choose --model among {', '.join(kinds)}, or " if kinds else ""
         raise UsageError(
-            f"--objective {values.objective} cannot train {with_article(cls)} with a "
-            f"{type(tokenizer).__name__}; {remedy}prepare the corpus with a vocab.txt"
+            f"--objective {values.objective} cannot train {with_article(cls)} with "
+            f"{with_article(tokenizer)}; {remedy}prepare the corpus with a vocab.txt"
         )
     # A kind without attention has sizes of its own alone.
     sizes = {**(BertBackbone.sizes if takes(cls, "num_heads") else {}), **cls.sizes}

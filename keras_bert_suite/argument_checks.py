@@ -11,15 +11,18 @@ from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS, find_meant
 
 
 def with_article(thing: Any, article: str = "a") -> str:
-    """The name of the class of an object, of a class, or a name, after "a" or "an", or "A" or "An".
+    """The name of the class of an object, or of a class, after its article, as `add_article`."""
+    return add_article((thing if isinstance(thing, type) else type(thing)).__name__, article)
 
-    >>> with_article(ElmoBackbone), with_article("XLNetBackbone", "A")
+
+def add_article(name: str, article: str = "a") -> str:
+    """A name after "a" or "an", or with `article` "A" after "A" or "An".
+
+    >>> add_article("ElmoBackbone"), add_article("XLNetBackbone", "A")
     ('an ElmoBackbone', 'An XLNetBackbone')
     """
-    if not isinstance(thing, str):
-        thing = (thing if isinstance(thing, type) else type(thing)).__name__
-    is_spoken = thing[0] in "AEIO" or thing.startswith(("XLNet", "XLM"))
-    return f"{article}{'n' if is_spoken else ''} {thing}"
+    has_vowel = name[0] in "AEIOaeio" or name.startswith(("XLNet", "XLM"))
+    return f"{article}{'n' if has_vowel else ''} {name}"
 
 
 def is_auto(value: object) -> bool:

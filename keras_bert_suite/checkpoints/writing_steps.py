@@ -32,8 +32,8 @@ def find_tokenizer(model, tokenizer, classes, owner):
         tokenizer = own
     if type(tokenizer).__name__ not in classes:
         raise ValueError(
-            f"{owner} is written with its {' or '.join(classes)}, got a "
-            f"{type(tokenizer).__name__}. Set its `preprocessor` to None to write no tokenizer."
+            f"{owner} is written with its {' or '.join(classes)}, got "
+            f"{with_article(tokenizer)}. Set its `preprocessor` to None to write no tokenizer."
         )
     backbone = getattr(model, "backbone", model)
     check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -109,15 +109,15 @@ def collect_weights(model, table, owner):
         pooling = getattr(model, name, None)
         if pooling is not None and "classifier/kernel" in weights:
             raise ValueError(
-                f"{owner} classifies the pooled output of the encoder, got a "
-                f"{type(model).__name__} with {name}={type(pooling).__name__}. Save its `backbone` "
+                f"{owner} classifies the pooled output of the encoder, got "
+                f"{with_article(model)} with {name}={type(pooling).__name__}. Save its `backbone` "
                 "alone, or use `model.save`."
             )
     if getattr(model, "head_layers", None):
         names = list_names(layer.name for layer in model.head_layers)
         raise ValueError(
-            f"{owner} has no layers between the encoder and the head, got a "
-            f"{type(model).__name__} with head_layers: {names}. Save its `backbone` alone, or use "
+            f"{owner} has no layers between the encoder and the head, got "
+            f"{with_article(model)} with head_layers: {names}. Save its `backbone` alone, or use "
             "`model.save`."
         )
     strangers = [path for path in weights if table.their_name(path) is None]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.masking.corruption import Corruption, Draw
 from keras_bert_suite.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.masking.noises import Noise, SentencePermutation, TextInfilling
@@ -75,16 +75,16 @@ class DenoisingCorruption(Corruption):
         for noise in noises:
             if not isinstance(noise, Noise):
                 raise ValueError(
-                    "noises must be objects such as TextInfilling(0.3), got a "
-                    f"{type(noise).__name__}, {noise!r}."
+                    "noises must be objects such as TextInfilling(0.3), got "
+                    f"{with_article(noise)}, {noise!r}."
                 )
         check_choice("unit", unit, UNITS)
         if word_segmenter is not None and unit == "token":
             raise ValueError('unit="token" has no use for word_segmenter; choose unit="word".')
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
-                f"word_segmenter joins tokens that are one Chinese character, and a "
-                f"{type(tokenizer).__name__} has none. Leave the segmenter out."
+                f"word_segmenter joins tokens that are one Chinese character, and "
+                f"{with_article(tokenizer)} has none. Leave the segmenter out."
             )
         self.noises = noises
         self.unit = unit

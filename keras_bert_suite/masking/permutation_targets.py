@@ -9,7 +9,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
+from keras_bert_suite.argument_checks import check_choice, check_integer, check_share, with_article
 from keras_bert_suite.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.masking.masking_layer import MaskingLayer, check_rows
 from keras_bert_suite.masking.permutations import choose_spaced_spans, order_blocks, rank_part
@@ -255,9 +255,9 @@ class PermutationTargets(MaskingLayer):
         missing = [name for name in ("query_ranks", "key_ranks") if name not in task.input]
         if missing:
             raise ValueError(
-                f"PermutationTargets say by {' and '.join(missing)} which tokens a token sees. A "
-                f"{type(task.backbone).__name__} without these inputs would see its targets. Build "
-                "the task on an XLNetBackbone with attention_pattern='permuted'."
+                f"PermutationTargets say by {' and '.join(missing)} which tokens a token sees. "
+                f"{with_article(task.backbone, 'A')} without these inputs would see its targets. "
+                "Build the task on an XLNetBackbone with attention_pattern='permuted'."
             )
         if self.backward and "is_reversed" not in task.input:
             raise ValueError(

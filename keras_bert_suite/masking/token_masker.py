@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_choice, check_integer, check_share
+from keras_bert_suite.argument_checks import check_choice, check_integer, check_share, with_article
 from keras_bert_suite.masking.masking_layer import MaskingLayer, check_rows
 from keras_bert_suite.masking.row_masker import RowMasker
 from keras_bert_suite.masking.token_replacement import count_predictions
@@ -158,8 +158,8 @@ class TokenMasker(MaskingLayer):
                 )
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
-                f"word_segmenter joins tokens that are one Chinese character, and a "
-                f"{type(tokenizer).__name__} has none. Leave the segmenter out."
+                f"word_segmenter joins tokens that are one Chinese character, and "
+                f"{with_article(tokenizer)} has none. Leave the segmenter out."
             )
         if isinstance(phrases, str):
             raise ValueError(f"phrases must be a list or set of str, got {phrases!r}.")

@@ -137,8 +137,8 @@ class BertEncoderDecoder(TextEncoder):
         for backbone in (encoder, decoder):
             if backbone is not None and type(backbone) is not BertBackbone:
                 raise ValueError(
-                    f"{cls.__name__} has the layers of a BertBackbone, got a "
-                    f"{type(backbone).__name__}. Open a checkpoint of a BERT."
+                    f"{cls.__name__} has the layers of a BertBackbone, got "
+                    f"{with_article(backbone)}. Open a checkpoint of a BERT."
                 )
         kwargs = {"dtype": encoder.dtype_policy, **kwargs}
         pattern = {"attention_pattern": "bidirectional"}

@@ -39,8 +39,8 @@ def resize_encoder(
     if alpha and (_TABLE not in values or max_sequence_length is None):
         raise ValueError(
             f"hierarchical_positions={hierarchical_positions} is for more positions in a table of "
-            f"positions, got max_sequence_length={max_sequence_length} and a "
-            f"{type(backbone).__name__}. Leave it out."
+            f"positions, got max_sequence_length={max_sequence_length} and "
+            f"{with_article(backbone)}. Leave it out."
         )
     for weight in resized.weights:
         value = values[weight.path]

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import add_article, with_article
 from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
@@ -107,7 +107,7 @@ class UnilmDecoder(Decoder):
         )
         if not is_plain or pattern != wanted:
             raise ValueError(
-                f"{with_article(self.task, 'A')} needs a BertBackbone with "
+                f"{add_article(self.task, 'A')} needs a BertBackbone with "
                 f"attention_pattern={wanted!r}, or a subclass with the same attention, got "
                 f"{with_article(backbone)} with {pattern!r}. Open the checkpoint of a BERT with "
                 f"{self.task}.from_preset, or make a copy: "

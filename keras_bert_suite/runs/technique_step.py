@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.replicas import count_replicas
@@ -51,8 +52,8 @@ def _check_technique(model, technique):
     name = type(technique).__name__
     if not isinstance(Encoder.of(model.backbone).embeddings, BertEmbeddings):
         raise ValueError(
-            f"{name} moves the embeddings of tokens, and those of a "
-            f"{type(model.backbone).__name__} cannot be moved. Take an encoder of this package, or "
+            f"{name} moves the embeddings of tokens, and those of "
+            f"{with_article(model.backbone)} cannot be moved. Take an encoder of this package, or "
             "drop `technique`."
         )
     problem = f"{name} cannot move the embeddings of all"

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_process
@@ -42,8 +43,8 @@ def hold_out(model, given, validation_data=None, validation_split=None, batch_si
     if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
         alone = "" if needs_labels else "(x,), "
         raise ValueError(
-            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
-            f"{type(validation_data).__name__} of {len(validation_data)}."
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got "
+            f"{with_article(validation_data)} of {len(validation_data)}."
         )
     return given, read(model, *validation_data, labelled=True)
 

@@ -8,7 +8,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import add_article, with_article
 from keras_bert_suite.fixed_arguments import FixedArguments
 
 #: The arguments that name special tokens.
@@ -53,7 +53,8 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
         config, name = checkpoint.tokenizer_config, checkpoint.tokenizer_class
         if name not in [base.__name__ for base in cls.__mro__]:
             raise ValueError(
-                f"{checkpoint.path} has a {name}, not {with_article(cls)}. Use {name}.from_preset."
+                f"{checkpoint.path} has {add_article(name)}, not {with_article(cls)}. "
+                f"Use {name}.from_preset."
             )
         tokenizer = cls(**{**config, **kwargs})
         checkpoints.check_case(tokenizer, checkpoint.path)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import keras
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_foreign_arguments
+from keras_bert_suite.argument_checks import check_foreign_arguments, with_article
 from keras_bert_suite.tokenizers.added_tokens import AddedToken, EagerAddedTokens, read_added_tokens
 from keras_bert_suite.tokenizers.graph_added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.joining import correct_spaces
@@ -154,8 +154,8 @@ class TextTokenizer(SavedTokenizer):
     def keep_tokens(self, tokens: Sequence[str]) -> Self:
         """A tokenizer with a part of the vocabulary. Only a `WordPieceTokenizer` has one."""
         raise ValueError(
-            f"Tokens can be left out of the vocabulary of a WordPieceTokenizer, got a "
-            f"{type(self).__name__}: its pieces are made of each other. Keep the whole vocabulary."
+            f"Tokens can be left out of the vocabulary of a WordPieceTokenizer, got "
+            f"{with_article(self)}: its pieces are made of each other. Keep the whole vocabulary."
         )
 
     @abstractmethod

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.training.bert_optimizer import BertOptimizer, is_found
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
@@ -44,8 +45,8 @@ def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: flo
         peak = float(keras.ops.convert_to_numpy(schedule))
     if not peak:
         raise ValueError(
-            f"head_learning_rate={rate} is a peak beside that of the encoder, and a "
-            f"{type(schedule).__name__} does not name its peak, or it is 0. Use a "
+            f"head_learning_rate={rate} is a peak beside that of the encoder, and "
+            f"{with_article(schedule)} does not name its peak, or it is 0. Use a "
             f"{LinearWarmupDecay.__name__} or a number, or pass rate_multipliers to the optimizer."
         )
     pattern = "|".join(f"^{re.escape(variable.path)}$" for variable in variables)

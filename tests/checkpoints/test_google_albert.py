@@ -118,6 +118,6 @@ def test_a_sentence_piece_tokenizer_comes_along(tmp_path):
     other = AlbertTokenizer(make_albert(), strip_accents=False)
     with pytest.raises(ValueError, match="cannot hold strip_accents=False of the tokenizer"):
         save_google_tf1(backbone, tmp_path / "other", other)
-    with pytest.raises(ValueError, match="hold a BertBackbone or AlbertBackbone, got a Electra"):
+    with pytest.raises(ValueError, match="hold a BertBackbone or AlbertBackbone, got an Electra"):
         save_google_tf1(ElectraBackbone(9, **sizes), tmp_path / "other")
     assert not (tmp_path / "other").exists()

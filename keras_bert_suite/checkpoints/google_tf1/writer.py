@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.google_tf1.released_models import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
@@ -64,8 +65,8 @@ def save_google_tf1(
     google = GOOGLE_MODELS.get(kind and kind.backbone)
     if google is None:
         raise ValueError(
-            f"Google's format can hold a {' or '.join(GOOGLE_MODELS)}, got a "
-            f"{type(backbone).__name__}. Use `save_hugging_face`, or `model.save`."
+            f"Google's format can hold a {' or '.join(GOOGLE_MODELS)}, got "
+            f"{with_article(backbone)}. Use `save_hugging_face`, or `model.save`."
         )
     owner = f"Google's {kind.title}"
     config = write_fields(

@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.model_types.activation_names import find_ours, find_theirs
 
 _NORM_TYPES = {name: name for name in ("layer_norm", "rms_norm")}
@@ -163,8 +164,8 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in, patterns
         )
     if backbone.position_offset != position_offset:
         raise ValueError(
-            f"{owner} has its first token at position {position_offset}, got a "
-            f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
+            f"{owner} has its first token at position {position_offset}, got "
+            f"{with_article(backbone)} with position {backbone.position_offset}. Use "
             "`save_hugging_face`, or `model.save`."
         )
     if getattr(backbone, "hashing", None) is not None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import (
     BERT_FIELDS,
@@ -72,8 +73,8 @@ def copy_shared_weights(backbone, weights):
     """
     if "masked_lm/bias" not in weights:
         raise ValueError(
-            "An EncoderDecoderModel of transformers has a head that scores the vocabulary, got a "
-            f"{type(backbone).__name__} alone. Save the Seq2Seq, or use `backbone.save_to_preset`."
+            "An EncoderDecoderModel of transformers has a head that scores the vocabulary, got "
+            f"{with_article(backbone)} alone. Save the Seq2Seq, or use `backbone.save_to_preset`."
         )
     if backbone.decoder_arguments is not None:
         return {}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.arrays import name_columns
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.heads.base.feature_columns import FEATURES, make_column
@@ -70,8 +71,8 @@ class Features:
         x, wanted = name_columns(x), ", ".join(self.names)
         if not isinstance(x, dict):
             raise ValueError(
-                f"This task reads the columns {wanted} beside the texts, got a "
-                f"{type(x).__name__}. Pass a DataFrame, or a dict of columns: "
+                f"This task reads the columns {wanted} beside the texts, got "
+                f"{with_article(x)}. Pass a DataFrame, or a dict of columns: "
                 f"{{'text': texts, {self.names[0]!r}: [...]}}."
             )
         missing = [name for name in self.names if name not in x]

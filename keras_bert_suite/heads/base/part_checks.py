@@ -12,8 +12,8 @@ def check_encoder(task, backbone):
     outputs = getattr(backbone, "output", None)
     if isinstance(outputs, dict) and "sequence_output" not in outputs:
         raise ValueError(
-            f"{with_article(task, 'A')} reads the sequence_output of an encoder, and a "
-            f"{type(backbone).__name__} has {', '.join(outputs)}. Pretrain an encoder-decoder "
+            f"{with_article(task, 'A')} reads the sequence_output of an encoder, and "
+            f"{with_article(backbone)} has {', '.join(outputs)}. Pretrain an encoder-decoder "
             "with a Seq2SeqPretrainer on PretrainingBatches of a Corruption, and fine-tune it with "
             "a Seq2Seq."
         )
@@ -90,8 +90,8 @@ def _check_template(tokenizer, backbone):
     ours, theirs = getattr(tokenizer, "summary_place", "first"), encoder.summary_place
     if tokenizer is not None and theirs not in (None, ours):
         raise ValueError(
-            f"{with_article(tokenizer, 'A')} puts the token that stands for a row {ours}, and a "
-            f"{type(backbone).__name__} reads it {theirs}. Set `summary_place` of both classes."
+            f"{with_article(tokenizer, 'A')} puts the token that stands for a row {ours}, and "
+            f"{with_article(backbone)} reads it {theirs}. Set `summary_place` of both classes."
         )
     has_positions = getattr(encoder.embeddings, "position_embedding", None) is not None
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":

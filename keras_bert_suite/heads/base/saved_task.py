@@ -7,7 +7,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.argument_checks import list_arguments, with_article
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.files.model_card import write_card
@@ -234,8 +234,8 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
         """
         if not isinstance(self.backbone, TextEncoder):
             raise ValueError(
-                f"{', '.join(sizes)} are for encoders of this package, got a "
-                f"{type(self.backbone).__name__}. Leave them out, or build the task on a backbone "
+                f"{', '.join(sizes)} are for encoders of this package, got "
+                f"{with_article(self.backbone)}. Leave them out, or build the task on a backbone "
                 "of this package."
             )
         check_unconverted(self)

@@ -10,7 +10,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import check_arguments
+from keras_bert_suite.argument_checks import check_arguments, with_article
 from keras_bert_suite.data.input_dataset import list_sources
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.compiled_task import CompiledTask
@@ -299,8 +299,8 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
         """
         name = EXPORTS.get(format, "export_saved_model")
         raise NotImplementedError(
-            f"Keras' export of format={format!r} would leave out what reads the texts of a "
-            f"{type(self).__name__}. Call keras_bert_suite.{name}(task, {str(filepath)!r})."
+            f"Keras' export of format={format!r} would leave out what reads the texts of "
+            f"{with_article(self)}. Call keras_bert_suite.{name}(task, {str(filepath)!r})."
         )
 
     def preprocess_samples(

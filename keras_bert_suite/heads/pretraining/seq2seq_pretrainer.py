@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike, Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.keras_presets import holds_encoder_decoder
@@ -158,7 +159,7 @@ def _check_encoder_decoder(backbone):
     """Checks that a backbone has a decoder that reads rows of its own."""
     if not hasattr(backbone, "encode_sources"):
         raise ValueError(
-            "A Seq2SeqPretrainer trains an encoder-decoder, got a "
-            f"{type(backbone).__name__}. Join two BERTs by BertEncoderDecoder.from_backbones(bert, "
+            "A Seq2SeqPretrainer trains an encoder-decoder, got "
+            f"{with_article(backbone)}. Join two BERTs by BertEncoderDecoder.from_backbones(bert, "
             "bert), or open a checkpoint by Seq2SeqPretrainer.from_preset."
         )

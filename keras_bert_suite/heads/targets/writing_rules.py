@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_finite, check_integer
+from keras_bert_suite.argument_checks import check_finite, check_integer, with_article
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 
 #: The score of a token that a rule forbids.
@@ -140,8 +140,8 @@ def find_rules(
         length_penalty = float(length_penalty)
         if not isinstance(task.sampler, BeamSearch):
             raise ValueError(
-                f"length_penalty={length_penalty} is for a BeamSearch, got a "
-                f"{type(task.sampler).__name__}. Compile with sampler=BeamSearch(...)."
+                f"length_penalty={length_penalty} is for a BeamSearch, got "
+                f"{with_article(task.sampler)}. Compile with sampler=BeamSearch(...)."
             )
     tokenizer = task.preprocessor.tokenizer
     first, last = (

@@ -176,8 +176,8 @@ class _PooledLayers(ConfiguredLayer):
         self.pooling = pooling
         if getattr(self.pooling, "takes_hidden_states", False):
             raise ValueError(
-                f"The pooling of {with_article(self)} is called with one sequence, and a "
-                f"{type(self.pooling).__name__} takes all hidden states. Choose a layer such as "
+                f"The pooling of {with_article(self)} is called with one sequence, and "
+                f"{with_article(self.pooling)} takes all hidden states. Choose a layer such as "
                 "MeanPooling()."
             )
 
