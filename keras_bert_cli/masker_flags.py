@@ -94,7 +94,9 @@ def list_masker_flags(objective):
     if objective.masker == "DenoisingCorruption":
         return DENOISING_FLAGS
     options = objective.masking_options
-    return MASKER_FLAGS if options is None else [PLAIN_ARGUMENTS[name] for name in options]
+    if options is None:
+        return MASKER_FLAGS
+    return [PLAIN_ARGUMENTS.get(name, name) for name in options]
 
 
 def read_masker(values, objective, corpus, tokenizer):
@@ -108,7 +110,9 @@ def read_masker(values, objective, corpus, tokenizer):
         return read_noises(values, corpus, tokenizer)
     masking = read_masking(values, corpus, tokenizer)
     options = objective.masking_options
-    return masking if options is None else {name: masking[name] for name in options}
+    if options is None:
+        return masking
+    return {name: masking[name] if name in masking else getattr(values, name) for name in options}
 
 
 def read_noises(values, corpus, tokenizer):

@@ -3,6 +3,7 @@
 import inspect
 
 from .command_flags import SIZES, UsageError
+from .memory_flags import check_remembers, choose_memory
 
 #: The kinds of model, by their names in `ALL_TYPES`.
 MODELS = (
@@ -68,6 +69,16 @@ def make_backbone(values, objective, tokenizer):
             f"--objective {values.objective} cannot train a {cls.__name__} with a "
             f"{type(tokenizer).__name__}; {remedy}prepare the corpus with a vocab.txt"
         )
+    place = getattr(tokenizer, "summary_place", "first")
+    if getattr(cls, "summary_place", place) not in (None, place):
+        raise UsageError(
+            f"a {cls.__name__} reads the summary token of a row {cls.summary_place}, and a "
+            f"{type(tokenizer).__name__} puts it {place}; prepare the corpus with the tokenizer of "
+            f"such a model, for an XLNet by keras-bert prepare --vocab spiece.model, or choose "
+            "another --model"
+        )
+    memory = choose_memory(values, objective)
+    check_remembers(cls, memory)
     # A kind without attention has sizes of its own alone.
     sizes = {**(BertBackbone.sizes if takes(cls, "num_heads") else {}), **cls.sizes}
     if values.size not in sizes:
@@ -80,6 +91,7 @@ def make_backbone(values, objective, tokenizer):
         **choose_arguments(cls, values, tokenizer),
         "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
+        **memory,
     }
     if objective.encoder_decoder:
         return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)

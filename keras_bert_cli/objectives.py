@@ -8,6 +8,12 @@ from keras_bert_suite.pretraining.objectives import OBJECTIVES
 
 from .command_flags import UsageError
 from .masker_flags import MASKER_FLAGS, NOISE_FLAGS, PLAIN_ARGUMENTS, list_masker_flags
+from .memory_flags import (
+    check_memory_flags,
+    choose_memory,
+    give_memory,
+    list_idle_memory_flags,
+)
 from .new_models import make_backbone
 
 #: The flags of arguments that only some tasks have.
@@ -33,6 +39,7 @@ def list_choices(objective):
 def list_idle_flags(objective):
     """list of str, the flags that an objective does not read. To give one is an error."""
     idle = [name for name in TASK_FLAGS if name not in objective.task_options]
+    idle += list_idle_memory_flags(objective)
     read = list_masker_flags(objective)
     return idle + [name for name in (*MASKER_FLAGS, *NOISE_FLAGS) if name not in read]
 
@@ -63,6 +70,7 @@ def choose_objective(values):
             f"--objective {values.objective} has no use for {' and '.join(idle)}; leave "
             f"{'it' if len(idle) == 1 else 'them'} out"
         )
+    check_memory_flags(values)
     for name, value in list_flags(objective).items():
         if name not in values.given:
             setattr(values, name, value)
@@ -94,7 +102,9 @@ def build_pretrainer(values, objective, tokenizer):
             **options,
         )
         check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
-        return set_pattern(values, objective, pretrainer)
+        pretrainer = set_pattern(values, objective, pretrainer)
+        memory = choose_memory(values, objective)
+        return give_memory(pretrainer, memory) if memory else pretrainer
     backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return objective.make_task(backbone, values.mode, preprocessor=packer, **options)

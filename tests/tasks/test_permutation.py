@@ -192,6 +192,23 @@ def test_lanes_without_their_memory_are_refused():
         task.fit(make_lanes(), steps_per_epoch=1, verbose=0)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [({}, "query_ranks and is_reversed"), (REMEMBERED, "query_ranks and is_reversed and memory")],
+)
+def test_rows_that_cannot_be_packed(arguments, names):
+    task = make_task(**arguments)
+    task.compile()
+    with pytest.raises(ValueError, match=f"with {names} reads these .* Leave sequence_packing out"):
+        task.fit(make_batches(), sequence_packing=True, verbose=0)
+
+
+def test_an_xlnet_does_not_write():
+    backbone = XLNetBackbone(**TINY, attention_pattern="left_to_right")
+    with pytest.raises(ValueError, match="that of a XLNetBackbone is another. Open the checkpoint"):
+        kbs.CausalLM(backbone)
+
+
 def test_a_target_depends_on_the_tokens_before_it_in_the_order():
     task = randomize(make_task(dropout=0.0))
     x, _, weights = make_batches()[0]
