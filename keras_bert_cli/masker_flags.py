@@ -33,12 +33,12 @@ PLAIN_ARGUMENTS = {
     **{name: name for name in ("max_predictions", "dynamic", "seed")},
 }
 
-#: Arguments of a masker that several flags make, or another flag than `PLAIN_ARGUMENTS` has.
+#: Arguments of a masker that several flags make, or another flag than `PLAIN_ARGUMENTS` has. All
+#: others are flags of their names.
 MADE_ARGUMENTS = {
     "noises": (*NOISE_FLAGS, "random_token_rate"),
     "word_segmenter": ("word_segmenter",),
     "starts_with_end": (),  # The decoder of the task says it.
-    "max_characters": CHARACTER_FLAGS,
 }
 
 UNITS = ("token", "word", "span", "ngram")
@@ -112,7 +112,7 @@ def list_masker_flags(objective):
     if options is None:
         return MASKER_FLAGS
     flags = {**{name: (flag,) for name, flag in PLAIN_ARGUMENTS.items()}, **MADE_ARGUMENTS}
-    return list(dict.fromkeys(flag for name in options for flag in flags[name]))
+    return list(dict.fromkeys(flag for name in options for flag in flags.get(name, (name,))))
 
 
 def read_masker(values, objective, corpus, tokenizer, task=None):
@@ -130,9 +130,10 @@ def read_masker(values, objective, corpus, tokenizer, task=None):
         masking["noises"] = read_noises(values)
     if "starts_with_end" in options:
         masking["starts_with_end"] = task.decoder.starts_with_end
-    if "max_characters" in options:
-        masking["max_characters"] = values.max_characters
+    names = [name for name in options if name not in (*PLAIN_ARGUMENTS, *MADE_ARGUMENTS)]
+    masking |= {name: getattr(values, name) for name in names}
     return {name: masking[name] for name in options if name in masking}
+
 
 
 def name_flag(error):

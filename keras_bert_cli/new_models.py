@@ -5,6 +5,7 @@ import inspect
 from keras_bert_suite.argument_checks import with_article
 
 from .command_flags import SIZES, UsageError
+from .memory_flags import check_remembers, choose_memory
 
 #: The kinds of model that read, by their names in `ALL_TYPES`.
 READERS = (
@@ -75,6 +76,16 @@ def make_backbone(values, objective, tokenizer):
             f"--objective {values.objective} cannot train {with_article(cls)} with "
             f"{with_article(tokenizer)}; {remedy}prepare the corpus with a vocab.txt"
         )
+    place = getattr(tokenizer, "summary_place", "first")
+    if getattr(cls, "summary_place", place) not in (None, place):
+        raise UsageError(
+            f"a {cls.__name__} reads the summary token of a row {cls.summary_place}, and a "
+            f"{type(tokenizer).__name__} puts it {place}; prepare the corpus with the tokenizer of "
+            f"such a model, for an XLNet by keras-bert prepare --vocab spiece.model, or choose "
+            "another --model"
+        )
+    memory = choose_memory(values, objective)
+    check_remembers(cls, memory)
     # A kind without attention has sizes of its own alone.
     sizes = {**(BertBackbone.sizes if takes(cls, "num_heads") else {}), **cls.sizes}
     if values.size not in sizes:
@@ -88,6 +99,7 @@ def make_backbone(values, objective, tokenizer):
         **choose_arguments(cls, values, tokenizer),
         "initializer_range": values.initializer_range,
         **objective.backbone_arguments,
+        **memory,
     }
     if values.max_characters is not None:
         arguments["vocabulary_size"] = None

@@ -14,6 +14,12 @@ from .masker_flags import (
     PLAIN_ARGUMENTS,
     list_masker_flags,
 )
+from .memory_flags import (
+    check_memory_flags,
+    choose_memory,
+    give_memory,
+    list_idle_memory_flags,
+)
 from .new_models import make_backbone
 
 #: The flags of arguments that only some tasks have.
@@ -39,6 +45,7 @@ def list_choices(objective):
 def list_idle_flags(objective):
     """list of str, the flags that an objective does not read. To give one is an error."""
     idle = [name for name in TASK_FLAGS if name not in objective.task_options]
+    idle += list_idle_memory_flags(objective)
     read = list_masker_flags(objective)
     flags = (*MASKER_FLAGS, *NOISE_FLAGS, *CHARACTER_FLAGS)
     return idle + [name for name in flags if name not in read]
@@ -70,6 +77,7 @@ def choose_objective(values):
             f"--objective {values.objective} has no use for {' and '.join(idle)}; leave "
             f"{'it' if len(idle) == 1 else 'them'} out"
         )
+    check_memory_flags(values)
     for name, value in list_flags(objective).items():
         if name not in values.given:
             setattr(values, name, value)
@@ -102,7 +110,9 @@ def build_pretrainer(values, objective, tokenizer):
         )
         if not reads_characters(values, tokenizer, pretrainer):
             check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
-        return set_pattern(values, objective, pretrainer)
+        pretrainer = set_pattern(values, objective, pretrainer)
+        memory = choose_memory(values, objective)
+        return give_memory(pretrainer, memory) if memory else pretrainer
     backbone = make_backbone(values, objective, tokenizer)
     if values.max_characters is not None:
         # The pretraining predicts tokens of the corpus, and reads their characters.

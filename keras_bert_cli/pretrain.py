@@ -52,6 +52,15 @@ Example:
       --max_characters 50 --steps 20000 --output elmo
   keras-bert finetune --task ner --checkpoint elmo/model --train train.txt --output tagger
 
+  # An XLNet as its authors trained it: in both directions, with a memory. The corpus was prepared
+  # with --vocab spiece.model.
+  keras-bert pretrain --corpus pieces --objective permutation --both_directions \\
+      --memory_length 384 --sequence_length 512 --batch_size 16 --steps 20000 --output xlnet
+
+  # A Transformer-XL on the same pieces.
+  keras-bert pretrain --corpus pieces --objective left_to_right --model xlnet --memory_length 128 \\
+      --steps 20000 --output transformer_xl
+
   # An encoder and a decoder, which then learn to write titles.
   keras-bert pretrain --corpus shards --checkpoint run/model --objective denoising --steps 20000 \\
       --output bart
@@ -79,6 +88,7 @@ from .masker_flags import (
     name_flag,
     read_masker,
 )
+from .memory_flags import define_memory_flags
 from .new_models import define_model_flags
 from .objectives import build_pretrainer, choose_objective, list_defaults
 from .outputs import write_output
@@ -102,6 +112,7 @@ def define_flags(flags):
     define_masker_flags(flags)
     define_noise_flags(flags)
     define_character_flags(flags)
+    define_memory_flags(flags)
     explanation = (
         "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
         "swapped or random. context_pairs: a context and a pair (XLNet)."
@@ -179,7 +190,7 @@ def pretrain(values, objective, settings, output):
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(values, objective, tokenizer)
     training, held_out = make_batches(values, objective, corpora, tokenizer, pretrainer)
-    pretrainer.compile(make_optimizer(values, pretrainer))
+    pretrainer.compile(make_optimizer(values, pretrainer), technique=make_technique(values))
     num_documents = sum(corpus.num_documents for corpus in corpora)
     print(
         f"{pretrainer.count_params():,} parameters, {num_documents:,} documents, "
@@ -238,27 +249,16 @@ def train(values, pretrainer, training, held_out, report):
 def make_batches(values, objective, corpora, tokenizer, task):
     """(batches to train on, batches to evaluate on or None) for the task that is trained."""
     from keras_bert_suite.corpus import hold_out
-    from keras_bert_suite.pretraining import MixedBatches, PretrainingBatches, share_rows
+    from keras_bert_suite.pretraining import MixedBatches, share_rows
 
     sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
-    maskers = [make_masker(values, objective, corpus, tokenizer, task) for corpus in corpora]
+    maskers = [make_maskers(values, objective, corpus, tokenizer, task) for corpus in corpora]
 
     def make(parts):
-        return MixedBatches(
-            [
-                PretrainingBatches(
-                    part,
-                    masker,
-                    sequence_length=values.sequence_length,
-                    batch_size=size,
-                    mode=values.mode,
-                    short_seq_prob=values.short_seq_prob,
-                    seed=values.seed,
-                    shuffle_blocks=values.shuffle_blocks,
-                )
-                for part, masker, size in zip(parts, maskers, sizes, strict=True)
-            ]
-        )
+        datasets = []
+        for part, masker, size in zip(parts, maskers, sizes, strict=True):
+            datasets += read_directions(values, objective, part, masker, size)
+        return MixedBatches(datasets)
 
     if not values.held_out:
         return make(corpora), None
@@ -267,13 +267,56 @@ def make_batches(values, objective, corpora, tokenizer, task):
     return training, held_out[: values.evaluation_batches]
 
 
-def make_masker(values, objective, corpus, tokenizer, task=None):
-    """The masker of the batches of a corpus, for the task that is trained."""
+def read_directions(values, objective, corpus, maskers, batch_size):
+    """list of the batches of a corpus: forward, and with two maskers also backward."""
+    from keras_bert_suite.corpus import ReversedCorpus
+
+    if len(maskers) == 1:
+        return [read_rows(values, objective, corpus, maskers[0], batch_size)]
+    corpora = corpus, ReversedCorpus(corpus)
+    if batch_size < 2:
+        raise ValueError(
+            f"--both_directions needs two sequences of each corpus in a batch, got {batch_size}. "
+            "Use a larger --batch_size."
+        )
+    sizes = batch_size - batch_size // 2, batch_size // 2
+    parts = zip(corpora, maskers, sizes, strict=True)
+    return [read_rows(values, objective, *part) for part in parts]
+
+
+def read_rows(values, objective, corpus, masker, batch_size):
+    """The batches of a corpus in one direction: of rows that stand alone, or of lanes."""
+    from keras_bert_suite.pretraining import PretrainingBatches
+
+    common = {"sequence_length": values.sequence_length, "batch_size": batch_size}
+    common["seed"] = values.seed
+    if values.memory_length:
+        return objective.make_lanes(corpus, masker, **common)
+    return PretrainingBatches(
+        corpus,
+        masker,
+        **common,
+        mode=values.mode,
+        short_seq_prob=values.short_seq_prob,
+        shuffle_blocks=values.shuffle_blocks,
+    )
+
+
+def make_maskers(values, objective, corpus, tokenizer, task=None):
+    """list of the masker of the batches of a corpus, and with --both_directions a backward one."""
     masking = read_masker(values, objective, corpus, tokenizer, task)
+    directions = [{}, {"backward": True}] if values.both_directions else [{}]
     try:
-        return objective.make_masker(tokenizer, **masking)
+        return [objective.make_masker(tokenizer, **masking, **each) for each in directions]
     except ValueError as error:
         raise ValueError(name_flag(error)) from error
+
+
+def make_technique(values):
+    """The technique that carries the memory, or None."""
+    import keras_bert_suite as kbs
+
+    return kbs.CarriedMemory(lanes=values.batch_size) if values.memory_length else None
 
 
 def make_optimizer(values, pretrainer):

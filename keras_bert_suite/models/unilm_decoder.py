@@ -105,7 +105,14 @@ class UnilmDecoder(Decoder):
             and type(block.self_attention).call is SelfAttention.call
             for block in backbone.transformer_layers
         )
-        if not is_plain or pattern != wanted:
+        if not is_plain:
+            raise ValueError(
+                f"A {self.task} writes token by token with the attention of a BERT, and that of a "
+                f"{type(backbone).__name__} is another. Open the checkpoint of a BERT, RoBERTa, "
+                f"ALBERT or ELECTRA with {self.task}.from_preset. An XLNet that was trained from "
+                "left to right scores texts by keras_bert_suite.models.predict_segments."
+            )
+        if pattern != wanted:
             raise ValueError(
                 f"{add_article(self.task, 'A')} needs a BertBackbone with "
                 f"attention_pattern={wanted!r}, or a subclass with the same attention, got "

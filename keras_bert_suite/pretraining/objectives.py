@@ -48,6 +48,9 @@ class Objective:
         models: tuple of str, the kinds of backbone, by the names of `model_type` in a config.json;
             None for all kinds.
         backbone_arguments: dict of arguments of the backbone.
+        lanes: name of a class of `keras_bert_suite.pretraining`, the batches of a model with a
+            memory; None without such batches.
+        reversible: bool, whether the masker takes `backward`, for rows that are read from the end.
         encoder_decoder: bool, whether the backbone is an encoder-decoder. Of a kind that only
             reads, it is then two of them.
     """
@@ -63,6 +66,8 @@ class Objective:
     task_options: tuple[str, ...] = ()
     models: tuple[str, ...] | None = None
     backbone_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    lanes: str | None = None
+    reversible: bool = False
     encoder_decoder: bool = False
 
     def make_masker(self, tokenizer: Any, **masking: Any) -> Any:
@@ -76,6 +81,20 @@ class Objective:
 
         masker = _find(maskers, self.masker)(tokenizer, **{**(self.masking or {}), **masking})
         return masker if self.wrapper is None else _find(maskers, self.wrapper)(masker)
+
+    def make_lanes(self, corpus: Any, masker: Any, **arguments: Any) -> Any:
+        """The batches of a model with a memory, from the masker of the objective.
+
+        Args:
+            corpus: `TokenCorpus`.
+            masker: from `make_masker`. `LaneBatches` needs its tokenizer alone.
+            **arguments: `sequence_length`, `batch_size` and `seed`.
+        """
+        from keras_bert_suite import pretraining
+
+        assert self.lanes is not None
+        source = masker.tokenizer if self.lanes == "LaneBatches" else masker
+        return getattr(pretraining, self.lanes)(corpus, source, **arguments)
 
     @property
     def task_class(self) -> Any:
@@ -141,10 +160,15 @@ OBJECTIVES = {
         instances={"mode": CONTEXT_MODE, "short_seq_prob": 0.0},
         modes=(CONTEXT_MODE, *ROW_MODES),
         masking={"rate": 1 / 6},
-        masking_options=("rate", "max_predictions", "dynamic", "seed"),
+        masking_options=(
+            *("rate", "max_predictions", "dynamic", "seed"),
+            *("span_unit", "reuse_length"),
+        ),
         masker="PermutationTargets",
         models=("xlnet",),
         backbone_arguments={"attention_pattern": "permuted"},
+        lanes="ContextLaneBatches",
+        reversible=True,
     ),
     # GPT, Radford et al., 2018
     "left_to_right": Objective(
@@ -158,6 +182,7 @@ OBJECTIVES = {
             *("ernie", "albert", "roformer", "nezha", "xlnet"),
         ),
         backbone_arguments={"attention_pattern": "left_to_right"},
+        lanes="LaneBatches",
     ),
     # ELMo, https://arxiv.org/abs/1802.05365
     "bidirectional_language_model": Objective(

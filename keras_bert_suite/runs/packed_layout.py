@@ -17,6 +17,9 @@ from keras_bert_suite.preprocessing.sequence_packing import (
 )
 from keras_bert_suite.replicas import count_replicas
 
+#: Inputs of a backbone that are about the places of a row, or about the rows before it.
+ROW_INPUTS = ("query_ranks", "is_reversed", "memory")
+
 #: The buckets of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
 #: time before the first step.
 GRAPH_BUCKETS = 8
@@ -29,6 +32,14 @@ def check_can_pack_sequences(task):
             f"The layers of {with_article(task.backbone)} cannot hide the rows of a packed row "
             "from each other. Drop sequence_packing, or load the checkpoint with an encoder of "
             "this package."
+        )
+    names = [name for name in ROW_INPUTS if name in task.backbone.input]
+    if names:
+        raise ValueError(
+            f"sequence_packing puts several rows of a batch into one, and a "
+            f"{type(task.backbone).__name__} with {' and '.join(names)} reads these of each row. "
+            "Leave sequence_packing out. A row of PermutationTargets or with a memory has no "
+            "padding to save."
         )
     check_encodes_whole_batches(task, "a batch cannot be packed as a whole", "sequence_packing")
 

@@ -79,6 +79,7 @@ SHARED = {
     "--seed=7": "set_random_seed.seed PretrainingBatches.masker.seed PretrainingBatches.seed "
     "hold_out.seed",
 }
+PERMUTATION = "--objective=permutation --corpus=pieces"
 PRETRAIN = {
     **SHARED,
     "--corpus=books": "read_tokenizer.path open_corpus.path",
@@ -95,6 +96,14 @@ PRETRAIN = {
     "--masking_rate=0.2 --objective=mass": MASKER + "rate",
     "--max_characters=9 --objective=bidirectional_language_model": MASKER + "max_characters "
     "fit.self.preprocessor.tokenizer.max_characters fit.self.backbone.embeddings.max_characters",
+    f"--span_unit=word {PERMUTATION}": MASKER + "span_unit",
+    f"--reuse_length=4 {PERMUTATION}": MASKER + "reuse_length",
+    f"--both_directions {PERMUTATION}": {"fit.self.backbone.reversed_rows": True},
+    f"--memory_length=5 {PERMUTATION}": {
+        "fit.self.backbone.memory_length": 5,
+        "fit.self.backbone.reuse_length": 8,
+        "CarriedMemory.lanes": 2,
+    },
     "--model=nezha": {"fit.self.backbone.__class__.__name__": "NezhaBackbone"},
     "--size=mini": {"fit.self.backbone.hidden_dim": 256, "fit.self.backbone.num_layers": 4},
     "--dropout=0.3": "fit.self.backbone.dropout fit.self.backbone.attention_dropout",

@@ -89,13 +89,14 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def shelf(corpus, tmp_path_factory):
+def shelf(corpus, xlnet_corpus, tmp_path_factory):
     """Folder of the files and models that the command lines name. Not to be written to."""
     folder = tmp_path_factory.mktemp("shelf")
     for name, content in FILES.items():
         (folder / name).write_text(content)
     np.save(folder / "vectors.npy", np.tile([[1.0, 2.0], [3.0, 4.0]], (60, 1)))
     (folder / "shards").symlink_to(corpus)
+    (folder / "pieces").symlink_to(xlnet_corpus)
     backbone = kbs.BertBackbone(**{**ONE_LAYER, "max_sequence_length": 512})
     save_hugging_face(backbone, folder / "bert", tokenizer=kbs.WordPieceTokenizer(VOCABULARY))
     for name, (cls, arguments) in MODELS.items():

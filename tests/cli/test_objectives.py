@@ -9,6 +9,7 @@ from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 from family import MEMBERS
 from peer_weights import to_numpy
 
+import keras_bert_suite as kbs
 from keras_bert_cli import main, masker_flags, pretrain
 from keras_bert_cli.command_flags import Flags
 from keras_bert_cli.masker_flags import read_noises
@@ -110,6 +111,24 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert {name: getattr(backbone, name) for name in expected} == expected
     backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
+
+
+def test_a_run_with_memory(run, xlnet_corpus, tmp_path):
+    """It is trained on lanes, resumed, and begins a Transformer-XL that remembers more."""
+    common = ["--corpus", xlnet_corpus, "--held_out=0", "--sequence_length=16", "--batch_size=4"]
+    new = [*common, *MODEL, "--size=tiny", "--memory_length=12", "--output", tmp_path / "run"]
+    new += ["--objective=permutation", "--both_directions"]
+    assert run("pretrain", *new, "--steps=1")[::2] == (0, "")
+    status, out, err = run("pretrain", *new, "--steps=2")
+    assert (status, err) == (0, "") and "step 2/2" in out and "step 1/2" not in out
+    backbone = kbs.Pretrainer.from_preset(tmp_path / "run" / "model").backbone
+    assert (backbone.memory_length, backbone.reuse_length, backbone.reversed_rows) == (12, 8, True)
+    again = [*common, "--memory_length=20", "--steps=1", "--output", tmp_path / "again"]
+    again += ["--objective=left_to_right", "--checkpoint", tmp_path / "run" / "model"]
+    status, _, err = run("pretrain", *again)
+    assert (status, err) == (0, "")
+    backbone = kbs.Pretrainer.from_preset(tmp_path / "again" / "model").backbone
+    assert (backbone.memory_length, backbone.attention_pattern) == (20, "left_to_right")
 
 
 @pytest.mark.parametrize("objective", ["denoising", "mass"])
@@ -310,6 +329,8 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
         (["--objective=mass", "--noises=token_deletion=0.1"], 2, "mass has no use for"),
         (["--objective=denoising"], 2, "denoising has no use for --max_predictions"),
+        (["--memory_length=8"], 2, "masked_lm has no use for --memory_length"),
+        (["--span_unit=word"], 2, "masked_lm has no use for --span_unit"),
         (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
 )
@@ -319,6 +340,21 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
     got, _, err = run("pretrain", *arguments)
     assert got == status and message in err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--objective=left_to_right"], "are for an XLNet, and the model is a BertBackbone; leave"),
+        (["--objective=permutation"], "prepare the corpus with the tokenizer of such a model, for"),
+        (["--objective=permutation", "--mode=full_sentences"], "--mode would have no effect"),
+        (["--objective=left_to_right", "--sequence_packing"], "--sequence_packing would have no"),
+    ],
+)
+def test_memory_that_no_model_has(run, corpus, tmp_path, flags, message):
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--steps=1", "--batch_size=2"]
+    status, _, err = run("pretrain", *arguments, "--memory_length=8", *MODEL, *flags)
+    assert status == 2 and message in err
 
 
 def test_the_rows_of_the_table():

@@ -146,7 +146,8 @@ def test_files_of_masks_may_begin_with_a_byte_order_mark(tmp_path):
 
 
 def make_masker(values, corpus, tokenizer):
-    return pretrain.make_masker(values, kbs.objectives.get("masked_lm"), corpus, tokenizer)
+    (masker,) = pretrain.make_maskers(values, kbs.objectives.get("masked_lm"), corpus, tokenizer)
+    return masker
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ SMALLER = [
     (r"\bmax_(target_)?length=\d+", r"max_\1length=8"),
     (r"\bstride=\d+", "stride=4"),
     (r"\bnum_codes=\d+", "num_codes=4"),
+    (r"\breuse_length=\d+", "reuse_length=8"),
+    (r"\bmemory_length=\d+", "memory_length=8"),
     (r"\bnum_layers=6", "num_layers=1"),
     (r"share_rows\(\d+", "share_rows(6"),
     (r"\[text\] \* 20", "[text] * 2"),

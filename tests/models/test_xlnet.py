@@ -12,6 +12,7 @@ from peer_weights import randomize, to_numpy
 from keras_bert_suite import XLNetBackbone, change_pattern
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
+from keras_bert_suite.layers import XLNetBlock
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
@@ -222,6 +223,37 @@ def test_shared_biases_are_written_for_each_layer(tmp_path):
     backbone.save(tmp_path / "model.keras")
     kept = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(to_numpy(kept(rows)["sequence_output"]), wanted, rtol=0, atol=1e-6)
+
+
+def test_a_model_of_one_direction_is_one_of_transformers(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    arguments = {"attention_pattern": "left_to_right", "activation": "gelu_erf"}
+    backbone = randomize(XLNetBackbone(*SIZES, **arguments))
+    save_hugging_face(backbone, tmp_path / "saved")  # A warning would fail the test.
+    peer = transformers.XLNetModel.from_pretrained(tmp_path / "saved")
+    assert peer.config.attn_type == "uni"
+    rows = {name: make_rows()[name] for name in backbone.input}
+    rows["padding_mask"][:] = 1
+    wanted = run_peer(peer, rows).last_hidden_state.detach().numpy()
+    got = to_numpy(backbone(rows)["sequence_output"])
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
+    again = XLNetBackbone.from_preset(tmp_path / "saved")
+    assert again.attention_pattern == "left_to_right"
+    two_sided = XLNetBackbone.from_preset(tmp_path / "saved", attention_pattern="bidirectional")
+    assert np.abs(to_numpy(two_sided(rows)["sequence_output"]) - wanted).max() > 0.01
+
+
+def test_a_block_attends_to_an_encoder():
+    block = XLNetBlock(2, 16, has_segments=False, has_cross_attention=True)
+    hidden = np.random.default_rng(0).random((2, 3, 8)).astype("float32")
+    sinusoids = np.ones((1, 6, 8), "float32")
+    encoded = [
+        to_numpy(block(hidden, sinusoids=sinusoids, encoder_sequence=states))
+        for states in (hidden, hidden[:, :2], hidden[:, ::-1])
+    ]
+    assert np.abs(encoded[0] - encoded[1]).max() > 1e-6
+    # The tokens of an encoder have no distance.
+    np.testing.assert_allclose(encoded[2], encoded[0], rtol=0, atol=1e-6)
 
 
 def test_wrong_arguments():

@@ -192,6 +192,66 @@ def test_lanes_without_their_memory_are_refused():
         task.fit(make_lanes(), steps_per_epoch=1, verbose=0)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [({}, "query_ranks and is_reversed"), (REMEMBERED, "query_ranks and is_reversed and memory")],
+)
+def test_rows_that_cannot_be_packed(arguments, names):
+    task = make_task(**arguments)
+    task.compile()
+    with pytest.raises(ValueError, match=f"with {names} reads these .* Leave sequence_packing out"):
+        task.fit(make_batches(), sequence_packing=True, verbose=0)
+
+
+def test_an_xlnet_does_not_write():
+    backbone = XLNetBackbone(**TINY, attention_pattern="left_to_right")
+    with pytest.raises(ValueError, match="that of a XLNetBackbone is another. Open the checkpoint"):
+        kbs.CausalLM(backbone)
+
+
+@pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
+@pytest.mark.parametrize("arguments", [{}, REMEMBERED], ids=["alone", "memory"])
+def test_masks_are_guessed_as_by_transformers(tmp_path, arguments):
+    """The query stream at each mask, which no token sees: `perm_mask` and `target_mapping`."""
+    member = MEMBERS["xlnet"]
+    peer = member.save_peer(tmp_path / "peer", "ForMaskedLM", tie_word_embeddings=True)
+    pretrainer = kbs.Pretrainer.from_preset(tmp_path / "peer", attention_pattern="permuted")
+    backbone = pretrainer.backbone
+    if arguments:
+        config = {**backbone.get_config(), **arguments, "reversed_rows": True}
+        backbone = XLNetBackbone.from_config(config)
+        backbone.set_weights(pretrainer.backbone.get_weights())
+        copy = kbs.Pretrainer(backbone, next_sentence=False, preprocessor=pretrainer.preprocessor)
+        copy.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
+        pretrainer = copy
+    tokenizer = pretrainer.preprocessor.tokenizer
+    word = tokenizer.detokenize([20, 21])
+    texts = [f"{word} {tokenizer.mask_token} {word} {tokenizer.mask_token}", tokenizer.mask_token]
+    guesses = pretrainer.fill_mask(texts, top_k=4)
+    for text, found in zip(texts, guesses, strict=True):
+        ids = [tokenizer.tokenize(part) for part in text.split(tokenizer.mask_token)]
+        row = list(ids[0])
+        for part in ids[1:]:
+            row += [tokenizer.mask_token_id, *part]
+        row += [tokenizer.end_token_id, tokenizer.start_token_id]
+        row = torch.tensor([row])
+        is_mask = row[0] == tokenizer.mask_token_id
+        with torch.no_grad():
+            logits = peer(
+                input_ids=row,
+                token_type_ids=torch.tensor([[0] * (row.shape[1] - 1) + [2]]),
+                perm_mask=is_mask.float().expand(1, row.shape[1], -1),
+                target_mapping=torch.eye(row.shape[1])[is_mask][None],
+            ).logits[0]
+        wanted = logits.softmax(dim=-1).topk(4)
+        assert len(found) == is_mask.sum()
+        for of_mask, values, indices in zip(found, *wanted, strict=True):
+            assert [token for token, _ in of_mask] == [
+                tokenizer.id_to_token(i) for i in indices.tolist()
+            ]
+            np.testing.assert_allclose([p for _, p in of_mask], values.numpy(), atol=1e-5)
+
+
 def test_a_target_depends_on_the_tokens_before_it_in_the_order():
     task = randomize(make_task(dropout=0.0))
     x, _, weights = make_batches()[0]
@@ -222,8 +282,8 @@ def test_a_finished_model_reads_texts(tmp_path):
     np.testing.assert_allclose(
         again.predict(x, verbose=0)["mlm"], task.predict(x, verbose=0)["mlm"], atol=1e-5
     )
-    with pytest.raises(ValueError, match="query_ranks"):
-        again.fill_mask(["a [MASK] film"])
+    guesses = again.fill_mask(["a [MASK] film", "[MASK] [MASK]"], top_k=3)
+    assert [list(map(len, of_text)) for of_text in guesses] == [[3], [3, 3]]
     with pytest.raises(ValueError, match="two streams predicts tokens without a mask token"):
         kbs.MaskedLM.from_preset(tmp_path / "xlnet")
     # A task for texts has one stream, which does not know rows in reverse order.

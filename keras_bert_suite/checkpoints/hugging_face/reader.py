@@ -145,7 +145,7 @@ def _check_computation(config, kind):
             f"model_type: one of {', '.join(MODEL_TYPES)}."
         )
     understood = {field.name for field in kind.fields}
-    if kind.causal_class:
+    if kind.causal_class and "is_decoder" in kind.causal_fields:
         understood.add("is_decoder")
     config.check_dials(dial for dial in (*DIALS, *kind.dials) if dial[0] not in understood)
     code = config.get("auto_map")
@@ -158,7 +158,9 @@ def _check_computation(config, kind):
 
 def _read_pattern(config, kind):
     """dict of the attention pattern of a model that reads from left to right; else empty."""
-    is_causal = kind.causal_class and config.read("flag", "is_decoder", False)
+    if not kind.causal_class:
+        return {}
+    is_causal = all(config.get(name) == value for name, value in kind.causal_fields.items())
     return {"attention_pattern": "left_to_right"} if is_causal else {}
 
 

@@ -92,7 +92,7 @@ def save_hugging_face(
     }
     is_causal = "left_to_right" in kind.patterns and backbone.attention_pattern == "left_to_right"
     if is_causal:
-        config["is_decoder"] = True
+        config.update(kind.causal_fields)
     names = kind.names
     if TEXTS.path in weights_by_path(model):
         names = kind.classifier_names

@@ -1,7 +1,8 @@
 """Describes a kind of model for the readers and writers of checkpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.model_types.name_table import NameTable, of_two_layers
@@ -43,8 +44,8 @@ class ModelType:
         copy_weights: function from a backbone and the dict of path -> weight that is written, to
             further such weights, for files that hold some weights twice.
         causal_class: str, the class of transformers, after the prefix, of its models that read from
-            left to right, such as "ForCausalLM". In config.json they have `is_decoder`. None if
-            there are none.
+            left to right, such as "ForCausalLM". None if there are none.
+        causal_fields: dict of the fields of config.json that such models have.
         architecture: str, the class of transformers of all models of this kind. None: the class
             depends on the head.
         dials: as `config_fields.DIALS`, of this kind alone.
@@ -78,6 +79,7 @@ class ModelType:
     write_more: Callable = lambda backbone: {}
     copy_weights: Callable = lambda backbone, weights: {}
     causal_class: str | None = None
+    causal_fields: Mapping[str, Any] = field(default_factory=lambda: {"is_decoder": True})
     architecture: str | None = None
     fits: Callable = lambda backbone: True
 

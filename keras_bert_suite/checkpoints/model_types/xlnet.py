@@ -133,8 +133,6 @@ def read_xlnet(config):
         "size", "d_model"
     ):
         arguments["head_dim"] = config.read("size", "d_head")
-    if config.get("attn_type") == "uni":
-        arguments["attention_pattern"] = "left_to_right"
     return arguments
 
 
@@ -186,6 +184,9 @@ XLNET = ModelType(
     names=NAMES,
     fit_names=split_heads,
     classes="XLNet",
+    causal_class="LMHeadModel",
+    # transformers takes no `attention_mask` of several rows with it.
+    causal_fields={"attn_type": "uni"},
     endings={"masked_lm": "LMHeadModel", "span_labeler": "ForQuestionAnsweringSimple"},
     fields=FIELDS,
     head_dropout=("summary_last_dropout", 0.1),

@@ -99,9 +99,9 @@ def _has_words(texts):
 def pack_masked_texts(packer, encoder, segments):
     """Packs a column of B texts that have the tokenizer's mask token instead of some tokens.
 
-    The result has the inputs of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P), 0
-    after the last mask of a text. Masks beyond `sequence_length` are left out with a warning, as in
-    a SavedModel. A text without a mask is a ValueError.
+    The result has the inputs of the backbone, int32 (B, L), those of two streams, too, and
+    `mask_positions`, int32 (B, P), 0 after the last mask of a text. Masks beyond `sequence_length`
+    are left out with a warning, as in a SavedModel. A text without a mask is a ValueError.
     """
     if len(segments) != 1:
         raise ValueError(
@@ -134,7 +134,25 @@ def pack_masked_texts(packer, encoder, segments):
         allowed_lengths=packer.allowed_lengths(),
     )
     positions, is_slot, _ = find_masks(NUMPY, packed["token_ids"], tokenizer.mask_token_id)
-    return {**encoder.select(packed), "mask_positions": np.where(is_slot, positions, 0)}
+    positions = np.where(is_slot, positions, 0)
+    arrays = {**packed, **_see_other_tokens(packed["token_ids"] == tokenizer.mask_token_id)}
+    if encoder.memory_shape is not None:
+        num_layers, width = encoder.memory_shape
+        arrays["memory"] = np.zeros((len(rows), num_layers, 0, width), "float32")
+    selected = encoder.select({**arrays, "mask_positions": positions})
+    return {**selected, "mask_positions": positions}
+
+
+def _see_other_tokens(is_mask):
+    """dict of the arrays of two streams, from bool (B, L): no token sees a mask.
+
+    So each mask is guessed from all tokens that are known, as if it came first in the order.
+    """
+    return {
+        "query_ranks": np.zeros_like(is_mask, "int32"),
+        "key_ranks": np.where(is_mask, 0, -1).astype("int32"),
+        "is_reversed": np.zeros((len(is_mask), 1), "int32"),
+    }
 
 
 def find_masks(xp, token_ids, mask_token_id):

@@ -89,7 +89,8 @@ class MaskedLM(Task, keras_hub.models.Task):
         if "mask_positions" in backbone.input:
             raise ValueError(
                 f"{with_article(backbone, 'A')} with two streams predicts tokens without a mask "
-                "token. For a MaskedLM, train keras_bert_suite.change_pattern(backbone, "
+                "token. `fill_mask` of a Pretrainer guesses the masks of texts so. For a MaskedLM, "
+                "train keras_bert_suite.change_pattern(backbone, "
                 "'bidirectional') on masked tokens."
             )
         # === Layers ===

@@ -283,6 +283,9 @@ class Pretrainer(Task, keras_hub.models.Task):
         >>> pretrainer.fill_mask(["Paris is the [MASK] of France."], top_k=2)
         [[[("capital", 0.97), ("heart", 0.01)]]]
 
+        With two streams (`attention_pattern="permuted"`) the query stream guesses. No token sees a
+        mask, so each mask is guessed from the tokens that are known.
+
         Args:
             texts: list of str. In each text the tokenizer's `mask_token` stands for one or
                 several tokens to guess.

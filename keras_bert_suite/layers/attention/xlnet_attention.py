@@ -276,28 +276,29 @@ class XLNetBlock(TransformerBlock):
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return XLNetAttention(head_dim=self.head_dim, has_segments=self.has_segments, **arguments)
 
-    def call(  # type: ignore[override]  # As in `XLNetAttention.call`.
+    def call(  # type: ignore[override]
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
         training: bool | None = None,
         *,
-        sinusoids: Tensor,
-        differs: Tensor | None = None,
-        memory: Tensor | None = None,
         source: Tensor | None = None,
-        positions: Tensor | None = None,
+        encoder_sequence: Tensor | None = None,
+        **others: Tensor | None,
     ) -> Tensor:
         """Encodes each query from the memory and the tokens of its row.
 
-        Args, Returns: as for `XLNetAttention.call`.
+        Args:
+            hidden, attention_mask, training, source: as for `XLNetAttention.call`.
+            encoder_sequence: as for `TransformerBlock.call`, with `encoder_padding_mask`.
+            **others: the other arguments of `XLNetAttention.call`.
+
+        Returns:
+            as `XLNetAttention.call`.
         """
-        others = {
-            "attention_mask": attention_mask,
-            "sinusoids": sinusoids,
-            "differs": differs,
-            "memory": memory,
-            "positions": positions,
-        }
+        tensors = {"source": source, "encoder_sequence": encoder_sequence}
+        tensors = {name: x for name, x in tensors.items() if x is not None}
         others = {name: x for name, x in others.items() if x is not None}
-        return self.run(hidden, {} if source is None else {"source": source}, others, training)
+        if attention_mask is not None:
+            others["attention_mask"] = attention_mask
+        return self.run(hidden, tensors, others, training)
