@@ -11,7 +11,7 @@ larger initial weights, as in `objectives.py`. A run has as many steps as fit in
 speed of a first run of 40 steps. The losses are of documents that are held out, in nats for a
 token. Each objective has other tokens to guess, so a curve is compared with itself alone.
 
-With --stop, a run of 200 steps gets SIGTERM after step 100, and the same command resumes it. Beside
+With --stop, a run of 40 steps gets SIGTERM after step 20, and the same command resumes it. Beside
 it is a run that nobody stops. The files of both last checkpoints, with the weights and the state of
 the optimizer, are compared byte by byte, and so are the losses in both logs.
 """
@@ -93,15 +93,15 @@ def measure_curve(objective, options):
 def compare_stopped(objective, options):
     """The cells that say whether a run that was stopped ends as one that was not."""
     whole, stopped = (options.output / f"{objective}_{name}" for name in ("whole", "stopped"))
-    run(objective, options, whole, steps=200, report_every=50)
-    run(objective, options, stopped, steps=200, report_every=50, stop_at=100)
+    run(objective, options, whole, steps=40, report_every=10)
+    run(objective, options, stopped, steps=40, report_every=10, stop_at=20)
     lines = len(read_log(stopped))
-    run(objective, options, stopped, steps=200, report_every=50)
+    run(objective, options, stopped, steps=40, report_every=10)
     logs = [
         [{name: value for name, value in row.items() if name != "tokens/s"} for row in read_log(f)]
         for f in (whole, stopped)
     ]
-    last = [folder / "checkpoints" / "step-00000200" for folder in (whole, stopped)]
+    last = [folder / "checkpoints" / "step-00000040" for folder in (whole, stopped)]
     names = sorted(path.name for path in last[0].iterdir())
     differ = [name for name in names if not filecmp.cmp(*(f / name for f in last), shallow=False)]
     size = sum(path.stat().st_size for path in last[0].iterdir())
