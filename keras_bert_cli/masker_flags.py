@@ -135,7 +135,6 @@ def read_masker(values, objective, corpus, tokenizer, task=None):
     return {name: masking[name] for name in options if name in masking}
 
 
-
 def name_flag(error):
     """The message of an error of a masker, with the flag of an argument that has another name."""
     argument, space, rest = str(error).partition(" ")

@@ -1,4 +1,7 @@
-"""The names that `keras_bert_suite.heads` offers: the tasks, and the parts of a head."""
+"""The names that `keras_bert_suite.heads` offers: the tasks, and the parts of a head.
+
+`keras_bert_suite` offers the names of `__all__`, too.
+"""
 # ruff: noqa: F401
 
 from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
@@ -48,3 +51,32 @@ from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 from keras_bert_suite.models.encoder import Encoder
+
+__all__ = [
+    "AnswerF1",
+    "AttributeClassifier",
+    "BeamSearch",
+    "CausalLM",
+    "CrfTokenClassifier",
+    "DocumentClassifier",
+    "ElectraPretrainer",
+    "ElmoPretrainer",
+    "EntityF1",
+    "EntitySpanClassifier",
+    "FramePretrainer",
+    "MaskedLM",
+    "MultipleChoice",
+    "Pretrainer",
+    "QuestionAnswerer",
+    "RelationClassifier",
+    "Seq2Seq",
+    "Seq2SeqPretrainer",
+    "TextClassifier",
+    "TextEmbedder",
+    "TextRanker",
+    "TokenClassifier",
+    "VectorIndex",
+    "encode_with_attention",
+    "inspect_by_folds",
+    "plot_confusion_matrix",
+]

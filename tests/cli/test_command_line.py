@@ -243,6 +243,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
 #: Runs a command whose work is to import Keras, and prints the backend.
 IMPORT_KERAS = """
 import sys
+sys.modules["tensorflow"] = None  # Its import takes longer than the rest.
 import keras_bert_cli
 
 def run(flags):
@@ -274,7 +275,8 @@ def run_python(code, folder, *arguments):
 def test_a_command_opens_a_file_of_keras_in_a_process_of_its_own(finetuned, tmp_path):
     """Nothing has imported the package before, so nothing has registered its classes."""
     (tmp_path / "texts.txt").write_text("a good film\n")
-    code = "import sys, keras_bert_cli; sys.exit(keras_bert_cli.main(sys.argv[1:]))"
+    code = "import sys; sys.modules['tensorflow'] = None\n"
+    code += "import keras_bert_cli; sys.exit(keras_bert_cli.main(sys.argv[1:]))"
     arguments = "predict", f"--model={finetuned / 'model.keras'}", "--input=texts.txt"
     assert run_python(code, tmp_path, *arguments).startswith("label\tprobability\n")
 

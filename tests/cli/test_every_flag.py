@@ -1,5 +1,6 @@
 """Every flag of every command changes the real calls of the library, with its value."""
 
+import functools
 import json
 import re
 import shlex
@@ -139,7 +140,7 @@ def call(shelf, monkeypatch, tmp_path):
 def test_a_flag_reaches_the_library(call, capsys, command, line, flags, seen):
     arguments = [*line.split(), *shlex.split(flags)]
     if isinstance(seen, str):
-        parser, name = Flags(command, COMMANDS[command]), find_flag(command, flags)
+        parser, name = make_parser(command), find_flag(command, flags)
         value = getattr(parser.parse(arguments), name)
         assert value != parser.defaults[name], "the value is the default"
         seen = dict.fromkeys(seen.split(), to_plain(value))
@@ -152,10 +153,15 @@ def test_a_flag_reaches_the_library(call, capsys, command, line, flags, seen):
         assert capsys.readouterr().out.startswith(printed)
 
 
+@functools.cache
+def make_parser(command):
+    return Flags(command, COMMANDS[command])
+
+
 def find_flag(command, flags):
     """The name of the first flag of a row: --nolowercase is the flag "lowercase"."""
     name = flags.split()[0][2:].partition("=")[0]
-    return name if name in Flags(command, COMMANDS[command]).defaults else name.removeprefix("no")
+    return name if name in make_parser(command).defaults else name.removeprefix("no")
 
 
 #: Flags that `main` reads itself, for every command. `test_command_line.py` has those of help.
@@ -165,7 +171,7 @@ OF_EVERY_COMMAND = {"backend", "traceback"}
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_flag_has_a_row(command):
     rows = [flags for name, _, rows in TABLES if name == command for flags in rows]
-    defined = set(Flags(command, COMMANDS[command]).defaults) - OF_EVERY_COMMAND
+    defined = set(make_parser(command).defaults) - OF_EVERY_COMMAND
     assert {find_flag(command, flags) for flags in rows} == defined
 
 

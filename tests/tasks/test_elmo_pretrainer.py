@@ -163,7 +163,6 @@ def test_a_step_equals_lstms_of_pytorch():
         np.testing.assert_allclose(got[f"{path}/projection"], wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.every_backend
 def test_a_stopped_training_ends_as_one_that_was_not(tmp_path):
     """The loss falls, and the encoder of the preset is fine-tuned."""
     batches = make_batches()

@@ -220,11 +220,11 @@ def make_writer(shares=False, **kwargs):
 
 
 def test_learns_to_copy_the_first_word():
-    rows = make_reviews(64)[0]
+    rows = make_reviews(32)[0]
     targets = [text.split()[0] for text in rows]
     writer = make_writer()
     writer.compile(keras.optimizers.Adam(1e-2))
-    writer.fit(rows, targets, batch_size=16, epochs=20, verbose=0)
+    writer.fit(rows, targets, batch_size=8, epochs=12, verbose=0)
     scores = writer.evaluate(rows, targets, return_dict=True, verbose=0)
     assert scores["accuracy"] > 0.9
     written = writer.predict(rows)

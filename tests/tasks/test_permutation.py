@@ -50,7 +50,6 @@ def make_batches(num_texts=60):
     return MixedBatches(halves)
 
 
-@pytest.mark.every_backend
 def test_a_training_learns_and_goes_on_with_the_same_batches(tmp_path):
     batches = make_batches()
 

@@ -1,6 +1,7 @@
 """The facts of a head, said once: how its parts are made, how it is trained, how it is served."""
 
 import dataclasses
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
@@ -68,12 +69,17 @@ class Head:
 
 def read_heads() -> dict[str, Head]:
     """`HEADS` with all heads of this package. Their records need no import of Keras."""
+    _import_heads()
+    return HEADS
+
+
+@functools.cache
+def _import_heads() -> None:
     folder = Path(__file__).parents[1]
     package = __name__.removesuffix(".base.head")
     for module in pkgutil.iter_modules([str(folder)]):
         if module.ispkg:
             importlib.import_module(f"{package}.{module.name}")
-    return HEADS
 
 
 def make_no_parts(said, packer, encoder):
