@@ -1,6 +1,4 @@
-# %% [markdown]
-"""
-# Three directions: ELMo, GPT and BERT on one corpus
+"""Three directions: ELMo, GPT and BERT on one corpus.
 
     python examples/compare_directions.py
 
@@ -12,10 +10,9 @@ it must guess: a mask hides it.
 Each learns for as many seconds from addresses of presidents. Then small heads are trained on their
 features, and the encoders stay as they are. So short a run is no verdict, and one step more may
 change the order. `benchmarks/results/directions.md` has twenty minutes for each, three seeds and
-encoders that are fine-tuned. A run takes 2 minutes of CPU time with PyTorch.
+encoders that are fine-tuned. A run takes about 4 minutes of CPU time with PyTorch.
 """
 
-# %%
 import gzip
 import json
 import time
@@ -30,14 +27,13 @@ from keras_bert_suite.corpus import open_corpus, prepare_corpus
 from keras_bert_suite.pretraining import PretrainingBatches
 
 keras.utils.set_random_seed(0)
-data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
+data = Path(__file__).parent / "data"
 with gzip.open(data / "inaugural.jsonl.gz", "rt", encoding="utf-8") as file:
     vocabulary = kbs.train_vocabulary([json.loads(line)["text"] for line in file], size=3000)
 tokenizer = kbs.WordPieceTokenizer(vocabulary)
 prepare_corpus(data / "inaugural.jsonl.gz", tokenizer, "directions_shards")
 packer = kbs.SegmentPacker(tokenizer, 64)
 
-# %%
 size = {"vocabulary_size": len(vocabulary), "dropout": 0.0, "initializer_range": 0.05}
 elmo = kbs.ElmoBackbone.from_size("tiny", **size)
 gpt = kbs.BertBackbone.from_size("tiny", **size, attention_pattern="left_to_right")
@@ -60,7 +56,6 @@ titles = ["ELMo, forwards", "ELMo, backwards", "GPT", "BERT"]
 plot_heat_map(np.array(seen, float), tokens, tokens, titles, "directions.png")
 
 
-# %%
 def pretrain(task, targets, seconds=8):
     """Trains the task for some seconds of the processor, its compilation left out."""
     task.compile(kbs.AdamW(1e-3))
@@ -78,7 +73,6 @@ pretrain(kbs.ElmoPretrainer(elmo), kbs.BidirectionalTargets(tokenizer))
 pretrain(kbs.Pretrainer(gpt, next_sentence=False), kbs.NextTokenTargets(tokenizer))
 pretrain(kbs.Pretrainer(bert, next_sentence=False), kbs.TokenMasker(tokenizer, max_predictions=10))
 
-# %%
 parts = ("train", "test")
 sets = {"problem_type": "multi_label_classification"}
 sentences, emotions, entities = (

@@ -16,8 +16,6 @@ SCRIPTS = [
     if "# %%" in path.read_text("utf-8")
 ]
 MOST_BYTES = 300_000
-#: Scripts that teach, and are no recipes -> the lines that they may have.
-LESSONS = {"compare_directions": 120}
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +61,7 @@ def test_notebook_has_the_outputs_of_a_run(script):
 def test_scripts_are_short_and_in_the_table_of_recipes():
     recipes = (REPOSITORY / "examples/README.md").read_text("utf-8")
     for script in SCRIPTS:
-        most = LESSONS.get(script.stem, 60)
-        assert len(script.read_text("utf-8").splitlines()) < most, script.name
+        assert len(script.read_text("utf-8").splitlines()) < 60, script.name
         assert f"({script.name})" in recipes
         assert f"({script.stem}.ipynb)" in recipes
 
