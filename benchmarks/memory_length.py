@@ -1,8 +1,8 @@
 """The perplexity of Transformer-XLs by how many tokens they remember.
 
-    keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 4000
+    keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 2000
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
-    python benchmarks/memory_length.py --corpus shards --minutes 6
+    python benchmarks/memory_length.py --corpus shards --minutes 8
 
 Each side trains a small left-to-right model (three layers, 128 wide, WordPieces) for `--minutes` of
 the time of the processor, on `LaneBatches` of rows of 64 tokens. "with memory" carries
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
     parser.add_argument("--backend", default="torch")
     parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
-    parser.add_argument("--minutes", type=float, default=6, help="of the processor, for a side")
+    parser.add_argument("--minutes", type=float, default=8, help="of the processor, for a side")
     parser.add_argument("--lengths", nargs="+", type=int, default=[0, 64, 128, 256, 512])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--at_once", type=int, default=1, help="processes side by side")
@@ -135,7 +135,7 @@ def main():
     print(describe_run(measured, len(rounds)))
     print(f"\n{BATCH_SIZE} x {SEGMENT} tokens in a step. Perplexity by the length of the memory:\n")
     columns = {"steps": "{:.0f}", "seconds": "{:.0f}"}
-    columns |= {str(n): "{:.1f}" for n in options.lengths}
+    columns |= {str(n): "{:.2f}" for n in options.lengths}
     rows = [
         [side, *(format_figures(figures[name], form) for name, form in columns.items())]
         for (side, _), figures in measured.items()

@@ -52,16 +52,18 @@ def check_memory_flags(values):
 
 
 def choose_memory(values, objective):
-    """dict of the arguments of an `XLNetBackbone` that the flags set."""
-    arguments = {}
-    if values.both_directions:
-        arguments["reversed_rows"] = True
-    if values.memory_length:
-        arguments["memory_length"] = values.memory_length
-        if "reuse_length" not in list_idle_memory_flags(objective):
-            # The default is that of `PermutationTargets`.
-            arguments["reuse_length"] = values.reuse_length or values.sequence_length // 2
-    return arguments
+    """dict of the arguments of an `XLNetBackbone` that the flags set; empty without such flags."""
+    if not (values.memory_length or values.both_directions):
+        return {}
+    reuse_length = None
+    if values.memory_length and "reuse_length" not in list_idle_memory_flags(objective):
+        # The default is that of `PermutationTargets`.
+        reuse_length = values.reuse_length or values.sequence_length // 2
+    return {
+        "memory_length": values.memory_length,
+        "reuse_length": reuse_length,
+        "reversed_rows": values.both_directions,
+    }
 
 
 def check_remembers(cls, arguments):

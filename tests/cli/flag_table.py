@@ -102,7 +102,7 @@ PRETRAIN = {
     f"--memory_length=5 {PERMUTATION}": {
         "fit.self.backbone.memory_length": 5,
         "fit.self.backbone.reuse_length": 8,
-        "CarriedMemory.lanes": 2,
+        "fit.self.technique.lanes": 2,
     },
     "--model=nezha": {"fit.self.backbone.__class__.__name__": "NezhaBackbone"},
     "--size=mini": {"fit.self.backbone.hidden_dim": 256, "fit.self.backbone.num_layers": 4},

@@ -130,6 +130,7 @@ def test_a_run_with_memory(run, xlnet_corpus, tmp_path):
     assert (status, err) == (0, "")
     backbone = kbs.Pretrainer.from_preset(tmp_path / "again" / "model").backbone
     assert (backbone.memory_length, backbone.attention_pattern) == (20, "left_to_right")
+    assert (backbone.reuse_length, backbone.reversed_rows) == (None, False)
 
 
 @pytest.mark.parametrize("objective", ["denoising", "mass"])
