@@ -2,9 +2,14 @@
 
     keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 2000
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
-    python benchmarks/pretraining_curves.py --corpus shards --output runs --minutes 5 \\
-        --figure curves.png
-    python benchmarks/pretraining_curves.py --corpus shards --output stopped --stop
+    python benchmarks/pretraining_curves.py --corpus shards --xlnet_corpus pieces --output runs \\
+        --minutes 5 --figure curves.png
+    python benchmarks/pretraining_curves.py --corpus shards --xlnet_corpus pieces --stop \\
+        --output stopped
+
+"permutation" reads a second corpus, of the same texts in the pieces of an XLNet. SentencePiece
+learns them with `control_symbols="<cls>,<sep>,<pad>,<mask>,<eod>"`, `user_defined_symbols="<eop>"`
+and `unk_id=0, bos_id=1, eos_id=2`, and `keras-bert prepare` reads its model.
 
 A tiny model learns by each objective from batches of 32 rows of 64 tokens, without dropout and with
 larger initial weights, as in `objectives.py`. A run has as many steps as fit into --minutes, at the
@@ -25,6 +30,7 @@ import sys
 import time
 from pathlib import Path
 
+import keras
 from harness.result_tables import describe_run, format_table
 
 OBJECTIVES = ["permutation", "denoising", "mass", "left_to_right", "bidirectional_language_model"]
@@ -56,7 +62,8 @@ def run(objective, options, folder, steps, report_every, stop_at=None):
         steps, report_every: int.
         stop_at: int, the step after which the run gets SIGTERM, or None.
     """
-    command = [sys.executable, "-m", "keras_bert_cli", "pretrain", "--corpus", options.corpus]
+    corpus = options.xlnet_corpus if objective == "permutation" else options.corpus
+    command = [sys.executable, "-m", "keras_bert_cli", "pretrain", "--corpus", corpus]
     command += ["--objective", objective, *FLAGS, "--output", str(folder)]
     command += ["--steps", str(steps), "--report_every", str(report_every)]
     begin = time.perf_counter()
@@ -136,12 +143,15 @@ def draw_curves(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
+    parser.add_argument("--xlnet_corpus", help="the same, in the pieces of an XLNet")
     parser.add_argument("--output", type=Path, required=True, help="folder of the runs")
     parser.add_argument("--objectives", nargs="+", default=OBJECTIVES)
     parser.add_argument("--minutes", type=float, default=5.0, help="of each run")
     parser.add_argument("--figure", help="PNG of the losses, to be written")
     parser.add_argument("--stop", action="store_true", help="stop runs and resume them")
     options = parser.parse_args()
+    if "permutation" in options.objectives and options.xlnet_corpus is None:
+        parser.error("permutation needs --xlnet_corpus. Or name other --objectives.")
     options.output.mkdir(parents=True, exist_ok=True)
     headings = ["objective", "steps", "minutes", "first line of the log", "middle", "end"]
     measure = measure_curve
@@ -153,7 +163,7 @@ def main():
     for objective in options.objectives:
         rows.append(measure(objective, options))
         print(*rows[-1], sep="  ", file=sys.stderr)
-    print(f"{describe_run({}, 1)}\n\n{format_table(headings, rows)}")
+    print(f"{describe_run({}, 1, [keras.config.backend()])}\n\n{format_table(headings, rows)}")
     if options.figure:
         draw_curves(options)
 
