@@ -4,14 +4,14 @@ from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replac
 from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_table
 from keras_bert_suite.data.token_parts import read_token_parts, spell_tokens
 from keras_bert_suite.heads.choices.reader import read_swag
-from keras_bert_suite.heads.names import *  # noqa: F403
-from keras_bert_suite.heads.names import __all__ as _names_of_heads
 from keras_bert_suite.heads.questions.reader import read_squad
 from keras_bert_suite.heads.rankings.reader import read_rankings
 from keras_bert_suite.heads.relations.reader import read_semeval
 from keras_bert_suite.heads.tags.annotations import read_annotations
 from keras_bert_suite.heads.tags.conll.reader import read_conll
 from keras_bert_suite.heads.tags.word_cutting import WordCutting
+from keras_bert_suite.heads.tasks import *  # noqa: F403
+from keras_bert_suite.heads.tasks import __all__ as _names_of_heads
 from keras_bert_suite.jax_cache import keep_compiled_steps
 from keras_bert_suite.layers import (
     AttentionPooling,

@@ -85,7 +85,7 @@ class FrameMasker(MaskingLayer):
         return self.call(arrays, None if row_ids is None else np.asarray(row_ids), epoch)
 
     def call(
-        self, inputs: dict[str, np.ndarray], row_ids: np.ndarray, epoch: int = 0
+        self, inputs: dict[str, np.ndarray], row_ids: Any, epoch: int = 0
     ) -> dict[str, np.ndarray]:
         """Hides spans of a batch.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.heads import Encoder
+from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.pretraining.pretraining_batches import check_vocabulary, name_arrays
 from keras_bert_suite.pretraining.token_ring import TokenRing
 

@@ -46,7 +46,8 @@ class Divergence:
         compare = functions[form.kind]
 
         def one_way(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
-            return compare(*(ops.cast(x, "float32") for x in (p, q)), form.from_logits)
+            p, q = ops.cast(p, "float32"), ops.cast(q, "float32")
+            return compare(p, q, form.from_logits)
 
         return cls.of(one_way, form.are_tokens)
 

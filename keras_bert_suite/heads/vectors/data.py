@@ -32,7 +32,7 @@ class EmbeddingData(TextData):
     """
 
     has_dropout = True
-    packed_axes = (("rows", "tokens"), ("rows", "texts", "tokens"))
+    packed_axes: tuple[tuple[str, ...], ...] = (("rows", "tokens"), ("rows", "texts", "tokens"))
 
     def __init__(self, packer, encoder, input_names=None, column_names=None):
         super().__init__(packer, encoder, Scores(), input_names)

@@ -55,7 +55,7 @@ class TokenHashing:
         """The numbers whose product is the number of buckets; () for None."""
         if self.num_buckets is None:
             return ()
-        return self.num_buckets if isinstance(self.num_buckets, tuple) else (self.num_buckets,)  # type: ignore[return-value]
+        return self.num_buckets if isinstance(self.num_buckets, tuple) else (self.num_buckets,)
 
     def fit_length(self, length: int) -> Self:
         """The same settings with the number of buckets for rows of `length` tokens.

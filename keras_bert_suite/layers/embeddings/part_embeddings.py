@@ -140,7 +140,7 @@ class PartEmbeddings(ConfiguredLayer):
             return embedded + call_inner(self.projection, pooled)
         return call_inner(self.projection, ops.concatenate([embedded, pooled], axis=-1))
 
-    def _convolve(self, vectors, is_part):
+    def _convolve(self, vectors: Tensor, is_part: Tensor) -> Tensor:
         """The maximum of each filter (B, L, F) over the places that begin at a part."""
         shape = ops.shape(is_part)
         words = ops.reshape(vectors, (-1, self._table.shape[1], self.embedding_dim))
@@ -160,7 +160,7 @@ class PartEmbeddings(ConfiguredLayer):
         return embedded_shape
 
 
-def _make_table(parts, num_parts, room):
+def _make_table(parts: Sequence[Sequence[int]], num_parts: int, room: int) -> np.ndarray:
     """int32 (V, W), the parts of each token, -1 after the last, at least `room` times."""
     longest = max(map(len, parts), default=0)
     if not longest:
