@@ -114,6 +114,7 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
 
 
+@pytest.mark.long("combinations")
 def test_a_run_with_memory(run, xlnet_corpus, tmp_path):
     """It is trained on lanes, resumed, and begins a Transformer-XL that remembers more."""
     common = ["--corpus", xlnet_corpus, "--held_out=0", "--sequence_length=16", "--batch_size=4"]
