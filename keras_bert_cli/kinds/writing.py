@@ -29,7 +29,7 @@ class WritingKind(Kind):
     def predict_rows(self, columns):
         values = self.values
         names = [name for name in self.asking_flags if name in values.given]
-        if "num_beams" in names:
+        if not values.given.isdisjoint(SEARCH):
             self.model.set_sampler(make_sampler(values))
         asked = {name: getattr(values, name) for name in names if name not in SEARCH}
         return self.model.predict(self.order_texts(columns), values.batch_size, **asked)

@@ -339,6 +339,8 @@ def test_flags_of_models_that_write(trained, run):
     assert status == 2 and "--max_length is for --task causal_lm, not for --task seq" in err
     status, _, err = run("predict", "--model", titles, "--input", dev, "--stop=a")
     assert status == 2 and "--stop is for models that continue texts, not for --task seq2seq" in err
+    status, _, err = run("predict", "--model", titles, "--input", dev, "--length_penalty=0.5")
+    assert status == 2 and "--length_penalty is for a beam search" in err
 
 
 @pytest.mark.long("serving")
