@@ -71,6 +71,16 @@ def test_losses_of_frames(power):
         kbs.MaskedFrameLoss(power=3)
 
 
+def test_predicted_frames_are_compared_as_numbers():
+    """By techniques such as R-Drop. Frames are no scores of classes."""
+    p, q = np.random.default_rng(0).standard_normal((2, 2, 4, D)).astype("float32")
+    divergence = make_pretrainer().find_divergence()
+    for compare in (divergence.one_way, divergence.symmetric):
+        found = to_numpy(compare(None, p, q))
+        np.testing.assert_allclose(found, np.square(p - q).mean(axis=2), rtol=1e-5)
+    assert divergence.of_tokens and make_pretrainer(5).find_divergence().of_tokens
+
+
 @pytest.mark.parametrize("num_codes", [None, 5])
 def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     batches = make_batches(num_codes and CODES)

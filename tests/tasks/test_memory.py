@@ -5,6 +5,7 @@ import pickle
 import keras
 import numpy as np
 import pytest
+from guest_techniques import Average
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_texts import ONE_LAYER, TINY, VOCABULARY, make_reviews
@@ -172,3 +173,19 @@ def test_errors():
     segments = [{name: array[:rows] for name, array in arrays.items()} for rows in (2, 3)]
     with pytest.raises(ValueError, match="A segment has 3 rows, and the segment before it has 2"):
         list(predict_segments(task.backbone, segments))
+
+
+def test_an_average_goes_with_the_memory():
+    """And leaves the training as it is."""
+    found = []
+    for technique in (
+        CarriedMemory(lanes=B),
+        kbs.CombinedTechniques([CarriedMemory(lanes=B), Average(0.5)]),
+    ):
+        task = make_task(dropout=0.0)
+        task.compile(keras.optimizers.SGD(0.1), technique=technique)
+        task.fit(make_batches(), steps_per_epoch=2, verbose=0)
+        found.append([to_numpy(v) for v in task.weights])
+    for alone, both in zip(*found, strict=True):
+        np.testing.assert_allclose(both, alone, atol=1e-6)
+    assert any(to_numpy(task.technique.techniques[0].memory).ravel())

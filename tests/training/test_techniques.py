@@ -15,6 +15,7 @@ from keras_bert_suite import (
     FGM,
     SMART,
     VAT,
+    CarriedMemory,
     CombinedTechniques,
     FreeLB,
     GradientPenalty,
@@ -322,6 +323,14 @@ def test_a_combination_of_rivals_is_refused():
         CombinedTechniques([FGM(), RDrop(), VAT()])
     with pytest.raises(ValueError, match="RDrop and Mixup both change the loss"):
         CombinedTechniques([RDrop(), Mixup()])
+    with pytest.raises(ValueError, match="VAT compares the outputs of rows, and Mixup has those"):
+        CombinedTechniques([Mixup(), VAT()])
+    with pytest.raises(ValueError, match="SMART compares the outputs of rows"):
+        CombinedTechniques([SMART(), Average(), Mixup()])
+    with pytest.raises(ValueError, match="CarriedMemory goes on .* FGM takes several passes"):
+        CombinedTechniques([CarriedMemory(2), FGM()])
+    with pytest.raises(ValueError, match="no part of others. Pass all techniques in one list"):
+        CombinedTechniques([CombinedTechniques([RDrop(), Average()]), FGM()])
     with pytest.raises(ValueError, match="two or more techniques, got 1"):
         CombinedTechniques([RDrop()])
     with pytest.raises(ValueError, match="got 'fgm' in it"):

@@ -7,7 +7,11 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config
+from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
+from keras_bert_suite.training.techniques.mixup import Mixup
+from keras_bert_suite.training.techniques.smart import SMART
 from keras_bert_suite.training.techniques.technique import Batch, Gradients, Technique
+from keras_bert_suite.training.techniques.vat import VAT
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -25,7 +29,8 @@ class CombinedTechniques(Technique):
         techniques: list of two or more techniques.
 
     Raises:
-        ValueError: if two techniques change the loss, or two say which passes a step takes.
+        ValueError: if two techniques change the loss, or two say which passes a step takes; for
+            `Mixup` with `VAT` or `SMART`, and `CarriedMemory` with several passes.
 
     Example:
     ```python
@@ -39,6 +44,10 @@ class CombinedTechniques(Technique):
                 raise ValueError(
                     f"techniques must be a list such as [RDrop(), FGM()], got {technique!r} in it."
                 )
+            if isinstance(technique, CombinedTechniques):
+                raise ValueError(
+                    "CombinedTechniques are no part of others. Pass all techniques in one list."
+                )
         if len(techniques) < 2:
             raise ValueError(
                 f"CombinedTechniques takes two or more techniques, got {len(techniques)}. Pass a "
@@ -48,6 +57,9 @@ class CombinedTechniques(Technique):
         self.moves_embeddings = any(technique.moves_embeddings for technique in techniques)
         self._of_loss = _find_only(techniques, "loss", "change the loss")
         self._of_passes = _find_only(techniques, "gradients", "say which passes a step takes")
+        if self._of_loss is not None and self._of_passes is not None:
+            _check_pair(techniques[self._of_loss], techniques[self._of_passes])
+        self.reads = tuple(name for technique in techniques for name in technique.reads)
 
     @property
     def parts(self) -> Sequence[Technique]:
@@ -96,3 +108,18 @@ def _find_only(techniques: Sequence[Technique], method: str, what: str) -> int |
         first, second = (type(techniques[i]).__name__ for i in found[:2])
         raise ValueError(f"{first} and {second} both {what}. Combine only one of them.")
     return found[0] if found else None
+
+
+def _check_pair(of_loss: Technique, of_passes: Technique) -> None:
+    """Raises a ValueError if several passes of a kind do not go with a changed loss."""
+    loss, passes = type(of_loss).__name__, type(of_passes).__name__
+    if isinstance(of_loss, Mixup) and isinstance(of_passes, VAT | SMART):
+        raise ValueError(
+            f"{passes} compares the outputs of rows, and {loss} has those of mixtures. Combine "
+            f"{passes} with RDrop, or {loss} with FGM."
+        )
+    if isinstance(of_loss, CarriedMemory):
+        raise ValueError(
+            f"{loss} goes on to the next batch after a pass, and {passes} takes several passes. "
+            "Take only one of them."
+        )
