@@ -9,8 +9,8 @@ it must guess: a mask hides it.
 
 Each learns for as many seconds from addresses of presidents. Then small heads are trained on their
 features, and the encoders stay as they are. So short a run is no verdict, and one step more may
-change the order. `benchmarks/results/directions.md` has twenty minutes for each, three seeds and
-encoders that are fine-tuned. A run takes about 4 minutes of CPU time with PyTorch.
+change the order. `benchmarks/results/objectives.md` has 3,000 steps of GPT's and BERT's objective,
+three seeds and encoders that are fine-tuned. A run takes about 4 minutes of CPU time with PyTorch.
 """
 
 import gzip
