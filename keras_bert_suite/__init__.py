@@ -110,7 +110,9 @@ from keras_bert_suite.tokenizers import (
     trim_vocabulary,
 )
 from keras_bert_suite.training import (
+    EMA,
     FGM,
+    SWA,
     AdamW,
     CarriedMemory,
     CoSENT,
@@ -131,7 +133,9 @@ __version__ = "0.1.0"
 keep_compiled_steps()
 
 __all__ = [
+    "EMA",
     "FGM",
+    "SWA",
     "AdamW",
     "AlbertBackbone",
     "AlbertTokenizer",

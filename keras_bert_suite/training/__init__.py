@@ -42,6 +42,7 @@ from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.technique import Technique
+from keras_bert_suite.training.techniques.weight_averages import EMA, SWA
 from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
     ElementwiseLoss,
@@ -58,6 +59,8 @@ __all__ = [
     "ClassAccuracy",
     "ClassCrossentropy",
     "ClassIdLoss",
+    "EMA",
+    "SWA",
     "CoSENT",
     "CosineRegression",
     "ElementwiseLoss",
