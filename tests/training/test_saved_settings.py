@@ -92,6 +92,16 @@ def see_shifts(technique):
     return np.array([to_numpy(shift) for shift in shifts[1:]]), len(shifts)
 
 
+def see_average(technique):
+    """The average of a weight that is the number of the step."""
+    weight = keras.Variable([0.0])
+    technique.build(SimpleNamespace(weights=[weight]))
+    for step in range(1, 8):
+        weight.assign([float(step)])
+        technique.after_update()
+    return (to_numpy(technique.averages[0]),)
+
+
 def see_memory(technique):
     """The shape of the memory of a small model."""
     backbone = SimpleNamespace(memory_length=2, num_layers=1, hidden_dim=4)
@@ -210,6 +220,8 @@ TABLE = {
         {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
     ),
     training.CarriedMemory: (see_memory, {"lanes": 2}, {"lanes": 3}),
+    training.EMA: (see_average, {}, {"momentum": 0.5}),
+    training.SWA: (see_average, {"first_step": 2}, {"first_step": 3, "every": 2}),
     training.FGM: (see_shifts, {}, {"epsilon": 0.3}),
     training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
 }  # fmt: skip
