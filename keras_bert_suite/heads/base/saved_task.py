@@ -25,7 +25,7 @@ from keras_bert_suite.models.trainability import (
     restore_trainability,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.runs.shown_average import show_average
+from keras_bert_suite.runs.shown_average import begin_average, show_average
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.training import sum_before_clipping
@@ -111,6 +111,21 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
         """See `keras.Model.save_weights`."""
         with show_average(self):
             super().save_weights(*args, **kwargs)
+
+    def load_weights(self, *args: Any, **kwargs: Any) -> None:
+        """See `keras.Model.load_weights`."""
+        begin_average(self)  # A file that has an average sets it.
+        super().load_weights(*args, **kwargs)
+
+    def get_weights(self) -> list[Any]:
+        """See `keras.Model.get_weights`."""
+        with show_average(self):
+            return super().get_weights()
+
+    def set_weights(self, weights: list[Any]) -> None:
+        """See `keras.Model.set_weights`."""
+        super().set_weights(weights)
+        begin_average(self)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
         """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.

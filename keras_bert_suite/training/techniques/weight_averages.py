@@ -15,9 +15,13 @@ class WeightAverage(Technique):
     """Keeps an average of the weights, with which the model answers. It trains on the weights.
 
     `evaluate`, `predict` and the validation of a `fit` put the average in the place of the weights,
-    and put the weights back. So do the methods that save, in a callback of a `fit`. After a `fit`
-    the average stays in the model, and the next `fit` goes on from the weights. Checkpoints of a
-    run and `.keras` files hold both. Presets and exports have the average alone.
+    and put the weights back. So do `get_weights` and the methods that save, in a callback of a
+    `fit`. After a `fit` the average stays in the model, and the next `fit` goes on from the
+    weights. Checkpoints of a run and `.keras` files hold both. Presets and exports have the average
+    alone.
+
+    `set_weights` begins a new average, and so does `load_weights` from a file without an average.
+    `EarlyStopping` so restores the average of its best epoch.
 
     With gradient accumulation, a step here is a batch.
 
@@ -30,7 +34,7 @@ class WeightAverage(Technique):
         Raises:
             ValueError: if weights have 16 bits, which would lose digits in the place of an average.
         """
-        self.weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
+        self.weights = _list_floats(model)
         for weight in self.weights:
             if keras.backend.standardize_dtype(weight.dtype) != "float32":
                 raise ValueError(
@@ -64,6 +68,19 @@ class WeightAverage(Technique):
         """Whether there was a step, so that there is an average."""
         return bool(int(ops.convert_to_numpy(self.num_steps)))
 
+    def begin(self) -> None:
+        """Forgets the steps, and what the average or the weights were."""
+        self.num_steps.assign(0)
+        self.shown.assign(0)
+
+    def check_weights(self, model: keras.Model) -> None:
+        """Raises a ValueError if the model has other weights than in `build`."""
+        if set(map(id, _list_floats(model))) != set(map(id, self.weights)):
+            raise ValueError(
+                f"{type(self).__name__} has no average of weights that were added since `compile`, "
+                "such as by LoRA or `quantize`. Call `compile` again, which begins a new average."
+            )
+
     def exchange(self) -> None:
         """Puts the averages in the place of the weights, or the weights back."""
         for average, weight in zip(self.averages, self.weights, strict=True):
@@ -71,6 +88,10 @@ class WeightAverage(Technique):
             weight.assign(ops.convert_to_tensor(average))
             average.assign(value)
         self.shown.assign(1 - int(self.is_shown))
+
+
+def _list_floats(model: keras.Model) -> list[keras.Variable]:
+    return [weight for weight in model.weights if keras.backend.is_float_dtype(weight.dtype)]
 
 
 def _copy(weight: keras.Variable) -> Any:
