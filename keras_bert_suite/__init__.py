@@ -89,9 +89,11 @@ from keras_bert_suite.tokenizers import (
     trim_vocabulary,
 )
 from keras_bert_suite.training import (
+    EMA,
     FGM,
     PGD,
     SMART,
+    SWA,
     VAT,
     AdamW,
     CarriedMemory,
@@ -120,9 +122,11 @@ keep_compiled_steps()
 
 __all__ = [
     *_names_of_heads,
+    "EMA",
     "FGM",
     "PGD",
     "SMART",
+    "SWA",
     "VAT",
     "AdamW",
     "AlbertBackbone",

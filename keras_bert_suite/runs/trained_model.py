@@ -19,6 +19,7 @@ from keras_bert_suite.replicas import (
 from keras_bert_suite.replicas.processes import summed_variables
 from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
+from keras_bert_suite.runs.shown_average import put_weights_back, show_average
 from keras_bert_suite.runs.split_step import split_step, takes_two_programs
 from keras_bert_suite.runs.technique_step import check_memory, take_step
 from keras_bert_suite.runs.trained_weights import follow_weights
@@ -198,6 +199,7 @@ class TrainedModel:
         weigh = self._weigh_classes(class_weight)
         batch = pack_batch(self, x, y, sample_weight, labelled=True, weigh=weigh)
         self.drop_scores()
+        put_weights_back(self)
         open_schedule_end(self)
         batch = share_batch("train_on_batch", batch)
         follow_weights(self)
@@ -216,7 +218,9 @@ class TrainedModel:
         Processes share the batch as in `train_on_batch`.
         """
         batch = pack_batch(self, x, y, sample_weight, labelled=True)
-        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
+        batch = share_batch("test_on_batch", batch)
+        with show_average(self):
+            return keras.Model.test_on_batch(self, *batch, **kwargs)
 
     def _weigh_classes(self, class_weight, given=None):
         """The function from encoded labels to the weights of their classes, or None.

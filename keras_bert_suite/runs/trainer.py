@@ -8,6 +8,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_process
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
+from keras_bert_suite.runs.shown_average import keep_average, put_weights_back
 from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
 from keras_bert_suite.runs.trained_weights import TrainedWeights, follow_weights
 from keras_bert_suite.runs.training_checkpoint import find_training_checkpoint
@@ -76,6 +77,7 @@ def fit(
     `Batches` to validate on, or None. Other arguments: see `Task.fit`.
     """
     warn_of_slow_bfloat16(model, training=True)
+    put_weights_back(model)
     checkpoint, callbacks = find_training_checkpoint(callbacks)
     progress = find_progress(model.optimizer, checkpoint)
     training = make_batches(progress.seed)
@@ -95,7 +97,9 @@ def fit(
     follow_weights(model)
     start_jointly(model, run)
     callbacks = TrainedWeights.after(callbacks, model)
-    return run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
+    history = run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
+    keep_average(model)
+    return history
 
 
 def evaluate(model, batches, steps, callbacks, verbose, **kwargs):

@@ -11,6 +11,7 @@ from keras_bert_suite.replicas import find_process
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
 from keras_bert_suite.runs.progress import Progress
+from keras_bert_suite.runs.shown_average import show_average
 from keras_bert_suite.runs.whole_epochs import WholeEpochs
 
 
@@ -160,5 +161,6 @@ def validate(task, callbacks, **arguments):
 
     if is_terminated():
         return {}
-    logs = keras.Model.evaluate(task, callbacks=callbacks, **arguments)
+    with show_average(task):
+        logs = keras.Model.evaluate(task, callbacks=callbacks, **arguments)
     return {} if is_terminated() else logs

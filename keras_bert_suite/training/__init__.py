@@ -52,6 +52,7 @@ from keras_bert_suite.training.techniques.r_drop import RDrop
 from keras_bert_suite.training.techniques.smart import SMART
 from keras_bert_suite.training.techniques.technique import Technique
 from keras_bert_suite.training.techniques.vat import VAT
+from keras_bert_suite.training.techniques.weight_averages import EMA, SWA
 from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
     ElementwiseLoss,
@@ -68,6 +69,8 @@ __all__ = [
     "ClassAccuracy",
     "ClassCrossentropy",
     "ClassIdLoss",
+    "EMA",
+    "SWA",
     "CoSENT",
     "CombinedTechniques",
     "CosineRegression",

@@ -136,6 +136,16 @@ def see_technique(technique):
     return np.concatenate([x.ravel() for x in seen]), len(seen)
 
 
+def see_average(technique):
+    """The average of a weight that is the number of the step."""
+    weight = keras.Variable([0.0])
+    technique.build(SimpleNamespace(weights=[weight]))
+    for step in range(1, 8):
+        weight.assign([float(step)])
+        technique.after_update()
+    return (to_numpy(technique.averages[0]),)
+
+
 def see_memory(technique):
     """The shape of the memory of a small model."""
     backbone = SimpleNamespace(memory_length=2, num_layers=1, hidden_dim=4)
@@ -280,6 +290,8 @@ TABLE = {
         {"techniques": [training.RDrop(), training.FGM()]},
         {"techniques": [training.RDrop(2.0), training.PGD()]},
     ),
+    training.EMA: (see_average, {}, {"momentum": 0.5}),
+    training.SWA: (see_average, {"first_step": 2}, {"first_step": 3, "every": 2}),
     training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ from keras_bert_suite.models.trainability import (
     restore_trainability,
 )
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.runs.shown_average import begin_average, show_average
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_facts import describe_rows
 from keras_bert_suite.training import sum_before_clipping
@@ -78,7 +79,8 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
 
     def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a preset, with a model card; see `save_to_preset` in KerasHub."""
-        super().save_to_preset(preset_dir, *args, **kwargs)
+        with show_average(self):
+            super().save_to_preset(preset_dir, *args, **kwargs)
         write_card(preset_dir, list_facts(self))
 
     def drop_scores(self) -> None:
@@ -102,7 +104,28 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
             )
         if self.optimizer is not None and self.optimizer.built:
             follow_weights(self)  # Layers may have been frozen since the last step.
-        super().save(filepath, *args, **kwargs)
+        with show_average(self):
+            super().save(filepath, *args, **kwargs)
+
+    def save_weights(self, *args: Any, **kwargs: Any) -> None:
+        """See `keras.Model.save_weights`."""
+        with show_average(self):
+            super().save_weights(*args, **kwargs)
+
+    def load_weights(self, *args: Any, **kwargs: Any) -> None:
+        """See `keras.Model.load_weights`."""
+        begin_average(self)  # A file that has an average sets it.
+        super().load_weights(*args, **kwargs)
+
+    def get_weights(self) -> list[Any]:
+        """See `keras.Model.get_weights`."""
+        with show_average(self):
+            return super().get_weights()
+
+    def set_weights(self, weights: list[Any]) -> None:
+        """See `keras.Model.set_weights`."""
+        super().set_weights(weights)
+        begin_average(self)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
         """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.

@@ -12,6 +12,7 @@ from keras_bert_suite.training.techniques.mixup import Mixup
 from keras_bert_suite.training.techniques.smart import SMART
 from keras_bert_suite.training.techniques.technique import Batch, Gradients, Technique
 from keras_bert_suite.training.techniques.vat import VAT
+from keras_bert_suite.training.techniques.weight_averages import WeightAverage
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -20,8 +21,8 @@ class CombinedTechniques(Technique):
 
     `RDrop`, `Mixup` and `GradientPenalty` change the loss of a pass. `FGM`, `PGD`, `FreeLB`, `VAT`
     and `SMART` say which passes a step takes. With one of each, every pass that learns from labels
-    has the changed loss. A technique that only has `after_update`, such as an average of the
-    weights, goes with all of them.
+    has the changed loss. A technique that only has `after_update`, such as `EMA`, goes with all of
+    them.
 
     A step takes the product of the times: `FGM` with `RDrop` four times the time of a plain one.
 
@@ -29,8 +30,9 @@ class CombinedTechniques(Technique):
         techniques: list of two or more techniques.
 
     Raises:
-        ValueError: if two techniques change the loss, or two say which passes a step takes; for
-            `Mixup` with `VAT` or `SMART`, and `CarriedMemory` with several passes.
+        ValueError: if two techniques change the loss, two say which passes a step takes, or two
+            average the weights; for `Mixup` with `VAT` or `SMART`, and `CarriedMemory` with
+            several passes.
 
     Example:
     ```python
@@ -52,6 +54,12 @@ class CombinedTechniques(Technique):
             raise ValueError(
                 f"CombinedTechniques takes two or more techniques, got {len(techniques)}. Pass a "
                 "single one to `compile` as it is."
+            )
+        averages = [type(t).__name__ for t in techniques if isinstance(t, WeightAverage)]
+        if len(averages) > 1:
+            raise ValueError(
+                f"{' and '.join(averages)} all average the weights, and a model answers with one "
+                "average. Combine only one of them."
             )
         self.techniques = list(techniques)
         self.moves_embeddings = any(technique.moves_embeddings for technique in techniques)
