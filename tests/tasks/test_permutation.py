@@ -163,15 +163,17 @@ def test_a_killed_training_goes_on_with_its_memory(tmp_path):
         task = make_task(**REMEMBERED)
         task.compile(kbs.AdamW(1e-2), technique=kbs.CarriedMemory(lanes=4))
         callbacks = [kbs.TrainingCheckpoint(tmp_path / folder, every=3), *callbacks]
-        return task, task.fit(
-            lanes, epochs=2, steps_per_epoch=10, callbacks=callbacks, verbose=0
-        ).history
+        task.fit(lanes, epochs=2, steps_per_epoch=10, callbacks=callbacks, verbose=0)
+        return task
 
-    task, history = train("whole")
-    assert history["loss"][-1] < history["loss"][0]
+    task = train("whole")
+    # So few steps need not lower the loss.
+    new = make_task(**REMEMBERED).backbone.get_weights()
+    pairs = zip(task.backbone.get_weights(), new, strict=True)
+    assert max(np.abs(trained - start).max() for trained, start in pairs) > 0.05
     with pytest.raises(KeyboardInterrupt):
         train("stopped", At(14, interrupt))
-    resumed, _ = train("stopped")
+    resumed = train("stopped")
     assert_same(resumed, all_arrays(task))
     memory = to_numpy(task.technique.memory)
     np.testing.assert_array_equal(to_numpy(resumed.technique.memory), memory)

@@ -130,8 +130,13 @@ class CharacterEmbeddings(ConfiguredLayer):
         characters = self.character_embedding(ops.maximum(character_ids, 1) - 1)
         characters = ops.where(is_character, characters, 0.0)
         words = ops.reshape(characters, (-1, self.max_characters, self.embedding_dim))
+        if keras.backend.backend() == "tensorflow":
+            # A convolution of no words would have the channels of its input, so one word is added.
+            words = ops.pad(words, ((0, 1), (0, 0), (0, 0)))
         found = [ops.max(convolution(words), axis=1) for convolution in self.convolutions]
         x = self.activation(ops.concatenate(found, axis=-1))
+        if keras.backend.backend() == "tensorflow":
+            x = x[:-1]
         for carry, transform in zip(self.carries, self.transforms, strict=True):
             gate = carry(x)
             x = gate * transform(x) + (1.0 - gate) * x
