@@ -66,6 +66,7 @@ def run(objective, options, folder, steps, report_every, stop_at=None):
     command = [sys.executable, "-m", "keras_bert_cli", "pretrain", "--corpus", corpus]
     command += ["--objective", objective, *FLAGS, "--output", str(folder)]
     command += ["--steps", str(steps), "--report_every", str(report_every)]
+    command += ["--warmup_steps", str(steps // 10)]
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = []
