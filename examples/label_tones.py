@@ -7,7 +7,7 @@ loud in some of 16 filters, and lasts for 3 to 8 frames. There is much noise, so
 not tell its tone, and the frames around it do. A label is the pitch of a frame.
 """
 
-# %% Recordings, of which few are labelled
+# Recordings, of which few are labelled
 import keras
 import numpy as np
 
@@ -34,7 +34,7 @@ unlabelled, _ = record(UNLABELLED, seed=0)
 rows, labels = record(LABELLED, seed=1)
 test_rows, test_labels = record(200, seed=2)
 
-# %% Pretrain: spans of frames become 0, and the encoder predicts what they were
+# Pretrain: spans of frames become 0, and the encoder predicts what they were
 keras.utils.set_random_seed(0)
 packer = kbs.FramePacker(NUM_FILTERS, sequence_length=LENGTH, padding_lengths=(LENGTH,))
 sizes = {"num_layers": 1, "num_heads": 4, "hidden_dim": 32, "intermediate_dim": 64}
@@ -46,7 +46,7 @@ pretrainer.fit(batches, epochs=EPOCHS, verbose=2)
 pretrainer.save_to_preset("tones")
 
 
-# %% Learn from the labelled recordings, with the pretrained encoder and with a new one
+# Learn from the labelled recordings, with the pretrained encoder and with a new one
 def learn(backbone):
     """The share of the frames of new recordings that get their pitch."""
     tagger = kbs.TokenClassifier(backbone, NUM_TONES, preprocessor=packer)

@@ -194,7 +194,7 @@ def show_checkpoint(values, stage):
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(stage, objective, tokenizer)
     pretrainer.compile()
-    _, held_out = pretrain.make_batches(stage, objective, [corpus], tokenizer)
+    _, held_out = pretrain.make_batches(stage, objective, [corpus], tokenizer, pretrainer)
     scores = pretrainer.evaluate(held_out, return_dict=True, verbose=0)
     figures = (f"val_{name} {scores[name]:.4f}" for name in ("mlm_accuracy", "mlm_loss"))
     print(f"step 0/{stage.steps}  {'  '.join(figures)}")

@@ -107,8 +107,9 @@ class UnilmDecoder(Decoder):
         )
         if not is_plain:
             raise ValueError(
-                f"A {self.task} writes token by token with the attention of a BERT, and that of a "
-                f"{type(backbone).__name__} is another. Open the checkpoint of a BERT, RoBERTa, "
+                f"A {self.task} writes token by token with the attention of a BERT, and that of "
+                f"{with_article(backbone)}{' with hashing' if getattr(backbone, 'hashing', None) else ''} is "
+                "another. Open the checkpoint of a BERT, RoBERTa, "
                 f"ALBERT or ELECTRA with {self.task}.from_preset. An XLNet that was trained from "
                 "left to right scores texts by keras_bert_suite.models.predict_segments."
             )

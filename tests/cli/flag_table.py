@@ -292,7 +292,7 @@ FINETUNE = {
     "--weight_decay=0.5": "fit.self.optimizer.decay",
     "--bias_correction": "fit.self.optimizer.bias_correction",
     "--technique=r_drop": {"fit.self.technique.__class__.__name__": "RDrop"},
-    "--technique=pgd --technique_values=steps=2,rate=0.5": {
+    "--technique_values=steps=2,rate=0.5 --technique=pgd": {
         "fit.self.technique.steps": 2,
         "fit.self.technique.rate": 0.5,
     },

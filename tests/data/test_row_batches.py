@@ -81,8 +81,8 @@ def test_numbers_in_columns_of_objects():
         ((pandas.DataFrame({"s": ["a", "b"], "t": ["a", None]}), [1, 0]), "at row 1 of 't'"),
         (([1, 2], [1, 0]), r"got 1 \(int\) at row 0"),
         ((("a", "b"), [1, 0]), "a tuple is a pair of columns.*list"),
-        ((["a", "b"], [1]), "got 2 and 1 rows"),
-        (((["a", "b"], ["c"]), [1, 2]), "got 2 and 1 and 2 rows"),
+        ((["a", "b"], [1]), "got 2 inputs, 1 labels"),
+        (((["a", "b"], ["c"]), [1, 2]), "got 2 and 1 inputs, 2 labels"),
     ],
 )
 def test_bad_columns(arguments, error):

@@ -314,7 +314,7 @@ def test_errors(tmp_path):
     ):
         CausalLM(bert)
     CausalLM(kbs.change_pattern(bert, "left_to_right"))  # The remedy.
-    with pytest.raises(ValueError, match="with the same attention, got a NezhaBackbone"):
+    with pytest.raises(ValueError, match="that of a NezhaBackbone is another"):
         CausalLM(kbs.NezhaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
     with pytest.raises(ValueError, match="another backbone with `make_causal_decoder`, got a Bert"):
         CausalLM(keras_hub.models.BertBackbone(**ONE_LAYER))

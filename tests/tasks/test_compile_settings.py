@@ -15,6 +15,7 @@ from keras_bert_suite import (
     BertBackbone,
     ElectraBackbone,
     ElectraPretrainer,
+    ElmoBackbone,
     LinearWarmupDecay,
     Pretrainer,
     SegmentPacker,
@@ -146,7 +147,7 @@ def test_the_table_names_arguments():
     functions = (
         *(TextClassifier.from_preset, TextClassifier, TextClassifier.fit, TextClassifier.compile),
         *(AdamW, LinearWarmupDecay, BertBackbone, SegmentPacker, keras.Model.compile),
-        *(BertOptimizer, TextEmbedder, TextEmbedder.predict),
+        *(BertOptimizer, TextEmbedder, TextEmbedder.predict, ElmoBackbone),
     )
     known = {name for function in functions for name in inspect.signature(function).parameters}
     flags = {"checkpoint", "train", "dev", "output", "seed", "feature_columns"}

@@ -305,7 +305,7 @@ def test_hostile_texts():
         (TEXTS, [2] * 48, "Label 2 at row 0 is not a whole"),
         (TEXTS, ["maybe"] * 48, "'maybe' at row 0 is not one of"),
         (None, None, "x is of type NoneType"),
-        (TEXTS, LABELS[:3], "got 48 and 3 rows"),
+        (TEXTS, LABELS[:3], "got 48 inputs, 3 labels"),
         (TEXTS, None, "needs a label for each row, got"),
         (tuple(TEXTS), LABELS, "a tuple is a pair of columns"),
         ([*TEXTS[:-1], None], LABELS, r"got None \(NoneType\) at row 47"),

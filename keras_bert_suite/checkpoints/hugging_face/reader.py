@@ -160,7 +160,10 @@ def _read_pattern(config, kind):
     """dict of the attention pattern of a model that reads from left to right; else empty."""
     if not kind.causal_class:
         return {}
-    is_causal = all(config.get(name) == value for name, value in kind.causal_fields.items())
+    is_causal = all(
+        (config.read("flag", name, False) if value is True else config.get(name)) == value
+        for name, value in kind.causal_fields.items()
+    )
     return {"attention_pattern": "left_to_right"} if is_causal else {}
 
 
