@@ -46,7 +46,12 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def call(self, inputs: Tensor) -> Tensor:
         """float (..., H) -> float (..., H) in the compute dtype. It is computed in float32."""
         backend = keras.config.backend()
-        if backend == "tensorflow" or inputs.dtype.itemsize > 4:
+        if backend == "tensorflow":
+            # `tf.nn.moments` stops the gradient of the mean in the variance. That changes no first
+            # derivative, but second ones, unless the inputs have the mean 0.
+            x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
+            return super().call(x - ops.mean(x, axis=-1, keepdims=True))
+        if inputs.dtype.itemsize > 4:
             return super().call(inputs)
         return self._call_torch(inputs) if backend == "torch" else self._call_jax(inputs)
 
