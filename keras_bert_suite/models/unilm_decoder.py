@@ -106,12 +106,13 @@ class UnilmDecoder(Decoder):
             for block in backbone.transformer_layers
         )
         if not is_plain:
+            hashing = " with hashing" if getattr(backbone, "hashing", None) else ""
             raise ValueError(
                 f"A {self.task} writes token by token with the attention of a BERT, and that of "
-                f"{with_article(backbone)}{' with hashing' if getattr(backbone, 'hashing', None) else ''} is "
-                "another. Open the checkpoint of a BERT, RoBERTa, "
-                f"ALBERT or ELECTRA with {self.task}.from_preset. An XLNet that was trained from "
-                "left to right scores texts by keras_bert_suite.models.predict_segments."
+                f"{with_article(backbone)}{hashing} is another. Open the checkpoint of a BERT, "
+                f"RoBERTa, ALBERT or ELECTRA with {self.task}.from_preset. An XLNet that was "
+                "trained from left to right scores texts by "
+                "keras_bert_suite.models.predict_segments."
             )
         if pattern != wanted:
             raise ValueError(
