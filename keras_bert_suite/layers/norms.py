@@ -1,5 +1,8 @@
 """The norms of the layers, and the choice between them."""
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -9,6 +12,24 @@ from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.rounded_weights import read_weight
+
+#: `is_exact`, within `exact_second_derivatives`.
+_scope = threading.local()
+
+
+@contextlib.contextmanager
+def exact_second_derivatives() -> Iterator[None]:
+    """Within it, norms can be differentiated twice under each backend.
+
+    `tf.nn.moments` stops the gradient of the mean in the variance, which changes second derivatives
+    alone. Outside, TensorFlow has its own operations, of which it makes one kernel on a CPU.
+    """
+    outer = getattr(_scope, "is_exact", False)
+    _scope.is_exact = True
+    try:
+        yield
+    finally:
+        _scope.is_exact = outer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -47,13 +68,11 @@ class LayerNormalization(keras.layers.LayerNormalization):
         """float (..., H) -> float (..., H) in the compute dtype. It is computed in float32."""
         backend = keras.config.backend()
         if backend == "tensorflow":
-            # `tf.nn.moments` stops the gradient of the mean in the variance. That changes no first
-            # derivative, but second ones, unless the inputs have the mean 0.
-            x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
-            return super().call(x - ops.mean(x, axis=-1, keepdims=True))
+            is_exact = getattr(_scope, "is_exact", False)
+            return self._compute(inputs) if is_exact else super().call(inputs)
         if inputs.dtype.itemsize > 4:
             return super().call(inputs)
-        return self._call_torch(inputs) if backend == "torch" else self._call_jax(inputs)
+        return self._call_torch(inputs) if backend == "torch" else self._compute(inputs)
 
     def _call_torch(self, inputs: Tensor) -> Tensor:
         """By its kernel alone, which sums in float32. Keras asks seven times for a dtype."""
@@ -71,7 +90,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
         )
         return outputs.to(getattr(torch, self.compute_dtype))
 
-    def _call_jax(self, inputs: Tensor) -> Tensor:
+    def _compute(self, inputs: Tensor) -> Tensor:
         """By the formula of the paper.
 
         Keras multiplies gamma by 1 / deviation first. XLA makes more kernels of this, which take

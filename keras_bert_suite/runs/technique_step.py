@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.layers.norms import exact_second_derivatives
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.replicas import count_replicas
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
@@ -264,7 +265,8 @@ class _Forward:
                 loss, outputs = forward(batch._replace(shift=shift))
             return loss, (outputs, [_find_new(inner, before, v) for v in variables])
 
-        loss, gradient, (outputs, changes) = differentiate_twice(run, batch.shift)
+        with exact_second_derivatives():
+            loss, gradient, (outputs, changes) = differentiate_twice(run, batch.shift)
         for variable, value in zip(variables, changes, strict=True):
             if value is not None:
                 scope.add_update((variable, value))

@@ -147,7 +147,7 @@ def test_dropout_before_the_head_of_distil_bert(dropout, tmp_path):
 def test_googles_format_holds_a_bert_alone(cls, tmp_path):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     with pytest.raises(
-        ValueError, match=f"hold a BertBackbone or AlbertBackbone, got an {cls.__name__}"
+        ValueError, match=f"hold a BertBackbone or AlbertBackbone, got an? {cls.__name__}"
     ):
         save_google_tf1(cls(24, **sizes), tmp_path / "google")
     assert not (tmp_path / "google").exists()

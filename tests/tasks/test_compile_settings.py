@@ -21,6 +21,7 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     TextEmbedder,
+    read_table,
 )
 from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
@@ -147,12 +148,12 @@ def test_the_table_names_arguments():
     functions = (
         *(TextClassifier.from_preset, TextClassifier, TextClassifier.fit, TextClassifier.compile),
         *(AdamW, LinearWarmupDecay, BertBackbone, SegmentPacker, keras.Model.compile),
-        *(BertOptimizer, TextEmbedder, TextEmbedder.predict, ElmoBackbone),
+        *(BertOptimizer, TextEmbedder, TextEmbedder.predict, ElmoBackbone, read_table),
     )
     known = {name for function in functions for name in inspect.signature(function).parameters}
     flags = {"checkpoint", "train", "dev", "output", "seed", "feature_columns"}
     for name, (names, place) in FOREIGN_ARGUMENTS.items():
         words = re.findall(r"`(\w+)`", place) + re.findall(r"(\w+)=", place)
         calls = {"from_preset", "fit", "predict", "compile", "SegmentPacker", "save_to_preset"}
-        calls |= {"TextClassifier", "DocumentClassifier"}
+        calls |= {"TextClassifier", "DocumentClassifier", "read_table"}
         assert {*names, *words} - calls <= known | flags, name
