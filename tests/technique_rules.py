@@ -118,7 +118,7 @@ def smart(moves, alpha, noise, rate, steps, size):
     move = noise * moves.draw(keras.random.normal)
     for _ in range(steps):
         move.requires_grad_()
-        apart = diverge(clean.detach(), moves.read(move)[0]).sum()
+        apart = diverge(moves.read(move)[0], clean.detach()).sum()
         (gradient,) = torch.autograd.grad(apart, move)
         move = move.detach() + rate * gradient
         move = size * move / (move.abs().amax(-1, keepdim=True) + 1e-6)

@@ -21,7 +21,7 @@ class SMART(Technique):
     """Adds the symmetric divergence between the predictions and those with noisy embeddings.
 
     r is drawn from normal(0, noise) for each token. `steps` times: r = n(r + rate g) with the
-    gradient g of KL(f(x) || f(x + r)) of each row by r, where n divides each token by its largest
+    gradient g of KL(f(x + r) || f(x)) of each row by r, where n divides each token by its largest
     number (plus 1e-6) and multiplies it by `size`. The loss is L + alpha (KL(f(x) || f(x + r)) +
     KL(f(x + r) || f(x))), with a gradient through both. The mean is over the rows, and for labels
     of tokens over those that count. Of numbers the term is the mean squared error.
@@ -79,7 +79,7 @@ class SMART(Technique):
 
         def diverge(forward: Any, batch: Batch, rng: Any) -> Any:
             outputs = forward.compute_outputs(batch)
-            return self.comparison.one_way(batch, fixed, outputs, "sum"), outputs
+            return self.comparison.one_way(batch, outputs, fixed, "sum"), outputs
 
         normal = keras.random.normal(ops.shape(batch.shift), seed=rng)
         move = self.noise * normal * mark_tokens(batch)
