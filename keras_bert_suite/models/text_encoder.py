@@ -179,11 +179,23 @@ class TextEncoder(
                     f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
                     f"got {skip!r}."
                 )
+            if kwargs.get("part_embeddings") is not None:
+                raise ValueError(
+                    f"{preset} is a preset of Keras, which is loaded whole, so that new "
+                    "`part_embeddings` have no place in it. Write its encoder by "
+                    "`save_hugging_face`, and open that folder with them."
+                )
             preset = checkpoints.preset_name(preset)
             if os.path.isfile(os.path.join(preset, "task.weights.h5")):
                 checkpoints.log_left_out(preset, ["of its task"])
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         checkpoints.check_backbone(checkpoint, cls)
+        if kwargs.get("frame_dim") is not None:
+            raise ValueError(
+                f"{preset} has a table of tokens, got frame_dim={kwargs['frame_dim']}. Open it "
+                f"without, and copy it: {cls.__name__}.from_preset(...).for_frames("
+                f"frame_dim={kwargs['frame_dim']})."
+            )
         if kwargs.get("part_embeddings") is not None:
             skip = [*([skip] if isinstance(skip, str) else skip), PARTS]
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})

@@ -165,6 +165,14 @@ def test_parts_of_another_vocabulary_and_of_frames_are_refused():
         kbs.BertBackbone(**sizes, frame_dim=3, part_embeddings=layer)
 
 
+def test_new_parts_have_no_place_in_a_preset(tmp_path):
+    kbs.BertBackbone(**ONE_LAYER).save_to_preset(tmp_path)
+    spelled = kbs.spell_tokens(TOKENIZER)
+    layer = kbs.PartEmbeddings(spelled.parts, spelled.num_parts)
+    with pytest.raises(ValueError, match="Write its encoder by `save_hugging_face`"):
+        kbs.BertBackbone.from_preset(tmp_path, part_embeddings=layer)
+
+
 def test_spelled_tokens():
     spelled = kbs.spell_tokens(TOKENIZER, max_characters=3)
     for token, row in zip(TOKENIZER.get_vocabulary(), spelled.parts, strict=True):

@@ -8,6 +8,7 @@ from family import LENGTH, MEMBERS
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import BertBackbone, ElmoBackbone, LongformerBackbone, ModernBertBackbone
+from keras_bert_suite.checkpoints import save_hugging_face
 
 ENCODERS = {name: member for name, member in MEMBERS.items() if name != "bart"}
 LIVING = [name for name in ENCODERS if name != "nezha"]
@@ -144,6 +145,14 @@ def test_a_copy_for_frames_of_another_width_keeps_the_other_weights():
 def test_what_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_checkpoint_of_tokens_is_copied_for_frames(tmp_path):
+    save_hugging_face(BertBackbone(20, **SIZES), tmp_path / "bert")
+    with pytest.raises(ValueError, match=r"from_preset\(...\).for_frames\(frame_dim=3\)"):
+        BertBackbone.from_preset(tmp_path / "bert", frame_dim=3)
+    copy = BertBackbone.from_preset(tmp_path / "bert").for_frames(frame_dim=3)
+    assert copy.input["frames"].shape == (None, None, 3)
 
 
 def test_rows_longer_than_the_positions_are_refused():
