@@ -15,6 +15,7 @@ from tokenizer_checks import SAMPLES, check_engines, random_texts
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files.languages import MBART_LANGUAGES
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_mbart
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 
 MODEL = make_xlm_roberta()
@@ -178,6 +179,18 @@ def test_errors(tmp_path):
         make_tokenizer(100)
     with pytest.raises(ValueError, match="got start_token='<s>'. Pass source_language"):
         make_tokenizer(start_token="<s>")
+
+
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+def test_an_mbart_50_that_writes_one_language(file, tmp_path):
+    tokenizer = make_tokenizer(50)
+    config = {"vocab_size": tokenizer.vocabulary_size(), "decoder_start_token_id": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    forced = {"forced_bos_token_id": tokenizer.token_to_id("uk_UA")}
+    (tmp_path / file).write_text(json.dumps({**config, **forced}))
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(MODEL)
+    opened = read_hugging_face_mbart(tmp_path)
+    assert (opened["target_language"], opened["num_languages"]) == ("uk_UA", 50)
 
 
 def test_logits_of_a_checkpoint_with_its_tokenizer(tmp_path):

@@ -83,8 +83,8 @@ def read_hugging_face_mbart(directory):
     """The arguments of an `MBartTokenizer` for a Hugging Face checkpoint.
 
     The languages are those of tokenizer_config.json. A model whose decoder begins with a language
-    writes this language. Without sentencepiece.bpe.model, "vocabulary" is the same model made from
-    tokenizer.json, bytes.
+    writes this language, and so does an mBART-50 whose first token is one (`forced_bos_token_id`).
+    Without sentencepiece.bpe.model, "vocabulary" is the same model made from tokenizer.json, bytes.
     """
     files = _open(directory, _MBART, "sentencepiece.bpe.model")
     is_50 = "50" in str(files.config.get("tokenizer_class")) or _begins_with_end(directory)
@@ -114,8 +114,8 @@ def read_hugging_face_mbart(directory):
     return {**arguments, "num_languages": 50 if is_50 else 25}
 
 
-def _read_model_config(directory):
-    path = directory / "config.json"
+def _read_model_config(directory, name="config.json"):
+    path = directory / name
     return read_json(path) if path.is_file() else {}
 
 
@@ -125,9 +125,12 @@ def _begins_with_end(directory):
 
 
 def _find_target(directory, languages):
-    """The language with which the decoder of a checkpoint begins, as an argument, if it has one."""
+    """The language that the decoder of a checkpoint writes, as an argument, if it has one."""
     config = _read_model_config(directory)
     start, size = config.get("decoder_start_token_id"), config.get("vocab_size")
+    if _begins_with_end(directory):
+        generation = _read_model_config(directory, "generation_config.json")
+        start = {**config, **generation}.get("forced_bos_token_id")
     if type(start) is not int or type(size) is not int:
         return {}
     place = start - (size - 1 - len(languages))
