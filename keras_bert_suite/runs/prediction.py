@@ -164,10 +164,16 @@ def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
     if have_one_length:
         (outputs,) = found
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
-    outputs = [
-        output for batch in found for output in (condense(batch, windows) if condense else batch)
-    ]
-    return decode([outputs[number] for number in order], windows)
+    batches = [condense(batch, windows) if condense else batch for batch in found]
+    return decode(_order_rows(batches, order), windows)
+
+
+def _order_rows(batches, order):
+    """list of the outputs of each row of all batches, in an order; of several outputs a dict."""
+    if isinstance(batches[0], dict):
+        return {name: _order_rows([batch[name] for batch in batches], order) for name in batches[0]}
+    rows = [row for batch in batches for row in batch]
+    return [rows[number] for number in order]
 
 
 def _is_quiet(callbacks=None, verbose="auto"):

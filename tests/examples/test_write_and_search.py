@@ -65,3 +65,7 @@ def test_losses_of_a_batch_and_a_step(tmp_path):
     trainer.fit(*columns, epochs=1, verbose=0)
     assert np.abs(embedder.predict(columns[0], verbose=0) - vectors).max() > 1e-5
     assert writer.evaluate(*columns, verbose=0)[0] < loss[0]
+    # Of two outputs, one is as long as the texts of its batch.
+    outputs = np.stack(trainer.predict(columns[0], batch_size=2, verbose=0)["vectors"])
+    outputs /= np.linalg.norm(outputs, axis=1, keepdims=True)
+    np.testing.assert_allclose(outputs, embedder.predict(columns[0], verbose=0), atol=1e-6)
