@@ -112,6 +112,12 @@ def build_pretrainer(values, objective, tokenizer):
             check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         pretrainer = set_pattern(values, objective, pretrainer)
         memory = choose_memory(values, objective)
+        remembered = getattr(pretrainer.backbone, "memory_length", None)
+        if remembered and objective.lanes and not values.memory_length:
+            raise ValueError(
+                f"{values.checkpoint} remembers {remembered} states of the batch before. Pass "
+                f"--memory_length {remembered}, or another length."
+            )
         return give_memory(pretrainer, memory) if memory else pretrainer
     backbone = make_backbone(values, objective, tokenizer)
     if values.max_characters is not None:

@@ -125,9 +125,11 @@ def test_a_run_with_memory(run, xlnet_corpus, tmp_path):
     assert (status, err) == (0, "") and "step 2/2" in out and "step 1/2" not in out
     backbone = kbs.Pretrainer.from_preset(tmp_path / "run" / "model").backbone
     assert (backbone.memory_length, backbone.reuse_length, backbone.reversed_rows) == (12, 8, True)
-    again = [*common, "--memory_length=20", "--steps=1", "--output", tmp_path / "again"]
-    again += ["--objective=left_to_right", "--checkpoint", tmp_path / "run" / "model"]
+    again = [*common, "--steps=1", "--output", tmp_path / "again", "--objective=left_to_right"]
+    again += ["--checkpoint", tmp_path / "run" / "model"]
     status, _, err = run("pretrain", *again)
+    assert status == 1 and "Pass --memory_length 12, or another length." in err
+    status, _, err = run("pretrain", *again, "--memory_length=20")
     assert (status, err) == (0, "")
     backbone = kbs.Pretrainer.from_preset(tmp_path / "again" / "model").backbone
     assert (backbone.memory_length, backbone.attention_pattern) == (20, "left_to_right")
