@@ -64,6 +64,13 @@ class BertEncoderDecoder(TextEncoder):
         **kwargs: Any,
     ) -> None:
         check_further_arguments(type(self), kwargs, ("name", "trainable"))
+        written_arguments = encoder_arguments if decoder_arguments is None else decoder_arguments
+        if written_arguments.get("hashing") is not None:
+            raise ValueError(
+                "A decoder writes token by token, which attention by hashing cannot, got "
+                f"hashing={written_arguments['hashing']}. Leave it out, or pass it to an encoder "
+                "with a decoder of its own."
+            )
         # === Layers ===
         if decoder_arguments is None:
             self.encoder = written = _CrossAttendingBert(**encoder_arguments, dtype=dtype)

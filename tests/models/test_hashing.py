@@ -135,5 +135,8 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     causal = kbs.BertBackbone(**SIZES, attention_pattern="left_to_right")
     with pytest.raises(ValueError, match="that of a BertBackbone with hashing is another"):
         kbs.CausalLM(causal)
+    for arguments in ([SIZES], [{**SIZES, "hashing": None}, SIZES]):
+        with pytest.raises(ValueError, match="Leave it out, or pass it to an encoder"):
+            kbs.BertEncoderDecoder(*arguments)
     with pytest.raises(ValueError, match="A Longformer continues a BertBackbone"):
         kbs.LongformerBackbone.from_encoder(backbone, separator_id=3)
