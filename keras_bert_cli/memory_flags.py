@@ -1,5 +1,7 @@
 """The flags of a pretraining with memory, and of rows that are read from the end."""
 
+from keras_bert_suite.argument_checks import with_article
+
 from .command_flags import UsageError
 
 #: The flags that `PermutationTargets` reads, which has arguments of these names.
@@ -72,9 +74,9 @@ def check_remembers(cls, arguments):
 
     if not all(takes(cls, name) for name in arguments):
         raise UsageError(
-            f"--memory_length and --both_directions are for an XLNet, and the model is a "
-            f"{cls.__name__}; leave them out, or prepare the corpus with the spiece.model of an "
-            "XLNet: keras-bert prepare --vocab spiece.model"
+            f"--memory_length and --both_directions are for an XLNet, and the model is "
+            f"{with_article(cls)}; leave them out, or prepare the corpus with the spiece.model of "
+            "an XLNet: keras-bert prepare --vocab spiece.model"
         )
 
 

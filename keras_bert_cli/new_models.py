@@ -79,8 +79,8 @@ def make_backbone(values, objective, tokenizer):
     place = getattr(tokenizer, "summary_place", "first")
     if getattr(cls, "summary_place", place) not in (None, place):
         raise UsageError(
-            f"a {cls.__name__} reads the summary token of a row {cls.summary_place}, and a "
-            f"{type(tokenizer).__name__} puts it {place}; prepare the corpus with the tokenizer of "
+            f"{with_article(cls)} reads the summary token of a row {cls.summary_place}, and "
+            f"{with_article(tokenizer)} puts it {place}; prepare the corpus with the tokenizer of "
             f"such a model, for an XLNet by keras-bert prepare --vocab spiece.model, or choose "
             "another --model"
         )

@@ -13,6 +13,7 @@ from keras_bert_suite.argument_checks import (
     check_further_arguments,
     check_integer,
     check_sizes,
+    with_article,
 )
 from keras_bert_suite.layers import (
     BertEmbeddings,
@@ -314,7 +315,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
             return None
         if type(self).make_block is not BertBackbone.make_block:
             raise ValueError(
-                f"A {type(self).__name__} has attention layers of another kind, so it takes no "
+                f"{with_article(self, 'A')} has attention layers of another kind, so it takes no "
                 "`hashing`. Use a BertBackbone."
             )
         if self.attention_pattern not in _HASHED_PATTERNS:

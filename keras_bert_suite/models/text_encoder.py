@@ -317,7 +317,7 @@ class TextEncoder(
         config = self.get_config()
         if "frame_dim" not in config:
             raise ValueError(
-                f"A {type(self).__name__} reads tokens only. Take an encoder with the argument "
+                f"{with_article(self, 'A')} reads tokens only. Take an encoder with the argument "
                 "frame_dim, such as BertBackbone."
             )
         if frame_dim is None:
@@ -351,7 +351,7 @@ class TextEncoder(
         if config.get("part_embeddings") is not None:
             if not hasattr(self.part_embeddings, "take_tokens"):
                 raise ValueError(
-                    f"part_embeddings, a {type(self.part_embeddings).__name__}, has no method "
+                    f"part_embeddings, {with_article(self.part_embeddings)}, has no method "
                     "take_tokens(token_ids), so the copy would not know its tokens. Add it: it "
                     "returns a layer for these tokens, with None for new ones."
                 )

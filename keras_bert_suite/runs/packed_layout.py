@@ -36,8 +36,8 @@ def check_can_pack_sequences(task):
     names = [name for name in ROW_INPUTS if name in task.backbone.input]
     if names:
         raise ValueError(
-            f"sequence_packing puts several rows of a batch into one, and a "
-            f"{type(task.backbone).__name__} with {' and '.join(names)} reads these of each row. "
+            f"sequence_packing puts several rows of a batch into one, and "
+            f"{with_article(task.backbone)} with {' and '.join(names)} reads these of each row. "
             "Leave sequence_packing out. A row of PermutationTargets or with a memory has no "
             "padding to save."
         )

@@ -36,7 +36,7 @@ def check_preprocessor(preprocessor, backbone):
     if tokenizer is not None and makes_characters != ("character_ids" in backbone.input):
         raise ValueError(
             f"{with_article(backbone, 'A')} that reads {', '.join(backbone.input)} has no use for "
-            f"a {type(tokenizer).__name__}. An ElmoBackbone with `characters` takes a "
+            f"{with_article(tokenizer)}. An ElmoBackbone with `characters` takes a "
             "CharacterTokenizer, and other encoders take other tokenizers."
         )
     if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
@@ -63,7 +63,7 @@ def check_takes_frames(task, backbone):
         return
     reading = sorted(name for name, head in read_heads().items() if head.takes_frames)
     raise ValueError(
-        f"A {type(task).__name__} needs texts, and its backbone reads frames (frame_dim="
+        f"{with_article(task, 'A')} needs texts, and its backbone reads frames (frame_dim="
         f"{frame_dim}). Heads on frames are {', '.join(reading)}."
     )
 
@@ -78,7 +78,7 @@ def _check_frames(preprocessor, frame_dim, name):
     wanted = "token ids" if frame_dim is None else f"frames of width {frame_dim}"
     remedy = f"a FramePacker({frame_dim})" if frame_dim else "the preprocessor of its tokenizer"
     raise ValueError(
-        f"A {type(preprocessor).__name__} makes "
+        f"{with_article(preprocessor, 'A')} makes "
         f"{'token ids' if made is None else f'frames of width {made}'}, and the {name} reads "
         f"{wanted}. Pass {remedy}."
     )
@@ -97,7 +97,7 @@ def _check_template(tokenizer, backbone):
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":
         raise ValueError(
             f"{with_article(tokenizer, 'A')} pads rows on the left, and the table of positions of "
-            f"a {type(backbone).__name__} counts from the first token of a row. Use a tokenizer "
+            f"{with_article(backbone)} counts from the first token of a row. Use a tokenizer "
             "with padding_side='right'."
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import keras_hub
 
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import PredictionHead
@@ -60,7 +60,7 @@ class FramePretrainer(Task, keras_hub.models.Task):
         encoder = Encoder.of(backbone)
         if encoder.frame_dim is None:
             raise ValueError(
-                f"A FramePretrainer trains an encoder of frames, got a {type(backbone).__name__} "
+                f"A FramePretrainer trains an encoder of frames, got {with_article(backbone)} "
                 "of tokens. Build it with frame_dim, or call its `for_frames(frame_dim)`."
             )
         if num_codes is not None:

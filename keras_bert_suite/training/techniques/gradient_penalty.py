@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.argument_checks import check_positive
+from keras_bert_suite.argument_checks import check_positive, with_article
 from keras_bert_suite.training.loss_shares import count_rows
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
@@ -44,8 +44,8 @@ class GradientPenalty(Technique):
     def build(self, model: Any) -> None:
         if not model.has_second_derivative:
             raise ValueError(
-                f"GradientPenalty takes the second derivative of the loss, and that of a "
-                f"{type(model).__name__} has none. Train it with FGM or PGD, or drop `technique`."
+                f"GradientPenalty takes the second derivative of the loss, and that of "
+                f"{with_article(model)} has none. Train it with FGM or PGD, or drop `technique`."
             )
 
     def loss(self, forward: Any, batch: Batch, rng: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.argument_checks import check_positive
+from keras_bert_suite.argument_checks import check_positive, with_article
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
 
@@ -39,7 +39,7 @@ class Mixup(Technique):
         parts = model.split_at_vectors()
         if parts is None:
             raise ValueError(
-                f"Mixup mixes the vectors of rows, and a {type(model).__name__} has no vector of a "
+                f"Mixup mixes the vectors of rows, and {with_article(model)} has no vector of a "
                 "row before its last layer. Train it with RDrop or FGM, or drop `technique`."
             )
         self.encoder, self.head = parts

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.replicas import sum_over_replicas
 from keras_bert_suite.training.loss_shares import mean_over_rows
 from keras_bert_suite.training.techniques.technique import Batch
@@ -25,11 +26,10 @@ class OutputComparison:
     def __init__(self, model: Any, technique: Any) -> None:
         self.divergence = model.find_divergence()
         if self.divergence is None:
-            name, task = type(technique).__name__, type(model).__name__
             raise ValueError(
-                f"{name} compares the predictions of two passes, and a {task} has several outputs, "
-                "or outputs that are no predictions. Train it with FGM, PGD or FreeLB, or drop "
-                "`technique`."
+                f"{type(technique).__name__} compares the predictions of two passes, and "
+                f"{with_article(model)} has several outputs, or outputs that are no predictions. "
+                "Train it with FGM, PGD or FreeLB, or drop `technique`."
             )
 
     def one_way(self, batch: Batch, p: Any, q: Any, reduction: str = "mean") -> Tensor:
