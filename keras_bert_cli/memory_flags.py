@@ -55,12 +55,13 @@ def check_memory_flags(values):
 
 def choose_memory(values, objective):
     """dict of the arguments of an `XLNetBackbone` that the flags set; empty without such flags."""
+    from keras_bert_suite.masking.permutation_targets import default_reuse_length
+
     if not (values.memory_length or values.both_directions):
         return {}
     reuse_length = None
     if values.memory_length and "reuse_length" not in list_idle_memory_flags(objective):
-        # The default is that of `PermutationTargets`.
-        reuse_length = values.reuse_length or values.sequence_length // 2
+        reuse_length = values.reuse_length or default_reuse_length(values.sequence_length)
     return {
         "memory_length": values.memory_length,
         "reuse_length": reuse_length,

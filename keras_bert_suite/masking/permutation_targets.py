@@ -26,6 +26,11 @@ SPAN_UNITS = ("piece", "word")
 END_OF_DOCUMENT = "<eod>"
 
 
+def default_reuse_length(sequence_length: int) -> int:
+    """The tokens of the first part of a row, where no `reuse_length` is given."""
+    return sequence_length // 2
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class PermutationTargets(MaskingLayer):
     """The targets of XLNet: tokens are predicted in a random order, each from those before it.
@@ -223,7 +228,7 @@ class PermutationTargets(MaskingLayer):
         """int, the number of tokens of the first part of a row."""
         reused = self.reuse_length
         if reused is None:
-            return sequence_length // 2
+            return default_reuse_length(sequence_length)
         if reused >= sequence_length:
             raise ValueError(
                 f"reuse_length={reused} leaves no second part in rows of {sequence_length} tokens. "
