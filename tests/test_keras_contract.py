@@ -49,8 +49,12 @@ METHODS = {
     "_run_through_graph": (
         [type(keras.Model(NUMBER := keras.Input((1,)), NUMBER))],
         ["self", "inputs", "operation_fn", "call_fn"],
-        "`keras.models.clone_model` copies a task without its tokenizer, in silence. Under PyTorch "
-        "a model with no packed rows cannot run.",
+        "`keras.models.clone_model` copies a task without its tokenizer, in silence.",
+    ),
+    "_clear_losses": (
+        [keras.Model],
+        ["self"],
+        "Under PyTorch each call of a model takes a millisecond longer.",
     ),
     "_symbolic_build": (
         [keras.Model],
@@ -90,6 +94,10 @@ ATTRIBUTES = {
     "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
     "_value": "A task has no parameters under PyTorch by the paths of its variables.",
     "_parameters": "A task has no parameters for an optimizer of PyTorch.",
+    "_losses": "Losses that layers add are never forgotten under PyTorch.",
+    "_loss_ids": "The same.",
+    "_kernel": "A dense layer asks for each kind of quantization at each call.",
+    "_nodes_by_depth": "Under PyTorch, Keras finds the order of a graph anew at each call.",
     "_remat_mode": "A layer made in a `keras.RematScope` keeps its activations under PyTorch.",
     "_forward_hooks": "A hook of PyTorch on a layer within a block is not called.",
     "_forward_pre_hooks": "The same.",

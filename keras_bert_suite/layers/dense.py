@@ -8,7 +8,7 @@ from keras import ops
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.layers.rounded_weights import read_weight
+from keras_bert_suite.layers.eager_pass import read_weight
 from keras_bert_suite.layers.torch_products import linear
 
 #: PyTorch's names for the two functions.
@@ -44,7 +44,9 @@ class Dense(keras.layers.Dense):
         backend = keras.config.backend()
         activation = self.activation or keras.activations.linear
         if backend == "torch":
-            kernel, bias = read_weight(self.kernel), read_weight(self.bias)
+            # The property asks for all kinds of quantization, which have other calls than this.
+            kernel = read_weight(self.kernel if self.lora_enabled else self._kernel)
+            bias = read_weight(self.bias)
             if activation in GELU_APPROXIMATIONS:
                 return linear(inputs, kernel, bias, gelu=GELU_APPROXIMATIONS[activation])
             return activation(linear(inputs, kernel, bias))

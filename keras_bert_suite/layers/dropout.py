@@ -7,6 +7,9 @@ import keras
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.replicas import count_replicas, find_replica
 
+#: Up to so many elements, PyTorch's one operation takes less time than ten others.
+_FEW_ELEMENTS = 1 << 12
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
@@ -25,7 +28,9 @@ class Dropout(keras.layers.Dropout):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """Drops elements of a float array of any shape, and scales the others up."""
-        if training and self.rate and self.noise_shape is None:
+        if not (training and self.rate):
+            return inputs
+        if self.noise_shape is None:
             backend = keras.config.backend()
             if backend == "jax":
                 return _jax_dropout(inputs, self.rate, self.seed_generator.next())
@@ -53,6 +58,8 @@ def _torch_dropout(x: Tensor, rate: float) -> Tensor:
     """Draws 16 random bits for each element from PyTorch's generator, four elements at once."""
     import torch
 
+    if x.numel() <= _FEW_ELEMENTS:
+        return torch.nn.functional.dropout(x, rate)
     num_draws = math.ceil(x.numel() / 4)
     draws = torch.empty(num_draws, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)

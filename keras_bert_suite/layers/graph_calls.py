@@ -5,8 +5,8 @@ As in `call_inner`, Keras' work for the call of the model serves its layers too.
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -50,19 +50,88 @@ def _has_mask(mask: Any) -> bool:
 
 def run_graph(model: keras.Model, inputs: dict[str, Tensor], training: bool) -> Any:
     """The outputs of a functional model for tensors by name, from `find_plain_inputs`."""
-    guest = False  # Whether a layer of a guest was called. It may have made a mask of Keras.
+    graph = _graphs.get(model)
+    if graph is None:
+        graph = _graphs[model] = _Graph(model)
+    return graph.run(inputs, training)
 
-    def choose(operation: Any) -> Callable[..., Any]:
-        nonlocal guest
-        if not isinstance(operation, keras.layers.Layer):
-            return operation
-        guest = guest or not _is_known(operation)
-        call = operation if guest else functools.partial(_call_layer, operation)
-        # Keras, too, puts this in the place of a `training` in the graph.
-        return lambda *args, **kwargs: call(*args, **{**kwargs, "training": training})
 
-    outputs = model._run_through_graph(inputs, operation_fn=choose)
-    return outputs[0] if isinstance(outputs, (list, tuple)) and len(outputs) == 1 else outputs
+class _Slot(int):
+    """The place of a tensor of the graph among the values of a run."""
+
+
+class _Step(NamedTuple):
+    """The call of a layer or an operation: its arguments, with `_Slot`s, and what it is."""
+
+    operation: Any
+    args: Any
+    kwargs: Any
+    outputs: list[_Slot]
+    is_layer: bool
+    is_whole: bool  # Whether it is always called by Keras.
+
+
+class _Graph:
+    """The operations of a functional model in their order, which Keras finds anew at each call."""
+
+    def __init__(self, model: Any) -> None:
+        slots: dict[int, _Slot] = {}
+
+        def place(x: Any) -> Any:
+            is_symbolic = isinstance(x, keras.KerasTensor)
+            return slots.setdefault(id(x), _Slot(len(slots))) if is_symbolic else x
+
+        self._inputs = {name: place(x) for name, x in model.input.items()}
+        self._steps = []
+        is_whole = False  # After a layer of a guest, which may have made a mask of Keras.
+        for _, nodes in sorted(model._nodes_by_depth.items(), reverse=True):
+            for node in nodes:
+                if node.is_input:
+                    continue
+                operation = node.operation
+                is_layer = isinstance(operation, keras.layers.Layer)
+                is_whole = is_whole or (is_layer and not _is_known(operation))
+                args, kwargs = node.arguments.convert(place)
+                outputs = [place(x) for x in node.outputs]
+                self._steps.append(_Step(operation, args, kwargs, outputs, is_layer, is_whole))
+        self._outputs = keras.tree.map_structure(place, model.output)
+        self._size = len(slots)
+
+    def run(self, inputs: dict[str, Tensor], training: bool) -> Any:
+        values: list[Any] = [None] * self._size
+        for name, slot in self._inputs.items():
+            values[slot] = inputs[name]
+        for step in self._steps:
+            args, kwargs = _fill(step.args, values), _fill(step.kwargs, values)
+            if step.is_layer:
+                # Keras, too, puts this in the place of a `training` in the graph.
+                kwargs["training"] = training
+            if step.is_layer and not step.is_whole:
+                outputs = _call_layer(step.operation, *args, **kwargs)
+            else:
+                outputs = step.operation(*args, **kwargs)
+            is_one = type(outputs) not in (dict, list, tuple)
+            flat = [outputs] if is_one else keras.tree.flatten(outputs)
+            for slot, x in zip(step.outputs, flat, strict=False):
+                values[slot] = x
+        outputs = _fill(self._outputs, values)
+        return outputs[0] if isinstance(outputs, (list, tuple)) and len(outputs) == 1 else outputs
+
+
+#: The graphs of models that ran. They live as long as their models.
+_graphs: weakref.WeakKeyDictionary[keras.Model, _Graph] = weakref.WeakKeyDictionary()
+
+
+def _fill(structure: Any, values: list[Any]) -> Any:
+    """A structure of dicts, lists and tuples with values in the place of its `_Slot`s."""
+    kind = type(structure)
+    if kind is _Slot:
+        return values[structure]
+    if kind is tuple or kind is list:
+        return kind(_fill(x, values) for x in structure)
+    if kind is dict:
+        return {name: _fill(x, values) for name, x in structure.items()}
+    return structure
 
 
 def _call_layer(layer: Any, *args: Any, training: bool, **kwargs: Any) -> Any:

@@ -1,7 +1,6 @@
 """Computes the layers within a layer or a model, without Keras' work for a single layer."""
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -43,22 +42,27 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     policy = layer.dtype_policy
     if type(policy) is keras.dtype_policies.DTypePolicyMap:
         policy = policy[layer.path]
-    is_plain = (
-        layer.built
-        and all(map(_needs_no_cast, inputs, itertools.repeat(policy.compute_dtype)))
-        and not layer._forward_hooks
-        and not layer._forward_pre_hooks
-        and not layer._backward_hooks
-        and not layer._backward_pre_hooks
-        and layer.activity_regularizer is None
-    )
-    if not is_plain:
+    dtype = policy.compute_dtype
+    for x in inputs:
+        if x is not None and not _needs_no_cast(x, dtype):
+            return layer
+    if (
+        not layer.built
+        or layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+        or layer.activity_regularizer is not None
+    ):
         return layer
     call = layer.call if policy.quantization_mode is None else layer.quantized_call
-    scope, dtype = get_autocast_scope(), _find_rounded_dtype(layer, policy)
-    if dtype == (scope and scope.dtype):
+    scope = get_autocast_scope()
+    # The dtype to which the layer rounds its weights when it reads them. One without `autocast`,
+    # such as a table of embeddings, reads them as they are.
+    rounded = dtype if dtype != policy.variable_dtype and layer.autocast else None
+    if rounded == (scope and scope.dtype):
         return call
-    return functools.partial(_call_in_scope, call, dtype)
+    return functools.partial(_call_in_scope, call, rounded)
 
 
 def _call_in_scope(call: Callable[..., Any], dtype: str | None, *args: Any, **kwargs: Any) -> Any:
@@ -68,21 +72,11 @@ def _call_in_scope(call: Callable[..., Any], dtype: str | None, *args: Any, **kw
 
 def _needs_no_cast(x: Any, dtype: str) -> bool:
     """Whether a layer that computes in `dtype` takes an input as it is."""
-    if x is None:
-        return True
     if isinstance(x, dict):
-        return all(map(_needs_no_cast, x.values(), itertools.repeat(dtype)))
+        return all(y is None or _needs_no_cast(y, dtype) for y in x.values())
     # Symbolic tensors have names of dtypes, which are not among PyTorch's.
-    return _torch_dtypes().get(getattr(x, "dtype", None)) in (dtype, "")
-
-
-def _find_rounded_dtype(layer: Any, policy: Any) -> str | None:
-    """The dtype to which the weights of a layer are rounded when it reads them; None for no other.
-
-    A layer without `autocast`, such as a table of embeddings, reads them as they are.
-    """
-    is_mixed = layer.autocast and policy.compute_dtype != policy.variable_dtype
-    return policy.compute_dtype if is_mixed else None
+    name = _torch_dtypes().get(getattr(x, "dtype", None))
+    return name == dtype or name == ""
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
-from keras_bert_suite.layers.rounded_weights import read_weight
+from keras_bert_suite.layers.eager_pass import read_weight
 
 #: `is_exact`, within `exact_second_derivatives`.
 _scope = threading.local()

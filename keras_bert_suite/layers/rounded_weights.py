@@ -1,65 +1,32 @@
 """Rounds the weights of a mixed policy all at once, under PyTorch."""
 
-import contextlib
 import functools
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import keras
-from keras.src.backend.common.stateless_scope import in_stateless_scope
-from keras.src.backend.common.variables import get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
 
-#: `weights`, within `rounded_weights`: (id of a variable, dtype) -> tensor.
-_rounded = threading.local()
 
-
-def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
-    """The tensor of a weight: of a `keras.Variable`, or of LoRA's sum with one; None for None.
-
-    It is rounded as Keras' scope of the layer says, and may be rounded to `dtype` where there is no
-    such scope.
-    """
-    if not isinstance(weight, keras.Variable):
-        return weight
-    scope = get_autocast_scope()
-    dtype = scope.dtype if scope and scope.dtype else dtype
-    found = vars(_rounded).get("weights", {}).get((id(weight), dtype))
-    return weight.value if found is None or in_stateless_scope() else found
-
-
-@contextlib.contextmanager
-def rounded_weights(
+def round_weights(
     model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...], training: bool | None
-) -> Iterator[None]:
-    """Rounds weights of a model together, and lets `read_weight` find them.
+) -> dict[tuple[int, str], Tensor]:
+    """Rounds weights of a model together: (id of a variable, dtype) -> tensor.
 
     Keras rounds each weight of a mixed policy when a layer reads it. For a BERT of 12 layers these
     are 200 calls, half of the time that Python takes for a forward pass. The rounded weights are
     kept until the pass ends, and their gradients until all of them are known.
 
     Args:
-        model: a task, or a backbone, that computes eagerly within the context. A model within it
-            adds nothing. In float32 nothing is looked for.
+        model: a task, or a backbone.
         layer_types: the layers that read their weights by `read_weight`.
         training: whether gradients will be taken.
     """
-    policy = getattr(model, "backbone", model).dtype_policy
-    is_mixed = policy.compute_dtype != policy.variable_dtype
-    if not is_mixed or not _is_eager_torch() or hasattr(_rounded, "weights"):
-        yield
-        return
-    _rounded.weights = {
+    return {
         (id(variable), dtype): value
         for dtype, variables in _list_rounded(model, layer_types, training).items()
         for variable, value in zip(variables, _round(variables, dtype), strict=True)
     }
-    try:
-        yield
-    finally:
-        del _rounded.weights
 
 
 def _list_rounded(model: Any, layer_types: Any, training: Any) -> dict[str, list[keras.Variable]]:
@@ -78,14 +45,6 @@ def _list_rounded(model: Any, layer_types: Any, training: Any) -> dict[str, list
             if is_read_rounded and value.is_floating_point() and variable._dtype != dtype:
                 weights.setdefault(dtype, []).append(variable)
     return weights
-
-
-def _is_eager_torch() -> bool:
-    if keras.config.backend() != "torch" or in_stateless_scope():
-        return False
-    import torch
-
-    return not torch.compiler.is_compiling()
 
 
 def _round(variables: list[keras.Variable], dtype: str) -> tuple[Tensor, ...]:

@@ -43,14 +43,12 @@ def _takes_onednn(x: Tensor, kernel: Tensor) -> bool:
     import torch
 
     # The compiler cannot read how the processor is asked, and would break the graph of `predict`.
-    if torch.compiler.is_compiling() and not torch.is_grad_enabled():
-        return False
     return (
-        x.dtype == torch.float32
-        and x.device.type == "cpu"
+        not torch.compiler.is_compiling()
         and x.numel() * kernel.shape[-1] >= _LEAST_PRODUCT
+        and x.dtype == torch.float32
+        and x.device.type == "cpu"
         and _is_mkl_slow()
-        and not torch.compiler.is_compiling()
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 
 class _Module:
@@ -31,6 +32,25 @@ class _Module:
         others = {name: p for name, p in own["_parameters"].items() if name not in before}
         own["torch_weights"] = weights
         own["_parameters"] = {**weights, **others}
+
+    def _clear_losses(self) -> None:
+        """Forgets the losses of layers. Keras asks every layer where it keeps them: 1 ms a call."""
+        if in_stateless_scope():
+            super()._clear_losses()  # type: ignore[misc]
+            return
+        for layer in self._flatten_layers():  # type: ignore[attr-defined]
+            if layer._losses:
+                layer._losses.clear()
+                layer._loss_ids.clear()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients: in a step of `fit`, those of the weights that it trains."""
+        in_step = vars(self).get("trained_in_step")
+        if in_step is None:
+            super().zero_grad(set_to_none)  # type: ignore[misc]
+            return
+        for weight in in_step:
+            weight._value.grad = None
 
     def named_modules(self, *args: Any, **kwargs: Any) -> Any:
         self._track_variables()

@@ -69,6 +69,9 @@ class TrainedModel:
 
     @property
     def trainable_weights(self) -> list[keras.Variable]:
+        in_step = self.__dict__.get("trained_in_step")
+        if in_step is not None:
+            return list(in_step)
         return [v for v in super().trainable_weights if v.path not in self.unused_paths]
 
     @property
@@ -119,10 +122,17 @@ class TrainedModel:
         """See `keras.Model.train_step`."""
         *state, batch = arguments
         batch = split_rows(batch)
-        if self.technique is None:
-            check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
+        if self.technique is not None:
+            return take_step(self, *state, batch)
+        check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
+        if keras.config.backend() != "torch" or self.jit_compile:
             return super().train_step(*state, batch)
-        return take_step(self, *state, batch)
+        # Keras asks all layers for their weights five times in a step.
+        vars(self)["trained_in_step"] = [v for v in self.weights_of_fit if v.trainable]
+        try:
+            return super().train_step(batch)
+        finally:
+            del vars(self)["trained_in_step"]
 
     def make_train_function(self, force: bool = False) -> None:
         """Keras' `train_function`; under JAX on a CPU one that compiles in less time.
@@ -132,6 +142,8 @@ class TrainedModel:
         force = self._has_changed("train") or force
         is_new = force or self.train_function is None
         super().make_train_function(force)
+        # `setattr` of Keras would track the list. A callback may freeze and thaw weights of it.
+        vars(self)["weights_of_fit"] = [v for v in self.weights if v.path not in self.unused_paths]
         has_own_step = type(self).train_step is not TrainedModel.train_step
         if is_new and not has_own_step and takes_two_programs(self):
             self.train_function: Any = split_step(self)

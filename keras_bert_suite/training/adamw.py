@@ -95,17 +95,18 @@ class AdamW(BertOptimizer):
             finally:
                 self._tensorflow_step = None  # Its tensors are of the graph that is being traced.
             return
-        by_settings: dict[tuple[float, float], list[tuple[Tensor, keras.Variable]]] = {}
-        for gradient, variable in zip(gradients, variables, strict=True):
-            settings = self.decay_of(variable), self.rate_multiplier_of(variable)
-            by_settings.setdefault(settings, []).append((gradient, variable))
-        for (decay, multiplier), pairs in by_settings.items():
-            indices = [self._get_variable_index(variable) for _, variable in pairs]
+        indices = [self._get_variable_index(variable) for variable in variables]
+        by_settings: dict[tuple[float, float], list[tuple[Tensor, Tensor, int]]] = {}
+        for gradient, variable, index in zip(gradients, variables, indices, strict=True):
+            decay = 0.0 if self._found_by_no_decay[index] else self.decay
+            rows = by_settings.setdefault((decay, self._multipliers[index]), [])
+            rows.append((gradient, variable._value, index))
+        for (decay, multiplier), rows in by_settings.items():
             torch_adamw(
-                [variable.value.detach() for _, variable in pairs],
-                [gradient.to(variable.value.dtype).contiguous() for gradient, variable in pairs],
-                [self._momentums[i].value for i in indices],
-                [self._velocities[i].value for i in indices],
+                [value.detach() for _, value, _ in rows],
+                [gradient.to(value.dtype).contiguous() for gradient, value, _ in rows],
+                [self._momentums[index]._value for *_, index in rows],
+                [self._velocities[index]._value for *_, index in rows],
                 learning_rate * multiplier,
                 decay,
                 self.finite,

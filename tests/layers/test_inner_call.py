@@ -9,7 +9,7 @@ import pytest
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import BertBackbone, ModernBertBackbone, RoFormerBackbone, TextClassifier
-from keras_bert_suite.layers import TransformerBlock, graph_calls, inner_call
+from keras_bert_suite.layers import TransformerBlock, eager_pass, graph_calls, inner_call
 from keras_bert_suite.layers.attention import sequence_layout
 
 pytestmark = pytest.mark.backend("torch")
@@ -231,3 +231,35 @@ def test_keras_refuses_wrong_inputs():
         backbone(wrong, training=False)
     with pytest.raises(ValueError, match="Missing data|expects 3"):
         backbone({"token_ids": arrays["token_ids"]}, training=False)
+
+
+def test_a_graph_with_lists_shared_layers_and_unread_outputs():
+    a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
+    dense = keras.layers.Dense(3)
+    first, second = keras.ops.split(keras.layers.Concatenate()([dense(a), dense(b)]), 2, axis=-1)
+    outputs = {"sum": first + dense(first), "second": [second, keras.ops.max(b, axis=-1)]}
+    model = keras.Model({"a": a, "b": b}, outputs)
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.normal(size=(2, 3)).astype("float32") for name in "ab"}
+    for _ in range(2):
+        plain = graph_calls.find_plain_inputs(model, inputs, training=False)
+        got, wanted = graph_calls.run_graph(model, plain, training=False), model(inputs)
+        keras.tree.assert_same_structure(got, wanted)
+        for x, y in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+            np.testing.assert_array_equal(to_numpy(x), to_numpy(y))
+
+
+def test_what_is_computed_once_is_forgotten_after_the_pass():
+    model, calls = BertBackbone(**SIZES), []
+
+    def double(x):
+        calls.append(x)
+        return x * 2
+
+    x = keras.ops.ones(3)
+    for _ in range(2):
+        with eager_pass.eager_pass(model, (), training=False):
+            assert eager_pass.once(double, x) is eager_pass.once(double, x)
+            assert eager_pass.once(double, x + 1)[0] == 4
+    assert len(calls) == 4
+    assert eager_pass.once(double, x) is not eager_pass.once(double, x)

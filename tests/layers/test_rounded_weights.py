@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_suite import BertBackbone, TextClassifier
-from keras_bert_suite.layers import dense, rounded_weights
+from keras_bert_suite.layers import dense, eager_pass, rounded_weights
 from keras_bert_suite.layers.attention import sequence_layout
 
 pytestmark = pytest.mark.backend("torch")
@@ -70,7 +70,7 @@ def test_outputs_and_gradients(case, monkeypatch):
         layer.enable_lora(2)
         layer.lora_kernel_b.assign(np.full(layer.lora_kernel_b.shape, 0.1))
     logits, gradients = compute(classifier, seen)
-    monkeypatch.setattr(sequence_layout, "rounded_weights", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(sequence_layout, "eager_pass", lambda *_: contextlib.nullcontext())
     wanted, wanted_gradients = compute(classifier, seen)
     assert torch.equal(logits, wanted)
     assert gradients.keys() == wanted_gradients.keys() and len(gradients) > 20
@@ -108,7 +108,7 @@ def test_a_call_that_fails_leaves_nothing_behind(monkeypatch):
     monkeypatch.setattr(dense, "linear", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         classifier(make_batch(), training=False)
-    assert not vars(rounded_weights._rounded)
+    assert not vars(eager_pass._pass)
 
 
 def test_gradients_of_gradients():

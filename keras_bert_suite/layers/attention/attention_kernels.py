@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention import cudnn_attention
+from keras_bert_suite.layers.eager_pass import once
 
 
 def plain_attention(
@@ -31,9 +32,13 @@ def plain_attention(
         drop: function that drops some of the probabilities, or None.
         bias: float, broadcastable to (B, heads, L, S), or None.
     """
-    probabilities = ops.cast(attention_probabilities(query, key, mask, bias), value.dtype)
+    probabilities = attention_probabilities(query, key, mask, bias)
+    if value.dtype != probabilities.dtype:
+        probabilities = ops.cast(probabilities, value.dtype)
     if drop is not None:
         probabilities = drop(probabilities)
+    if keras.config.backend() == "torch":
+        return probabilities @ value
     return ops.matmul(probabilities, value)
 
 
@@ -42,7 +47,10 @@ def attention_probabilities(
 ) -> Tensor:
     """How much each query attends to each key: float32 (B, heads, L, S); see `plain_attention`."""
     scale = query.shape[-1] ** -0.5
-    scores = ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
+    if keras.config.backend() == "torch":  # Keras asks each op for its device and dtypes.
+        scores = (query * scale) @ key.transpose(-1, -2)
+    else:
+        scores = ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
     if bias is not None:
         scores = ops.cast(scores, "float32") + ops.cast(bias, "float32")
     return normalize_scores(scores, mask)
@@ -50,6 +58,12 @@ def attention_probabilities(
 
 def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """The softmax of scores (B, heads, L, S) over the keys that a mask shows, in float32."""
+    if keras.config.backend() == "torch":
+        import torch
+
+        scores = scores.float()
+        scores = scores if mask is None else torch.where(mask, scores, -1e30)
+        return torch.softmax(scores, dim=-1)
     scores = ops.cast(scores, "float32")
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)
@@ -101,15 +115,21 @@ def _torch_attention(
     import torch
 
     if mask is not None:
-        # A query that sees no key would give NaN in the kernels that take a boolean mask. So it
-        # sees every key instead. Its output is never read.
-        mask = mask | ~mask.any(dim=-1, keepdim=True)
+        mask = once(_open_empty_rows, mask)
     if bias is not None:
         bias = bias.to(query.dtype)
         mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=dropout
     )
+
+
+def _open_empty_rows(mask: Tensor) -> Tensor:
+    """A mask in which a query that sees no key sees every key.
+
+    It would give NaN in the kernels that take a boolean mask. Its output is never read.
+    """
+    return mask | ~mask.any(dim=-1, keepdim=True)
 
 
 def _jax_attention(

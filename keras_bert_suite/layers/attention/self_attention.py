@@ -16,6 +16,7 @@ from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.eager_pass import once
 from keras_bert_suite.layers.inner_call import call_inner
 
 
@@ -230,7 +231,7 @@ class SelfAttention(ShapeKeepingLayer):
         Returns:
             float (B, heads, L, D).
         """
-        mask = expand_attention_mask(attention_mask)
+        mask = None if attention_mask is None else once(expand_attention_mask, attention_mask)
         return self.choose_kernel(query, training)(query, key, value, mask, score_bias)
 
     def choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
@@ -292,7 +293,7 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
     """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
     if mask is None:
         return None
-    mask = ops.cast(mask, "bool")
+    mask = mask.bool() if keras.config.backend() == "torch" else ops.cast(mask, "bool")
     rank = len(mask.shape)
     if rank == 2:
         return mask[:, None, None, :]

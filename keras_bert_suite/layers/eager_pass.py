@@ -1,0 +1,84 @@
+"""What cannot change within a pass of a model under PyTorch, and is asked once."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.common.variables import get_autocast_scope
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.rounded_weights import round_weights
+
+#: Within `eager_pass`: `rounded`, (id of a variable, dtype) -> tensor, and `kept`, (function, id of
+#: a tensor) -> (the tensor, the result).
+_pass = threading.local()
+
+
+@contextlib.contextmanager
+def eager_pass(
+    model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...], training: bool | None
+) -> Iterator[None]:
+    """Within it, `read_weight` asks less, and `once` keeps what it computes.
+
+    Args:
+        model: a task, or a backbone, that computes within the context. A model within it adds
+            nothing. Under other backends, and in a compiled step, nothing is changed.
+        layer_types: the layers that read their weights by `read_weight`. Those of a mixed policy
+            are rounded together; see `round_weights`.
+        training: whether gradients will be taken.
+    """
+    if hasattr(_pass, "kept") or not _is_eager_torch():
+        yield
+        return
+    policy = getattr(model, "backbone", model).dtype_policy
+    is_mixed = policy.compute_dtype != policy.variable_dtype
+    _pass.rounded = round_weights(model, layer_types, training) if is_mixed else {}
+    _pass.kept = {}
+    try:
+        yield
+    finally:
+        del _pass.rounded, _pass.kept
+
+
+def _is_eager_torch() -> bool:
+    if keras.config.backend() != "torch" or in_stateless_scope():
+        return False
+    import torch
+
+    return not torch.compiler.is_compiling()
+
+
+def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
+    """The tensor of a weight: of a `keras.Variable`, or of LoRA's sum with one; None for None.
+
+    It is rounded as Keras' scope of the layer says, and may be rounded to `dtype` where there is no
+    such scope.
+    """
+    if not isinstance(weight, keras.Variable):
+        return weight
+    scope = get_autocast_scope()
+    rounded = getattr(_pass, "rounded", None)
+    if rounded is None or in_stateless_scope():
+        return weight.value
+    dtype = scope.dtype if scope and scope.dtype else dtype
+    if dtype is None:
+        return weight._value
+    found = rounded.get((id(weight), dtype))
+    return weight.value if found is None else found
+
+
+def once(function: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
+    """`function(tensor)`, computed once in a pass. The function is one of a module.
+
+    For a mask that all layers read in the same way.
+    """
+    kept = getattr(_pass, "kept", None)
+    if kept is None:
+        return function(tensor)
+    key = function, id(tensor)
+    if key not in kept:
+        kept[key] = tensor, function(tensor)  # The tensor is kept, so that its id stays its own.
+    return kept[key][1]
