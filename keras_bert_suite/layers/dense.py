@@ -32,6 +32,8 @@ class Dense(keras.layers.Dense):
     Weights, LoRA and quantization: see `keras.layers.Dense`.
     """
 
+    is_rounded_together = True
+
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
         """As Keras' layer, which by default refuses its subclasses."""
         super().quantize(mode, type_check=False, config=config)

@@ -16,18 +16,18 @@ from keras_bert_suite.layers.rounded_weights import round_weights
 #: a tensor) -> (the tensor, the result).
 _pass = threading.local()
 
+#: Results that `once` keeps. All masks of a model together are fewer.
+_MOST_KEPT = 16
+
 
 @contextlib.contextmanager
-def eager_pass(
-    model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...], training: bool | None
-) -> Iterator[None]:
+def eager_pass(model: keras.Model, training: bool | None) -> Iterator[None]:
     """Within it, `read_weight` asks less, and `once` keeps what it computes.
 
     Args:
         model: a task, or a backbone, that computes within the context. A model within it adds
-            nothing. Under other backends, and in a compiled step, nothing is changed.
-        layer_types: the layers that read their weights by `read_weight`. Those of a mixed policy
-            are rounded together; see `round_weights`.
+            nothing. Under other backends, and in a compiled step, nothing is changed. The weights
+            of a mixed policy are rounded together; see `round_weights`.
         training: whether gradients will be taken.
     """
     if hasattr(_pass, "kept") or not _is_eager_torch():
@@ -35,7 +35,7 @@ def eager_pass(
         return
     policy = getattr(model, "backbone", model).dtype_policy
     is_mixed = policy.compute_dtype != policy.variable_dtype
-    _pass.rounded = round_weights(model, layer_types, training) if is_mixed else {}
+    _pass.rounded = round_weights(model, training) if is_mixed else {}
     _pass.kept = {}
     try:
         yield
@@ -80,5 +80,27 @@ def once(function: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
         return function(tensor)
     key = function, id(tensor)
     if key not in kept:
+        if len(kept) == _MOST_KEPT:  # A pass that writes a text has other masks for each token.
+            kept.clear()
         kept[key] = tensor, function(tensor)  # The tensor is kept, so that its id stays its own.
     return kept[key][1]
+
+
+def tensor_functions() -> Any:
+    """The namespace of functions of tensors: PyTorch's own under its backend, else `keras.ops`.
+
+    For names that both have, and tensors that are not symbolic. Keras' functions ask for the device
+    and the dtypes of their arguments, which takes ten times as long as a small product.
+    """
+    if keras.config.backend() != "torch":
+        return keras.ops
+    import torch
+
+    return torch
+
+
+def to_float32(x: Tensor) -> Tensor:
+    """A float tensor in float32."""
+    if keras.config.backend() == "torch":
+        return x.float()
+    return keras.ops.cast(x, "float32")

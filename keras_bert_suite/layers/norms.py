@@ -60,6 +60,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
     class, by which files know the norms of a list.
     """
 
+    is_rounded_together = True
+
     def build(self, input_shape: Shape) -> None:
         super().build(input_shape)
         self.axis = [-1]  # Keras 3.16 counts it from the first axis, so other ranks would fail.

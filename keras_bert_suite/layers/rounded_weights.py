@@ -8,9 +8,7 @@ import keras
 from keras_bert_suite.annotations import Tensor
 
 
-def round_weights(
-    model: keras.Model, layer_types: tuple[type[keras.layers.Layer], ...], training: bool | None
-) -> dict[tuple[int, str], Tensor]:
+def round_weights(model: keras.Model, training: bool | None) -> dict[tuple[int, str], Tensor]:
     """Rounds weights of a model together: (id of a variable, dtype) -> tensor.
 
     Keras rounds each weight of a mixed policy when a layer reads it. For a BERT of 12 layers these
@@ -18,24 +16,25 @@ def round_weights(
     kept until the pass ends, and their gradients until all of them are known.
 
     Args:
-        model: a task, or a backbone.
-        layer_types: the layers that read their weights by `read_weight`.
+        model: a task, or a backbone. Its layers that read their weights by `read_weight` have the
+            attribute `is_rounded_together`.
         training: whether gradients will be taken.
     """
     return {
         (id(variable), dtype): value
-        for dtype, variables in _list_rounded(model, layer_types, training).items()
+        for dtype, variables in _list_rounded(model, training).items()
         for variable, value in zip(variables, _round(variables, dtype), strict=True)
     }
 
 
-def _list_rounded(model: Any, layer_types: Any, training: Any) -> dict[str, list[keras.Variable]]:
+def _list_rounded(model: Any, training: Any) -> dict[str, list[keras.Variable]]:
     """dtype -> the weights that are read rounded to it."""
     weights: dict[str, list[keras.Variable]] = {}
     for layer in model._flatten_layers(include_self=False):
         if training and getattr(layer, "remat", False):
             return {}  # A block that is computed twice must not keep what it rounds.
-        if not isinstance(layer, layer_types) or getattr(layer, "lora_enabled", False):
+        is_read_by_us = getattr(layer, "is_rounded_together", False)
+        if not is_read_by_us or getattr(layer, "lora_enabled", False):
             continue
         dtype = layer.compute_dtype
         for variable in layer._trainable_variables:

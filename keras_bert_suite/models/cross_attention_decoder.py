@@ -180,6 +180,9 @@ def _attend_to_sources(attention: Any, source: Source, hidden: Tensor) -> Tensor
     The N targets of a source are the queries of one product, so that its keys are not copied.
     """
     width = hidden.shape[-1]
+    if hidden.shape[0] is not None and hidden.shape[0] == source.keys.shape[0]:
+        query = attention.project_queries(hidden)
+        return attention.merge(attention.attend(query, source.keys, source.values, source.mask))
     hidden = ops.reshape(hidden, (ops.shape(source.keys)[0], -1, width))
     query = attention.project_queries(hidden)
     attended = attention.merge(attention.attend(query, source.keys, source.values, source.mask))

@@ -258,7 +258,7 @@ def test_what_is_computed_once_is_forgotten_after_the_pass():
 
     x = keras.ops.ones(3)
     for _ in range(2):
-        with eager_pass.eager_pass(model, (), training=False):
+        with eager_pass.eager_pass(model, training=False):
             assert eager_pass.once(double, x) is eager_pass.once(double, x)
             assert eager_pass.once(double, x + 1)[0] == 4
     assert len(calls) == 4

@@ -13,7 +13,8 @@ from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.sampling import check_no_draws, draw_next
-from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules
+from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules, score_only
+from keras_bert_suite.layers.eager_pass import eager_pass
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.runs.batches import choose_size
@@ -104,7 +105,7 @@ def write_ids(task, packed, max_target_length, rules=NO_RULES, draws=None):
         inputs["draws"] = draws
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     write = task.make_generate_function()
-    with lock_weights(task):
+    with lock_weights(task), eager_pass(task, training=False):
         written = write(inputs, stop_token_ids=(tokenizer.end_token_id, rules))
     return ops.convert_to_numpy(written)
 
@@ -165,6 +166,5 @@ def force_padding(scores: Tensor, has_ended: Tensor, pad_token_id: int) -> Tenso
 
     A beam pays nothing for it.
     """
-    is_padding = ops.arange(scores.shape[-1]) == pad_token_id
-    forced = ops.where(is_padding, 0.0, -1e9)
+    forced = score_only(pad_token_id, scores.shape[-1], -1e9)
     return ops.where(has_ended[:, None], forced[None, :], scores)

@@ -65,7 +65,8 @@ NO_RULES = WritingRules()
 
 def forbid_token(scores: Tensor, token_id: int, holds: Tensor) -> Tensor:
     """float32 (B, V), scores by which a token cannot follow where `holds`, a bool scalar."""
-    return _change(scores, ops.arange(scores.shape[-1]) == token_id, holds, NEVER)
+    is_forbidden = (ops.arange(scores.shape[-1]) == token_id) & holds
+    return ops.where(is_forbidden[None, :], NEVER, scores)
 
 
 def force_token(scores: Tensor, token_id: int, holds: Tensor) -> Tensor:
@@ -73,13 +74,12 @@ def force_token(scores: Tensor, token_id: int, holds: Tensor) -> Tensor:
 
     A beam pays nothing for it.
     """
-    is_other = ops.arange(scores.shape[-1]) != token_id
-    scores = _change(scores, is_other, holds, NEVER)
-    return _change(scores, ~is_other, holds, 0.0)
+    return ops.where(holds, score_only(token_id, scores.shape[-1], NEVER)[None, :], scores)
 
 
-def _change(scores: Tensor, is_changed: Tensor, holds: Tensor, value: float) -> Tensor:
-    return ops.where((is_changed & holds)[None, :], value, scores)
+def score_only(token_id: int, vocabulary_size: int, others: float) -> Tensor:
+    """float32 (V,): 0 for one token, and `others` for all others."""
+    return ops.where(ops.arange(vocabulary_size) == token_id, 0.0, others)
 
 
 def forbid_repetition(scores: Tensor, targets: Tensor, index: Tensor, size: int) -> Tensor:

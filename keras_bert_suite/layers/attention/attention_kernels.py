@@ -12,7 +12,10 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention import cudnn_attention
-from keras_bert_suite.layers.eager_pass import once
+from keras_bert_suite.layers.eager_pass import once, tensor_functions, to_float32
+
+#: The score in float32 of a key that a mask hides.
+NEVER = -1e30
 
 
 def plain_attention(
@@ -37,9 +40,7 @@ def plain_attention(
         probabilities = ops.cast(probabilities, value.dtype)
     if drop is not None:
         probabilities = drop(probabilities)
-    if keras.config.backend() == "torch":
-        return probabilities @ value
-    return ops.matmul(probabilities, value)
+    return tensor_functions().matmul(probabilities, value)
 
 
 def attention_probabilities(
@@ -47,30 +48,23 @@ def attention_probabilities(
 ) -> Tensor:
     """How much each query attends to each key: float32 (B, heads, L, S); see `plain_attention`."""
     scale = query.shape[-1] ** -0.5
-    if keras.config.backend() == "torch":  # Keras asks each op for its device and dtypes.
-        scores = (query * scale) @ key.transpose(-1, -2)
-    else:
-        scores = ops.matmul(query * scale, ops.swapaxes(key, -1, -2))
+    xp = tensor_functions()
+    scores = xp.matmul(query * scale, xp.swapaxes(key, -1, -2))
     if bias is not None:
-        scores = ops.cast(scores, "float32") + ops.cast(bias, "float32")
+        scores = to_float32(scores) + to_float32(bias)
     return normalize_scores(scores, mask)
 
 
 def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """The softmax of scores (B, heads, L, S) over the keys that a mask shows, in float32."""
-    if keras.config.backend() == "torch":
-        import torch
-
-        scores = scores.float()
-        scores = scores if mask is None else torch.where(mask, scores, -1e30)
-        return torch.softmax(scores, dim=-1)
-    scores = ops.cast(scores, "float32")
+    xp = tensor_functions()
+    scores = to_float32(scores)
     if mask is not None:
-        scores = ops.where(mask, scores, -1e30)
+        scores = xp.where(mask, scores, NEVER)
     if scores.shape[-1] == 1:
         # Keras would warn of the softmax of one number, and of weights without a gradient.
         return ops.exp(scores - scores)
-    return ops.softmax(scores, axis=-1)
+    return xp.softmax(scores, axis=-1)
 
 
 def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | None:

@@ -23,10 +23,8 @@ from keras_bert_suite.layers.companions import (
     hand_on,
 )
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
-from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.eager_pass import eager_pass
 from keras_bert_suite.layers.graph_calls import find_plain_inputs, run_graph
-from keras_bert_suite.layers.norms import LayerNormalization
 
 
 class SequenceLayout(NamedTuple):
@@ -232,7 +230,7 @@ class PackedSequences:
         arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
         would take them for others of the same shape.
         """
-        with eager_pass(self, (Dense, LayerNormalization), training):
+        with eager_pass(self, training):
             return self._call(inputs, training, mask)
 
     def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor) -> Any:
