@@ -24,13 +24,14 @@ def find_plain_inputs(
     """The tensors on which `run_graph` equals Keras; None if Keras must run the graph.
 
     Keras must run it for symbolic tensors, for inputs that it would reshape or refuse, for masks of
-    Keras, and if it must find out whether the model trains.
+    Keras, and if it must find out whether the model trains. In a compiled call its work is gone.
     """
     symbolic = model.input
     if (
         keras.config.backend() != "torch"
         or training is None
         or _has_mask(mask)
+        or _is_compiling()
         or not isinstance(inputs, dict)
         or not isinstance(symbolic, dict)
         or inputs.keys() != symbolic.keys()
@@ -41,6 +42,12 @@ def find_plain_inputs(
     ):
         return None
     return {name: ops.convert_to_tensor(inputs[name], x.dtype) for name, x in symbolic.items()}
+
+
+def _is_compiling() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling()
 
 
 def _has_mask(mask: Any) -> bool:
