@@ -18,8 +18,8 @@ class GradualUnfreezing(keras.callbacks.Callback):
     epoch, by the number of the epoch. So a training that resumes trains the same layers, and so
     does a `fit` with `initial_epoch`. After the `fit` the layers stay as in its last epoch.
 
-    It is for few rows, which would move all layers before the head has learned anything. The moments
-    of layers that are thawed begin at 0.
+    It is for few rows, which would move all layers before the head has learned anything. The
+    moments of layers that are thawed begin at 0.
 
     Args:
         layers: how many upper layers are trained in each epoch: ints from 0 on, or "all" for all

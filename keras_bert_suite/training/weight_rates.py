@@ -76,7 +76,7 @@ def set_layer_rates(
     decay = optimizer.layer_decay, optimizer.layer_numbering
     factors = list_layer_factors(*number_layers(), *decay)
     # `setattr` of Keras would look for variables in the dict.
-    vars(optimizer)["layer_factors"] = {**dict.fromkeys(paths, 1.0), **factors}
+    optimizer.__dict__["layer_factors"] = {**dict.fromkeys(paths, 1.0), **factors}
 
 
 def find_peak(optimizer: keras.optimizers.Optimizer) -> float | None:

@@ -19,9 +19,7 @@ RATE, DECAY, WEIGHT_DECAY, NUM_LAYERS = 1e-2, 0.8, 0.1, 3
 #: The pooler takes the number that ELECTRA's rule leaves out.
 RULES = {
     "electra": lambda path: (
-        electra_rate(rename(path, 0), RATE, DECAY, NUM_LAYERS)
-        if rename(path, 0)
-        else RATE * DECAY
+        electra_rate(rename(path, 0), RATE, DECAY, NUM_LAYERS) if rename(path, 0) else RATE * DECAY
     ),
     "beit": lambda path: beit_rate(rename(path, 1), RATE, DECAY, NUM_LAYERS),
 }
