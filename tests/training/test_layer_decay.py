@@ -210,6 +210,25 @@ def test_models_without_numbers():
     assert adapters == 2 * [pytest.approx(0.8**2)]
 
 
+def test_weights_of_a_technique_have_the_whole_rate():
+    class Owner(kbs.Technique):
+        def build(self, model):
+            self.owned = keras.Variable([1.0], name="owned")
+
+    task, _ = make_task("texts")
+    task.compile(AdamW(1e-3, layer_decay=0.5), technique=Owner())
+    assert [row.factor for row in task.rates() if row.path == "owned"] == [1.0]
+
+
+def test_a_rate_of_no_weights():
+    task = kbs.TextEmbedder(kbs.BertBackbone(**TINY))
+    with pytest.raises(ValueError, match="head_learning_rate=0.01 .* TextEmbedder has none to"):
+        task.compile(head_learning_rate=1e-2)
+    with pytest.raises(ValueError, match="rate_multipliers='crf/' finds none of the"):
+        task.compile(AdamW(layer_decay=0.8, rate_multipliers={"crf/": 9.0}))
+        task.rates()
+
+
 def test_a_decay_trains_lower_layers_less():
     """From the same weights, by the same rows: the change of each layer, beside a plain run."""
 

@@ -204,12 +204,18 @@ class CompiledTask(TrainedModel):
             ValueError: if a loss or a metric takes logits and the outputs are probabilities, or a
                 loss the reverse; if a loss or a metric of Keras is for other labels; if the task
                 cannot be trained by `technique`; if `optimizer` has no rate for a head, see
-                `set_head_rate`; or if it has a `layer_decay`, and the encoder no layers to number,
-                see `find_layer_groups`.
+                `set_head_rate`, or there is no head to train; or if it has a `layer_decay`, and the
+                encoder no layers to number, see `find_layer_groups`.
         """
         known = _list_compile_arguments(type(self))
         check_arguments(f"{type(self).__name__}.compile", kwargs, known)
         set_technique(self, technique)
+        if head_learning_rate is not None and not self._list_head_weights():
+            raise ValueError(
+                f"head_learning_rate={head_learning_rate} is for the weights outside of the "
+                f"encoder, and this {type(self).__name__} has none to train there. Leave it out, "
+                "or thaw the head before `compile`."
+            )
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:
@@ -240,9 +246,12 @@ class CompiledTask(TrainedModel):
 
     def set_head_rates(self, optimizer: Any, rate: float) -> None:
         """Gives the weights outside of the backbone another peak of the learning rate."""
+        set_head_rate(optimizer, self._list_head_weights(), rate)
+
+    def _list_head_weights(self):
+        """The weights outside of the backbone that are to be trained."""
         encoder = {id(variable) for variable in self.backbone.variables}
-        new = [v for v in self.trainable_weights if id(v) not in encoder]
-        set_head_rate(optimizer, new, rate)
+        return [weight for weight in self.trainable_weights if id(weight) not in encoder]
 
     def _set_layer_rates(self, optimizer):
         """Tells an optimizer with a `layer_decay` to which layer each weight belongs."""
