@@ -42,6 +42,8 @@ def make_slow_weights(
 def note_beginning(optimizer: Any, slow: keras.Variable, weight: Any) -> None:
     """Before the first update of a cycle: the slow weight is the weight."""
     is_first = ops.equal(optimizer.iterations % optimizer.lookahead_steps, 0)
+    if _is_surely_false(is_first):
+        return
     optimizer.assign(slow, ops.where(is_first, ops.convert_to_tensor(weight), _read(slow)))
 
 
@@ -49,10 +51,24 @@ def return_part(optimizer: Any, slow: keras.Variable, weight: Any) -> None:
     """After the last update of a cycle: weight = slow + share (weight - slow)."""
     is_last = ops.equal((optimizer.iterations + 1) % optimizer.lookahead_steps, 0)
     is_last = ops.logical_and(is_last, optimizer.finite)
+    if _is_surely_false(is_last):
+        return
     dtype = keras.backend.result_type(slow.dtype, "float32")
     fast, begin = ops.convert_to_tensor(weight), ops.cast(slow, dtype)
     mean = begin + optimizer.lookahead_share * (ops.cast(fast, dtype) - begin)
     optimizer.assign(weight, ops.where(is_last, ops.cast(mean, fast.dtype), fast))
+
+
+def _is_surely_false(flag: Tensor) -> bool:
+    """Whether a bool scalar is known to be false, so that a pass over the weight can be left out.
+
+    A GPU would have to be waited for, and a graph is made before its values.
+    """
+    if keras.config.backend() != "torch" or flag.device.type != "cpu":
+        return False
+    import torch
+
+    return not torch.compiler.is_compiling() and not bool(flag)
 
 
 def _read(variable: keras.Variable) -> Tensor:
