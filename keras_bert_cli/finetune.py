@@ -136,6 +136,11 @@ def define_flags(flags):
         "with --head_layers."
     )
     flags.number("head_learning_rate", None, explanation, at_most=1)
+    explanation = (
+        "Factor of the learning rate from a layer of the encoder to the layer below it, such as "
+        "0.8, in ELECTRA's numbering. Default: one rate for all layers."
+    )
+    flags.number("layer_decay", None, explanation, at_most=1)
     explanation = "Layers of the encoder that are kept, the first ones. Default: all."
     flags.integer("num_layers", None, explanation)
     explanation = (
@@ -270,6 +275,7 @@ def make_task(values, data, arguments, train):
             values.learning_rate,
             values.warmup_ratio,
             weight_decay=values.weight_decay,
+            layer_decay=values.layer_decay,
             bias_correction=values.bias_correction,
         ),
         head_learning_rate=task.head_learning_rate if rate is None else rate,

@@ -66,7 +66,7 @@ from keras_bert_suite.models import (
 )
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
-from keras_bert_suite.runs import TrainingCheckpoint
+from keras_bert_suite.runs import GradualUnfreezing, TrainingCheckpoint
 from keras_bert_suite.serving import (
     export_litert,
     export_onnx,
@@ -110,6 +110,7 @@ from keras_bert_suite.training import (
     MaskedFrameLoss,
     MaskedLMLoss,
     Mixup,
+    PiecewiseLinear,
     RankingLoss,
     RDrop,
     Technique,
@@ -162,6 +163,7 @@ __all__ = [
     "InBatchNegatives",
     "FreeLB",
     "GradientPenalty",
+    "GradualUnfreezing",
     "LabelwiseLoss",
     "Lamb",
     "LanguageModelMixture",
@@ -185,6 +187,7 @@ __all__ = [
     "NezhaBackbone",
     "PartEmbeddings",
     "PermutationTargets",
+    "PiecewiseLinear",
     "RankingLoss",
     "RDrop",
     "RoFormerBackbone",

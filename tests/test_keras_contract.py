@@ -41,6 +41,11 @@ METHODS = {
         ["self", "variable"],
         "The moments and the decay of a variable are not found.",
     ),
+    "_use_weight_decay": (
+        [keras.optimizers.Optimizer],
+        ["self", "variable"],
+        "`task.rates()` cannot say which weights an optimizer of Keras decays.",
+    ),
     "_aggregate_additional_loss": (
         [keras.Model],
         ["self", "loss"],

@@ -11,7 +11,6 @@ from keras_bert_suite.training.embedding_losses import (
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
-from keras_bert_suite.training.head_rate import set_head_rate
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss
 from keras_bert_suite.training.keras_metrics import is_accuracy, is_metric_of_keras, read_metric
 from keras_bert_suite.training.lamb import Lamb
@@ -38,7 +37,9 @@ from keras_bert_suite.training.metrics import (
 )
 from keras_bert_suite.training.optimizer_state import fit_optimizer
 from keras_bert_suite.training.output_forms import OutputForm
+from keras_bert_suite.training.piecewise_linear import PiecewiseLinear
 from keras_bert_suite.training.ranking import NDCG, RankingLoss
+from keras_bert_suite.training.rate_table import RateTable, WeightRate, list_rates
 from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_schedule_length
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
@@ -53,6 +54,7 @@ from keras_bert_suite.training.techniques.smart import SMART
 from keras_bert_suite.training.techniques.technique import Technique
 from keras_bert_suite.training.techniques.vat import VAT
 from keras_bert_suite.training.techniques.weight_averages import EMA, SWA
+from keras_bert_suite.training.weight_rates import set_head_rate, set_layer_rates
 from keras_bert_suite.training.wrapped_losses import (
     ClassIdLoss,
     ElementwiseLoss,
@@ -95,9 +97,11 @@ __all__ = [
     "OneHotLoss",
     "OutputForm",
     "PGD",
+    "PiecewiseLinear",
     "PredictionMean",
     "RDrop",
     "RankingLoss",
+    "RateTable",
     "SMART",
     "SpanLoss",
     "ReplacedTokenAccuracy",
@@ -107,6 +111,7 @@ __all__ = [
     "Technique",
     "Triplet",
     "VAT",
+    "WeightRate",
     "compare_switches",
     "encode_in_parts",
     "fit_optimizer",
@@ -114,7 +119,9 @@ __all__ = [
     "is_accuracy",
     "is_loss_of_keras",
     "is_metric_of_keras",
+    "list_rates",
     "set_head_rate",
+    "set_layer_rates",
     "set_schedule_length",
     "open_schedule_end",
     "read_loss",

@@ -42,6 +42,20 @@ class AdamW(BertOptimizer):
             `{"crf/": 100.0}`. Numbers are found whole: "layer_1" does not find `layer_10`.
             `[v.path for v in task.trainable_variables]` lists the paths, such as
             `transformer_layer_1/self_attention/query/kernel`.
+        layer_decay: float over 0 and at most 1, the factor of the learning rate from a layer of the
+            encoder to the layer below it, such as 0.8; None for one rate. `compile` of a task
+            numbers the layers. A factor of `rate_multipliers` is multiplied by it, and the weights
+            outside of the encoder have the whole rate. `task.rates()` shows the rate of each
+            weight. Lower layers know more of the language in general, so they should change less.
+        layer_numbering: str, "electra" (the default with a `layer_decay`), where the last layer has
+            the factor `layer_decay` ** 2, or "beit", where it has `layer_decay`; see
+            `training/layer_decay.py`.
+        lookahead_steps: int k, or None. After each k-th step, each weight returns to a point
+            between where it is and where it was k steps before (Lookahead; Zhang et al., 2019,
+            https://arxiv.org/abs/1907.08610). It takes once more the memory of the weights, and
+            makes a training less sensitive to a high rate. The paper has 5 to 10.
+        lookahead_share: float over 0 and at most 1, the share of the way that is kept. 0.5 by
+            default with `lookahead_steps`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
         momentum_dtype: dtype of m, as optax's `mu_dtype`: "bfloat16", or None for the dtype of each
@@ -52,7 +66,9 @@ class AdamW(BertOptimizer):
 
     Raises:
         ValueError: when the optimizer is built, if an expression given in `no_decay`,
-            `no_decay_names` or `rate_multipliers` is found in no variable.
+            `no_decay_names` or `rate_multipliers` is found in no variable. At once, if
+            `layer_decay`, `lookahead_steps` or `lookahead_share` is out of its range, or if a
+            `layer_numbering` or a `lookahead_share` has nothing that it is for.
 
     Source: google-research/bert, optimization.py.
     """
@@ -67,7 +83,7 @@ class AdamW(BertOptimizer):
         super().__init__(learning_rate, weight_decay, name=name, **kwargs)
         self._tensorflow_step: TensorFlowAdamW | None = None
 
-    def update_step(
+    def update_variable(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         multiplier = self.rate_multiplier_of(variable)
@@ -101,6 +117,7 @@ class AdamW(BertOptimizer):
             decay = 0.0 if self._found_by_no_decay[index] else self.decay
             rows = by_settings.setdefault((decay, self._multipliers[index]), [])
             rows.append((gradient, variable._value, index))
+        self.begin_lookahead(variables)
         for (decay, multiplier), rows in by_settings.items():
             torch_adamw(
                 [value.detach() for _, value, _ in rows],
@@ -112,3 +129,4 @@ class AdamW(BertOptimizer):
                 self.finite,
                 self,
             )
+        self.end_lookahead(variables)

@@ -11,6 +11,13 @@ from keras.initializers import Constant
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
+from keras_bert_suite.training.layer_decay import read_layer_decay
+from keras_bert_suite.training.lookahead import (
+    make_slow_weights,
+    note_beginning,
+    read_lookahead,
+    return_part,
+)
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
 #: Regular expressions for `variable.path`. Keras' own optimizers search `variable.name`, where
@@ -45,6 +52,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
     #: tuple of (path, name) of the weights that are not trained now. Patterns may find them.
     frozen_names: tuple[tuple[str, str], ...] = ()
 
+    #: dict of path -> factor by `layer_decay`, of all weights of a task; see `set_layer_rates`.
+    layer_factors: Mapping[str, float] | None = None
+
     def __init__(
         self,
         learning_rate: LearningRate,
@@ -57,10 +67,16 @@ class BertOptimizer(keras.optimizers.Optimizer):
         no_decay: Sequence[str] | None = NO_DECAY,
         no_decay_names: Sequence[str] | None = None,
         rate_multipliers: Mapping[str, float] | Sequence[tuple[str, float]] | None = None,
+        layer_decay: float | None = None,
+        layer_numbering: str | None = None,
+        lookahead_steps: int | None = None,
+        lookahead_share: float | None = None,
         gradient_accumulation_steps: int | None = None,
         momentum_dtype: str | None = None,
         **kwargs: Any,
     ) -> None:
+        layers = read_layer_decay(layer_decay, layer_numbering)
+        lookahead = read_lookahead(lookahead_steps, lookahead_share)
         if momentum_dtype not in (None, "bfloat16"):
             raise ValueError(
                 "momentum_dtype must be 'bfloat16', or None for the dtype of each variable, got "
@@ -94,6 +110,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
             pairs = rate_multipliers.items()
         # A configuration holds lists.
         self.rate_multipliers = tuple((text, float(factor)) for text, factor in pairs)
+        self.layer_decay, self.layer_numbering = layers
+        self.lookahead_steps, self.lookahead_share = lookahead
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
@@ -106,6 +124,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
+        if self.lookahead_steps is not None:
+            self._slow_weights = make_slow_weights(self, variables)
         all_names = [*((v.path, v.name) for v in variables), *self.frozen_names]
         paths, names = (list(texts) for texts in zip(*all_names, strict=True))
         paths_found = _find_all("no_decay", self.no_decay, paths, "paths")
@@ -118,7 +138,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         ]
         patterns = [pattern for pattern, _ in self.rate_multipliers]
         _find_all("rate_multipliers", patterns, paths, "paths")
-        self._multipliers = [self._find_multiplier(v.path) for v in variables]
+        self._multipliers = [self.find_rate_factor(v.path) for v in variables]
 
     def load_own_variables(self, store: Any) -> None:
         """Loads the state. An optimizer that was saved before its first step has no moments yet."""
@@ -209,12 +229,32 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return 0.0 if self.is_excluded(variable) else self.decay
 
     def rate_multiplier_of(self, variable: keras.Variable) -> float:
-        """float, the factor of the learning rate for a variable, see `rate_multipliers`."""
+        """float, the factor of the learning rate for a variable, see `find_rate_factor`."""
         return self._multipliers[self._get_variable_index(variable)]
 
-    def _find_multiplier(self, path: str) -> float:
+    def find_rate_factor(self, path: str) -> float:
+        """The factor of the learning rate for the variable of a path.
+
+        It is the product of the factor of its layer, by `layer_decay`, and of its factor in
+        `rate_multipliers`.
+
+        Raises:
+            ValueError: if there is a `layer_decay`, and the layer of the variable is not known.
+        """
         found = (factor for pattern, factor in self.rate_multipliers if is_found(pattern, path))
-        return next(found, 1.0)
+        factor = next(found, 1.0)
+        if self.layer_decay is None:
+            return factor
+        if path not in (self.layer_factors or {}):
+            raise ValueError(
+                f"layer_decay={self.layer_decay} needs the layer of each variable, and that of "
+                f"{path!r} is not known. The `compile` of a task of this package tells it of all "
+                "weights that the task has then, so compile after weights were added. A plain "
+                "keras.Model and `fit_on_features` have no layers of an encoder: use "
+                "rate_multipliers there."
+            )
+        assert self.layer_factors is not None
+        return factor * self.layer_factors[path]
 
     @property
     def learning_rate(self) -> Tensor:
@@ -248,6 +288,32 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def read_schedule(self) -> None:
         """Hands the numbers of the schedule, which may have changed, to compiled steps."""
         self._schedule_numbers.assign(self._learning_rate.numbers)
+
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
+        """Updates a variable, and with `lookahead_steps` its slow weight."""
+        self.begin_lookahead([variable])
+        self.update_variable(gradient, variable, learning_rate)
+        self.end_lookahead([variable])
+
+    def update_variable(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
+        """Updates a variable. `learning_rate` is 0 if the gradients are not finite."""
+        raise NotImplementedError
+
+    def begin_lookahead(self, variables: Sequence[keras.Variable]) -> None:
+        """Comes before the update of variables."""
+        for variable in variables if self.lookahead_steps is not None else ():
+            slow = self._slow_weights[self._get_variable_index(variable)]
+            note_beginning(self, slow, variable)
+
+    def end_lookahead(self, variables: Sequence[keras.Variable]) -> None:
+        """Comes after the update of variables."""
+        for variable in variables if self.lookahead_steps is not None else ():
+            slow = self._slow_weights[self._get_variable_index(variable)]
+            return_part(self, slow, variable)
 
     def step(self) -> Tensor:
         """float32 scalar, the number of the coming update, from 1."""
@@ -313,6 +379,10 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "no_decay": list(self.no_decay),
             "no_decay_names": list(self.no_decay_names),
             "rate_multipliers": [list(row) for row in self.rate_multipliers],
+            "layer_decay": self.layer_decay,
+            "layer_numbering": self.layer_numbering,
+            "lookahead_steps": self.lookahead_steps,
+            "lookahead_share": self.lookahead_share,
         }
 
 

@@ -39,7 +39,7 @@ class Lamb(BertOptimizer):
             learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs
         )
 
-    def update_step(
+    def update_variable(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         update = self.adam_update(gradient, variable)

@@ -5,7 +5,7 @@ import math
 import keras
 
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
-from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.schedules import LinearWarmupDecay, UpdateSchedule
 
 
 def set_schedule_length(
@@ -28,13 +28,12 @@ def set_schedule_length(
         a sentence for the user if the schedule goes on, or None.
     """
     optimizer, schedule = _find_schedule(model)
-    if schedule is None:
-        return None
-    batches_per_step = optimizer.gradient_accumulation_steps or 1
-    if not isinstance(optimizer, BertOptimizer):
+    batches_per_step = getattr(optimizer, "gradient_accumulation_steps", None) or 1
+    given = getattr(optimizer, "_learning_rate", None)
+    if isinstance(given, UpdateSchedule) and not isinstance(optimizer, BertOptimizer):
         # Keras' own optimizers pass the number of batches to a schedule.
-        schedule.count_batches(batches_per_step)
-    if schedule.total_steps is not None:
+        given.count_batches(batches_per_step)
+    if schedule is None or schedule.total_steps is not None:
         return None
     if num_batches is None:
         raise ValueError(

@@ -9,8 +9,27 @@ from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import list_arguments
 
 
+class UpdateSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule over updates of the weights, also if an optimizer counts batches."""
+
+    _batches_per_step = 1
+
+    def count_batches(self, batches_per_step: int) -> None:
+        """Makes the schedule expect numbers of batches, and says how many batches a step takes."""
+        self._batches_per_step = batches_per_step
+
+    def __call__(self, step: Tensor) -> Tensor:
+        if self._batches_per_step > 1:
+            step = ops.floor_divide(step, self._batches_per_step)
+        return self.find_rate(step)
+
+    def find_rate(self, step: Tensor) -> Tensor:
+        """float32 scalar, the learning rate after int `step` updates."""
+        raise NotImplementedError
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
+class LinearWarmupDecay(UpdateSchedule):
     """Linear warm-up to the peak, then linear decay to 0.
 
     As in Google's code, the decay begins at step 0, and the warm-up replaces it while step <
@@ -57,7 +76,6 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.name = name
         self._first_step = 0
         self._num_steps: float | None = total_steps
-        self._batches_per_step = 1
 
     def set_length(self, first_step: int, num_steps: float) -> None:
         """Lays the schedule over some steps, if `total_steps` is None.
@@ -74,10 +92,6 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     def is_endless(self) -> bool:
         """bool, whether the rate stays at the peak."""
         return self._num_steps == math.inf
-
-    def count_batches(self, batches_per_step: int) -> None:
-        """Makes the schedule expect numbers of batches, and says how many batches a step takes."""
-        self._batches_per_step = batches_per_step
 
     @property
     def has_length(self) -> bool:
@@ -106,9 +120,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             warmup = 0 if self.is_endless else int(num_steps * self.warmup_ratio)
         return self.peak_learning_rate, self._first_step, num_steps, warmup
 
-    def __call__(self, step: Tensor) -> Tensor:
-        if self._batches_per_step > 1:
-            step = ops.floor_divide(step, self._batches_per_step)
+    def find_rate(self, step: Tensor) -> Tensor:
         return self.rate_at(step, *self.numbers)
 
     @staticmethod

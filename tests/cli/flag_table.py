@@ -285,6 +285,7 @@ FINETUNE = {
     "--head_learning_rate=0.25 --learning_rate=0.5": {
         "fit.self.optimizer.rate_multipliers.0.1": 0.5
     },
+    "--layer_decay=0.75": "fit.self.optimizer.layer_decay",
     "--num_layers=7": "from_preset.num_layers",
     "--rename=encoder.=,model.=bert.": {"from_preset.rename": {"encoder.": "", "model.": "bert."}},
     "--tuned_label=no --dev=dev.tsv": {"tune_thresholds.label": "no"},

@@ -13,6 +13,7 @@ OPTIMIZERS = {
     "AdamW": lambda: AdamW(0.1, global_clipnorm=None),
     "AdamW, accumulated": lambda: AdamW(0.1, global_clipnorm=None, gradient_accumulation_steps=2),
     "AdamW, 16-bit moments": lambda: AdamW(0.1, global_clipnorm=None, momentum_dtype="bfloat16"),
+    "AdamW, Lookahead": lambda: AdamW(0.1, global_clipnorm=None, lookahead_steps=3),
     "Lamb": lambda: Lamb(0.1, global_clipnorm=None),
     "loss scale": lambda: keras.optimizers.LossScaleOptimizer(AdamW(0.1, global_clipnorm=None)),
     "Adam": lambda: keras.optimizers.Adam(0.1),

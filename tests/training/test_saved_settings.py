@@ -22,6 +22,7 @@ from keras_bert_suite import (
     Lamb,
     LinearWarmupDecay,
     MaskedLMLoss,
+    PiecewiseLinear,
     RankingLoss,
     Triplet,
     training,
@@ -61,7 +62,7 @@ def see_metric(*columns):
 
 
 def see_schedule(schedule):
-    if schedule.total_steps is None:
+    if getattr(schedule, "total_steps", 1) is None:
         schedule.set_length(2, 23)
     return np.array([to_numpy(schedule(step)) for step in range(25)]), schedule.name
 
@@ -70,6 +71,8 @@ def see_optimizer(optimizer):
     """The weights and moments after some steps of a kernel and a bias."""
     layer = keras.layers.Dense(3, name="dense")
     layer.build((None, 4))
+    paths = [variable.path for variable in layer.variables]
+    training.set_layer_rates(optimizer, paths, lambda: ({paths[0]: 1}, 1))
     rng = np.random.default_rng(1)
     for variable in layer.variables:
         variable.assign(rng.normal(size=variable.shape))
@@ -169,11 +172,15 @@ OPTIMIZER = {
     "no_decay": ["kernel"],
     "no_decay_names": ["kernel"],
     "rate_multipliers": [("bias", 5.0), ("dense", 2.0)],
+    "layer_decay": 0.5,
+    "layer_numbering": "beit",
+    "lookahead_steps": 3,
+    "lookahead_share": 0.25,
     "gradient_accumulation_steps": 2,
     "momentum_dtype": "bfloat16",
     "name": "x",
 }
-RATES = {"learning_rate": 1e-2, "weight_decay": 0.1}
+RATES = {"learning_rate": 1e-2, "weight_decay": 0.1, "layer_decay": 0.8, "lookahead_steps": 2}
 SOFT = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
 BINARY = keras.losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.2)
 FOCAL = keras.losses.BinaryFocalCrossentropy(from_logits=True, gamma=3.0)
@@ -188,6 +195,11 @@ TABLE = {
         # A tenth or a quarter of 23 steps is no whole number.
         {"peak_learning_rate": 0.3, "total_steps": 17, "warmup_steps": 5, "warmup_ratio": 0.25,
          "name": "x"},
+    ),
+    PiecewiseLinear: (
+        see_schedule,
+        {"peak_learning_rate": 0.1, "points": {5: 1.0}},
+        {"peak_learning_rate": 0.3, "points": {0: 0.5, 3: 1, 9: 0.25}, "name": "x"},
     ),
     AdamW: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": True}),
     Lamb: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": False}),

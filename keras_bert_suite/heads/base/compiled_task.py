@@ -10,6 +10,8 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_arguments, is_auto, with_article
 from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
+from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.layer_groups import number_weights
 from keras_bert_suite.replicas import in_scope_of_model
 from keras_bert_suite.runs.technique_step import set_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
@@ -19,17 +21,20 @@ from keras_bert_suite.training import (
     Divergence,
     LinearWarmupDecay,
     OutputForm,
+    RateTable,
     Technique,
     forget_metrics,
     is_loss_of_keras,
     is_metric_of_keras,
+    list_rates,
     read_loss,
     read_metric,
     set_head_rate,
+    set_layer_rates,
     sum_before_clipping,
     track_finite_losses,
 )
-from keras_bert_suite.training.head_rate import RATE_ADVICE
+from keras_bert_suite.training.weight_rates import RATE_ADVICE
 
 
 class CompiledTask(TrainedModel):
@@ -198,18 +203,26 @@ class CompiledTask(TrainedModel):
         Raises:
             ValueError: if a loss or a metric takes logits and the outputs are probabilities, or a
                 loss the reverse; if a loss or a metric of Keras is for other labels; if the task
-                cannot be trained by `technique`; or if `optimizer` has no rate for a head, see
-                `set_head_rate`.
+                cannot be trained by `technique`; if `optimizer` has no rate for a head, see
+                `set_head_rate`, or there is no head to train; or if it has a `layer_decay`, and the
+                encoder no layers to number, see `find_layer_groups`.
         """
         known = _list_compile_arguments(type(self))
         check_arguments(f"{type(self).__name__}.compile", kwargs, known)
         set_technique(self, technique)
+        if head_learning_rate is not None and not self._list_head_weights():
+            raise ValueError(
+                f"head_learning_rate={head_learning_rate} is for the weights outside of the "
+                f"encoder, and this {type(self).__name__} has none to train there. Leave it out, "
+                "or thaw the head before `compile`."
+            )
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:
                 head_learning_rate = self.head_learning_rate
         if head_learning_rate is not None:
             self.set_head_rates(optimizer, head_learning_rate)
+        self._set_layer_rates(optimizer)
         if is_auto(loss):
             loss = self.make_loss()
         defaults = self.make_metrics()
@@ -233,9 +246,48 @@ class CompiledTask(TrainedModel):
 
     def set_head_rates(self, optimizer: Any, rate: float) -> None:
         """Gives the weights outside of the backbone another peak of the learning rate."""
+        set_head_rate(optimizer, self._list_head_weights(), rate)
+
+    def _list_head_weights(self):
+        """The weights outside of the backbone that are to be trained."""
         encoder = {id(variable) for variable in self.backbone.variables}
-        new = [v for v in self.trainable_weights if id(v) not in encoder]
-        set_head_rate(optimizer, new, rate)
+        return [weight for weight in self.trainable_weights if id(weight) not in encoder]
+
+    def _set_layer_rates(self, optimizer):
+        """Tells an optimizer with a `layer_decay` to which layer each weight belongs."""
+        set_layer_rates(
+            optimizer,
+            [variable.path for variable in (*self.variables, *self.trainable_variables)],
+            lambda: number_weights(Encoder.of(self.backbone), "layer_decay"),
+        )
+
+    @in_scope_of_model
+    def rates(self) -> RateTable:
+        """The learning rate and the weight decay of each weight, as the optimizer has them.
+
+        ```python
+        classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-4), layer_decay=0.8))
+        print(classifier.rates())
+        ```
+
+        The rates are peaks. They have the factors of `layer_decay`, `head_learning_rate` and
+        `rate_multipliers`. Weights that are frozen now have the rate 0.
+
+        Returns:
+            `RateTable` of `WeightRate`; `print` shows a line for each weight.
+
+        Raises:
+            ValueError: if the task has no optimizer yet, or if the optimizer cannot train it.
+        """
+        if self.optimizer is None:
+            raise ValueError(
+                f"{with_article(self, 'A')} has no optimizer before `compile`. Call `compile`."
+            )
+        follow_weights(self)
+        trained = self.trainable_variables
+        own = {id(weight) for weight in self.weights}
+        further = [variable for variable in trained if id(variable) not in own]
+        return list_rates(self.optimizer, [*self.weights, *further], trained)
 
     def get_compile_config(self) -> Config:
         config = super().get_compile_config()

@@ -14,7 +14,7 @@ from keras_bert_suite.heads.tags.tag_schemes import allowed_neighbours, infer_sc
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.layers import ConditionalRandomField
 from keras_bert_suite.training import Divergence
-from keras_bert_suite.training.head_rate import warn_of_slow_layer
+from keras_bert_suite.training.weight_rates import warn_of_slow_layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -36,7 +36,7 @@ from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, 
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.runs.trainer import learn_rows
-from keras_bert_suite.training.head_rate import set_head_rate, warn_of_slow_layer
+from keras_bert_suite.training.weight_rates import set_head_rate, warn_of_slow_layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

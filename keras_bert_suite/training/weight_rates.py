@@ -1,14 +1,19 @@
-"""A separate learning rate for the weights of a head."""
+"""The learning rates of single weights: of a head, and of the layers of an encoder.
+
+Both become factors of the learning rate, as `rate_multipliers` are. `BertOptimizer.
+find_rate_factor` joins all three.
+"""
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
 
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.training.bert_optimizer import BertOptimizer, is_found
+from keras_bert_suite.training.layer_decay import list_layer_factors
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
 #: What each warning of `warn_of_slow_layer` says.
@@ -39,19 +44,47 @@ def set_head_rate(optimizer: Any, variables: Sequence[keras.Variable], rate: flo
             f"{'a trained ' * getattr(optimizer, 'built', False)}{type(optimizer).__name__}. Leave "
             "out `optimizer`, or pass a new AdamW(...)."
         )
-    schedule = optimizer._learning_rate
-    peak = getattr(schedule, "peak_learning_rate", None)
-    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        peak = float(keras.ops.convert_to_numpy(schedule))
+    peak = find_peak(optimizer)
     if not peak:
         raise ValueError(
             f"head_learning_rate={rate} is a peak beside that of the encoder, and "
-            f"{with_article(schedule)} does not name its peak, or it is 0. Use a "
+            f"{with_article(optimizer._learning_rate)} does not name its peak, or it is 0. Use a "
             f"{LinearWarmupDecay.__name__} or a number, or pass rate_multipliers to the optimizer."
         )
     pattern = "|".join(f"^{re.escape(variable.path)}$" for variable in variables)
     kept = [row for row in optimizer.rate_multipliers if row[0] != pattern]
     optimizer.rate_multipliers = (*kept, *([(pattern, rate / peak)] if pattern else []))
+
+
+def set_layer_rates(
+    optimizer: Any,
+    paths: Iterable[str],
+    number_layers: Callable[[], tuple[Mapping[str, int], int]],
+) -> None:
+    """Tells an optimizer with a `layer_decay` the factor of each weight.
+
+    Args:
+        optimizer: the optimizer of a task, or None. It may have no `layer_decay`.
+        paths: the paths of all weights. Those outside of the encoder have the factor 1.
+        number_layers: function() -> (dict of path -> number, number of layers), see
+            `list_layer_factors`. It is called if the optimizer has a `layer_decay`.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if not isinstance(optimizer, BertOptimizer) or optimizer.layer_decay is None:
+        return
+    assert optimizer.layer_numbering is not None
+    decay = optimizer.layer_decay, optimizer.layer_numbering
+    factors = list_layer_factors(*number_layers(), *decay)
+    # `setattr` of Keras would look for variables in the dict.
+    optimizer.__dict__["layer_factors"] = {**dict.fromkeys(paths, 1.0), **factors}
+
+
+def find_peak(optimizer: keras.optimizers.Optimizer) -> float | None:
+    """The peak of the schedule of an optimizer, or its learning rate; None if it is not known."""
+    schedule = optimizer._learning_rate
+    if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+        return getattr(schedule, "peak_learning_rate", None)
+    return float(keras.ops.convert_to_numpy(schedule))
 
 
 def warn_of_slow_layer(optimizer: Any, layer: keras.layers.Layer, name: str, remedy: str) -> None:
