@@ -131,7 +131,10 @@ def test_a_loss_scale_does_not_move_further():
 
 
 def test_a_loss_over_two_passes_is_a_plain_step_without_dropout():
-    _, (x, y) = make("texts")
+    task, (x, y) = make("texts")
+    with pytest.warns(UserWarning, match="a TextClassifier without dropout .* drop `technique`"):
+        task.compile(technique=RDrop(4.0))
+    make("texts", dropout=0.1)[0].compile(technique=RDrop(4.0))
     plain, twice = step(None, [(x, y)]), step(RDrop(4.0), [(x, y)])
     for path, array in weights_of(plain).items():
         np.testing.assert_allclose(weights_of(twice)[path], array, atol=1e-6, err_msg=path)
