@@ -321,6 +321,44 @@ def test_a_combination_is_each_alone():
     assert max(differences) > 1e-4
 
 
+class DrawnLoss(Technique):
+    """Its loss is a number that it draws."""
+
+    def loss(self, forward, batch, rng):
+        loss, outputs = forward(batch)
+        return keras.random.uniform((), seed=rng) + 0 * loss, outputs
+
+
+class EachLoss(Technique):
+    """Keeps the losses of three passes, and draws between them."""
+
+    moves_embeddings = True
+
+    def build(self, model):
+        self.seen = keras.Variable(np.zeros(3, "float32"), trainable=False, name="seen")
+
+    def gradients(self, differentiate, batch, rng):
+        found = []
+        for same_dropout in (False, False, True):
+            keras.random.uniform((), seed=rng)
+            found.append(differentiate(same_dropout=same_dropout))
+        self.seen.assign(keras.ops.stack([each.loss for each in found]))
+        return found[0]
+
+
+@pytest.mark.every_backend
+def test_each_pass_of_a_step_draws_the_same_numbers():
+    """FGM moves the mixture of which it knows the gradient. Each step draws others."""
+    task, (x, y) = make("texts")
+    task.compile(keras.optimizers.SGD(RATE), technique=CombinedTechniques([DrawnLoss(), EachLoss()]))
+    steps = []
+    for _ in range(2):
+        task.train_on_batch(x[:4], y[:4])
+        steps.append(to_numpy(task.technique.techniques[1].seen))
+    assert all(len(set(losses.tolist())) == 1 for losses in steps)
+    assert steps[0][0] != steps[1][0]
+
+
 def test_a_combination_of_rivals_is_refused():
     with pytest.raises(ValueError, match="FGM and VAT both say which passes a step takes"):
         CombinedTechniques([FGM(), RDrop(), VAT()])
