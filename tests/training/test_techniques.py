@@ -387,6 +387,12 @@ def test_what_a_technique_cannot_train_is_refused_by_name():
     pretrainer, _ = make("pretraining")
     with pytest.raises(ValueError, match="RDrop compares the predictions.* Pretrainer has several"):
         pretrainer.compile(technique=RDrop())
+    with pytest.raises(ValueError, match="last layer. Train it with FGM, or drop"):
+        pretrainer.compile(technique=Mixup())
+    elmo, _ = make_task("neighbors", "none")
+    for technique in (RDrop(), Mixup()):
+        with pytest.raises(ValueError, match=r"an ElmoPretrainer .*[^,] Drop `technique`"):
+            elmo.compile(technique=technique)
 
 
 @pytest.mark.parametrize(
