@@ -108,7 +108,7 @@ def build_pretrainer(values, objective, tokenizer):
             **objective.choose_arguments(values.mode),
             **options,
         )
-        if not reads_characters(values, tokenizer, pretrainer):
+        if not reads_characters(values, pretrainer):
             check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         pretrainer = set_pattern(values, objective, pretrainer)
         memory = choose_memory(values, objective)
@@ -123,15 +123,17 @@ def build_pretrainer(values, objective, tokenizer):
     if values.max_characters is not None:
         # The pretraining predicts tokens of the corpus, and reads their characters.
         options["vocabulary_size"] = tokenizer.vocabulary_size()
+        options["vocabulary_sha256"] = kbs.BidirectionalTargets(tokenizer).vocabulary_sha256
         tokenizer = kbs.CharacterTokenizer(max_characters=values.max_characters)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return objective.make_task(backbone, values.mode, preprocessor=packer, **options)
 
 
-def reads_characters(values, tokenizer, pretrainer):
+def reads_characters(values, pretrainer):
     """Whether --checkpoint reads the characters of tokens, as many as --max_characters.
 
-    A `ValueError` if only one of them does, or if it predicts other tokens than the corpus has.
+    A `ValueError` if only one of them does. The masker sees whether it predicts the tokens of the
+    corpus.
     """
     wanted = getattr(pretrainer.preprocessor.tokenizer, "max_characters", None)
     if values.max_characters != wanted:
@@ -139,12 +141,6 @@ def reads_characters(values, tokenizer, pretrainer):
         raise ValueError(
             f"{values.checkpoint} reads {'no' if wanted is None else wanted} characters of a "
             f"token, got --max_characters {values.max_characters}. {remedy}."
-        )
-    size = tokenizer.vocabulary_size()
-    if wanted is not None and pretrainer.vocabulary_size != size:
-        raise ValueError(
-            f"The corpus has a vocabulary of {size} tokens, and {values.checkpoint} predicts "
-            f"{pretrainer.vocabulary_size}. Prepare the corpus with the vocabulary of its run."
         )
     return wanted is not None
 

@@ -294,8 +294,9 @@ class TextEncoder(
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
 
-        All weights are copied, but those of tokens: their table, and `part_embeddings`. `new.for_frames()` takes vectors as wide as
-        the rows of this table in the place of the rows, as `inputs_embeds` of transformers.
+        All weights are copied, but those of tokens: their table, and `part_embeddings`.
+        `new.for_frames()` takes vectors as wide as the rows of this table in the place of the rows,
+        as `inputs_embeds` of transformers.
 
         ```python
         encoder = BertBackbone.from_preset("path/to/checkpoint").for_frames(frame_dim=80)

@@ -79,8 +79,8 @@ class PretrainingBatches(grain.MapDataset):
 
     Raises:
         ValueError: if an argument is out of its range, the corpus and the masker have different
-            vocabularies, the masker reads no tokens, an epoch does not fill a batch, or `mode` makes pairs and no document has
-            two sentences, or a corruption takes no pairs.
+            vocabularies, the masker reads no tokens, an epoch does not fill a batch, or `mode`
+            makes pairs and no document has two sentences, or a corruption takes no pairs.
 
     Example:
     ```python

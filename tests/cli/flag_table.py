@@ -36,6 +36,7 @@ VOCAB = {
     "--size=300 --kind=byte_pair": "train_byte_pairs.size",
     "--min_frequency=1 --kind=byte_pair": "train_byte_pairs.min_frequency",
     UNIGRAM: {"train_sentence_pieces.size": 30522},
+    "--kind=xlnet --output=spiece.model": {"train_sentence_pieces.model_type": "xlnet"},
     f"--size=30 {UNIGRAM}": "train_sentence_pieces.size",
     f"--character_coverage=0.99 {UNIGRAM}": "train_sentence_pieces.character_coverage",
     f"--nolowercase {UNIGRAM}": "train_sentence_pieces.lowercase",

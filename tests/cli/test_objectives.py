@@ -266,6 +266,9 @@ def test_an_elmo_of_characters_is_a_tagger_of_words(run, runs, corpus, tmp_path)
     assert status == 1 and "reads 9 characters of a token, got --max_characters None" in err
     status, _, err = run(*again, "--max_characters=9", "--output", tmp_path / "second")
     assert status == 0, err
+    saved = kbs.ElmoPretrainer.from_preset(first / "model")
+    tokenizer = read_tokenizer(corpus)
+    assert saved.vocabulary_sha256 == kbs.BidirectionalTargets(tokenizer).vocabulary_sha256
     words = runs("bidirectional_language_model") / "model"
     status, _, err = run(
         *(*elmo, "--checkpoint", words, "--max_characters=9", "--output", tmp_path / "words")

@@ -350,7 +350,9 @@ class EachLoss(Technique):
 def test_each_pass_of_a_step_draws_the_same_numbers():
     """FGM moves the mixture of which it knows the gradient. Each step draws others."""
     task, (x, y) = make("texts")
-    task.compile(keras.optimizers.SGD(RATE), technique=CombinedTechniques([DrawnLoss(), EachLoss()]))
+    task.compile(
+        keras.optimizers.SGD(RATE), technique=CombinedTechniques([DrawnLoss(), EachLoss()])
+    )
     steps = []
     for _ in range(2):
         task.train_on_batch(x[:4], y[:4])
