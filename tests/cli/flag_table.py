@@ -216,6 +216,7 @@ QA = "--task=qa --train=squad.json"
 RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
 EMBED = "--task=embed --text_pair_column=second"
 SEQ2SEQ = "--task=seq2seq"
+SPEAKS = "fit.self.preprocessor.tokenizer.{}"
 CAUSAL_LM = "--task=causal_lm"
 #: The rules of a `Seq2Seq` that the command line asks for.
 RULES = ("--min_target_length=2", "--no_repeat_ngram_size=3", "--first_token=good")
@@ -260,6 +261,8 @@ FINETUNE = {
         f"{flag} {SEQ2SEQ}": f"fit.self.{flag[2:].partition('=')[0]}"
         for flag in (*RULES, "--max_target_length=7")
     },
+    f"--source_language=de_DE {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("source_language"),
+    f"--target_language=en_XX {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("target_language"),
     f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
     f"--length_penalty=0.5 --num_beams=2 {SEQ2SEQ}": "fit.self.sampler.length_penalty",
     "--output=b.keras": "put_in_place.path",
