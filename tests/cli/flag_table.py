@@ -106,6 +106,7 @@ PRETRAIN = {
         "fit.self.technique.lanes": 2,
     },
     "--model=nezha": {"fit.self.backbone.__class__.__name__": "NezhaBackbone"},
+    "--token_parts=parts.txt": {"fit.self.backbone.part_embeddings.num_parts": 2},
     "--size=mini": {"fit.self.backbone.hidden_dim": 256, "fit.self.backbone.num_layers": 4},
     "--dropout=0.3": "fit.self.backbone.dropout fit.self.backbone.attention_dropout",
     "--initializer_range=0.05": "fit.self.backbone.initializer_range",

@@ -67,6 +67,7 @@ FILES = {
     "more.txt": "more\n",
     "vocab.txt": "\n".join(VOCABULARY) + "\n",
     "phrases.txt": "good film\n",
+    "parts.txt": "good\tgo od\n",
     "similar.txt": "good\tgreat\n",
     "there.txt": "",
     "there.keras": "",

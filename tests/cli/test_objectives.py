@@ -12,9 +12,10 @@ from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main, masker_flags, pretrain
-from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.command_flags import Flags, UsageError
 from keras_bert_cli.masker_flags import read_noises
 from keras_bert_cli.model_paths import check_model
+from keras_bert_cli.new_models import make_backbone
 from keras_bert_cli.objectives import (
     build_pretrainer,
     choose_objective,
@@ -260,6 +261,22 @@ def test_a_new_bart(bart_corpus, flags):
         target = written[is_token]
         assert (target[0], target[-1]) == (tokenizer.start_token_id, tokenizer.end_token_id)
         np.testing.assert_array_equal(read[is_token], [target[-1], *target[:-1]])
+
+
+def test_parts_of_tokens(corpus):
+    tokenizer = read_tokenizer(corpus)
+    flags = ["--corpus=a", "--output=b", "--steps=1", "--size=tiny", "--token_parts=characters"]
+    values = Flags("pretrain", pretrain).parse(flags)
+    parts = make_backbone(values, choose_objective(values), tokenizer).part_embeddings
+    spelled = kbs.spell_tokens(tokenizer)
+    assert (parts.parts, parts.num_parts) == (spelled.parts, spelled.num_parts)
+    electra = Flags("pretrain", pretrain).parse([*flags, "--objective=replaced_tokens"])
+    task = build_pretrainer(electra, choose_objective(electra), tokenizer)
+    assert task.backbone.part_embeddings.num_parts == spelled.num_parts
+    for objective in ("bidirectional_language_model", "denoising"):
+        values = Flags("pretrain", pretrain).parse([*flags, f"--objective={objective}"])
+        with pytest.raises(UsageError, match="--token_parts is for encoders"):
+            make_backbone(values, choose_objective(values), tokenizer)
 
 
 def test_the_training_of_the_original_elmo_goes_on(corpus, tmp_path):
