@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable
+from typing import Any
 
 from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import QUOTES, AlbertCharacters
@@ -10,7 +11,7 @@ from keras_bert_suite.tokenizers.text_inputs import check_several
 #: Always whole tokens, as in the released models.
 _DEFINED = list('()".-£€–')
 #: model -> (whether its released models lowercase, its options of SentencePiece).
-_MODELS = {
+_MODELS: dict[str, tuple[bool, dict[str, Any]]] = {
     "albert": (
         True,
         {
