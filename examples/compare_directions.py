@@ -2,15 +2,12 @@
 
     python examples/compare_directions.py
 
-The first picture shows what the state of a token is made of. ELMo has LSTMs that read a text
-forwards, and others that read it backwards; they meet in no layer. In GPT a token sees the tokens
-before it. Both guess the next token. In BERT all tokens see each other, so a token would see what
-it must guess: a mask hides it.
-
-Each learns for as many seconds from addresses of presidents. Then small heads are trained on their
-features, and the encoders stay as they are. So short a run is no verdict, and one step more may
-change the order. `benchmarks/results/objectives.md` has 3,000 steps of GPT's and BERT's objective,
-three seeds and encoders that are fine-tuned. A run takes about 4 minutes of CPU time with PyTorch.
+`see_directions.py` shows what a token sees in each. Here each learns for as many seconds from
+addresses of presidents: ELMo and GPT to guess the next token, BERT the masked tokens. Then small
+heads are trained on their features, and the encoders stay as they are. So short a run is no
+verdict, and one step more may change the order. `benchmarks/results/objectives.md` has 3,000 steps
+of GPT's and BERT's objective, three seeds and encoders that are fine-tuned. A run takes about 4
+minutes of CPU time with PyTorch.
 """
 
 import gzip
@@ -19,7 +16,6 @@ import time
 from pathlib import Path
 
 import keras
-import numpy as np
 
 import keras_bert_suite as kbs
 from keras_bert_cli.plots import plot_heat_map
@@ -38,22 +34,6 @@ size = {"vocabulary_size": len(vocabulary), "dropout": 0.0, "initializer_range":
 elmo = kbs.ElmoBackbone.from_size("tiny", **size)
 gpt = kbs.BertBackbone.from_size("tiny", **size, attention_pattern="left_to_right")
 bert, untrained = (kbs.BertBackbone.from_size("tiny", **size) for _ in range(2))
-
-row = packer.pack(["we the people of the united states"])
-changed = [row["token_ids"].copy() for _ in range(row["token_ids"].shape[1])]
-for place, ids in enumerate(changed):
-    ids[0, place] = tokenizer.unknown_token_id
-rows = {name: np.repeat(array, 1 + len(changed), axis=0) for name, array in row.items()}
-rows["token_ids"] = np.concatenate([row["token_ids"], *changed])
-states = [
-    backbone.predict({name: rows[name] for name in backbone.input}, verbose=0)["sequence_output"]
-    for backbone in (elmo, gpt, bert)
-]
-states = [*np.split(states[0], 2, axis=-1), *states[1:]]
-seen = [(np.abs(s[1:] - s[0]).max(axis=-1) > 1e-5 * np.abs(s).max()).T for s in states]
-tokens = [tokenizer.id_to_token(id) for id in row["token_ids"][0]]
-titles = ["ELMo, forwards", "ELMo, backwards", "GPT", "BERT"]
-plot_heat_map(np.array(seen, float), tokens, tokens, titles, "directions.png")
 
 
 def pretrain(task, targets, seconds=8):

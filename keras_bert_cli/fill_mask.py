@@ -21,8 +21,8 @@ def define_flags(flags):
     )
     flags.path("model", REQUIRED, explanation)
     explanation = (
-        "Text with [MASK] or, for RoBERTa, <mask> instead of some tokens. The flag may be given "
-        "more than once."
+        "Text with [MASK] or, for RoBERTa and XLNet, <mask> instead of some tokens. The flag may "
+        "be given more than once."
     )
     flags.text("text", REQUIRED, explanation, action="append")
     flags.integer("top_k", None, "Guesses for each mask. Default: 5, or all of --targets.")

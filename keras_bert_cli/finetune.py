@@ -264,6 +264,7 @@ def make_task(values, data, arguments, train):
             dtype=values.dtype,
             num_layers=values.num_layers,
             rename=values.rename,
+            **data.find_preprocessor(),
             **arguments,
         )
     set_sequence_length(task, values.sequence_length, train, data)

@@ -118,10 +118,12 @@ def list_masker_flags(objective):
 def read_masker(values, objective, corpus, tokenizer, task=None):
     """dict of the arguments of the masker of an `Objective` that the flags set.
 
-    Args, Raises: as for `read_masking`, and `read_noises`. `task` is the task that is trained.
+    Args, Raises: as for `read_masking`, `read_noises` and `check_words`. `task` is the task that
+    is trained.
     """
     if objective.masking is None:
         return {}
+    check_words(values, list_masker_flags(objective), corpus, tokenizer)
     masking = read_masking(values, corpus, tokenizer)
     options = objective.masking_options
     if options is None:
@@ -187,7 +189,7 @@ def read_masking(values, corpus, tokenizer):
         tokenizer: tokenizer of the corpus.
 
     Raises:
-        UsageError: if flags do not go together, or whole words would be single characters.
+        UsageError: if flags do not go together.
     """
     import keras_bert_suite as kbs
 
@@ -205,19 +207,22 @@ def read_masking(values, corpus, tokenizer):
     if values.rarity is not None:
         counts = corpus.count_tokens(tokenizer.vocabulary_size())
         masking["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
-    check_words(values, corpus, tokenizer)
     return masking
 
 
-def check_words(values, corpus, tokenizer):
-    """Raises a `UsageError` if whole words would be single Chinese characters."""
+def check_words(values, flags, corpus, tokenizer):
+    """Raises a `UsageError` if whole words would be single Chinese characters.
+
+    `flags` are those that the objective reads.
+    """
     if values.unit != "word" or values.lexicon or values.word_segmenter:
         return
     if holds_characters(corpus, tokenizer):
+        lexicon = ", or a --lexicon of words" if "lexicon" in flags else ""
         raise UsageError(
             "most tokens at the beginning of the corpus are Chinese characters, and --unit=word"
-            " would mask each character alone. Name --word_segmenter=jieba, or a --lexicon of "
-            "words; --word_segmenter=none masks characters"
+            f" would mask each character alone. Name --word_segmenter=jieba{lexicon}; "
+            "--word_segmenter=none masks characters"
         )
 
 

@@ -11,6 +11,7 @@ RUNTIME_FILES = ("model.onnx", "model.xml")
 #: A folder with any of these files is a model: a checkpoint, a preset or an export.
 MODEL_FILES = (
     *("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index"),
+    "*weights.hdf5",
     *RUNTIME_FILES,
 )
 

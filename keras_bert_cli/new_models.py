@@ -15,7 +15,10 @@ READERS = (
 MODELS = (*READERS, "bart")
 
 #: The flags of a new model. A checkpoint brings its model.
-MODEL_FLAGS = ("model", "size", "dropout", "initializer_range")
+MODEL_FLAGS = ("model", "size", "dropout", "initializer_range", "token_parts")
+
+#: The value of --token_parts that is no file.
+CHARACTERS = "characters"
 
 #: The arguments of backbones that --dropout sets.
 DROPOUTS = ("dropout", "attention_dropout", "embedding_dropout", "mlp_dropout")
@@ -38,6 +41,11 @@ def define_model_flags(flags):
     flags.number(
         "initializer_range", 0.02, "Standard deviation of a new model's weights.", at_most=1
     )
+    explanation = (
+        f"Parts of the tokens, which a new model embeds beside them: {CHARACTERS}, or a file, such "
+        "as of the radicals of Chinese characters, with a token, a tab and its parts in each line."
+    )
+    flags.path("token_parts", None, explanation)
 
 
 def check_model_flags(values):
@@ -104,9 +112,27 @@ def make_backbone(values, objective, tokenizer):
     if values.max_characters is not None:
         arguments["vocabulary_size"] = None
         arguments["characters"] = {"max_characters": values.max_characters}
+    if values.token_parts is not None:
+        arguments["part_embeddings"] = make_part_embeddings(values, objective, cls, tokenizer)
     if objective.encoder_decoder and cls is BertBackbone:
         return BertEncoderDecoder(arguments, arguments, dtype=values.dtype)
     return cls(**arguments, dtype=values.dtype)
+
+
+def make_part_embeddings(values, objective, cls, tokenizer):
+    """The `PartEmbeddings` of --token_parts. A kind without them is a `UsageError`."""
+    import keras_bert_suite as kbs
+
+    if not takes(cls, "part_embeddings") or objective.encoder_decoder:
+        raise UsageError(
+            f"--token_parts is for encoders with the embeddings of BERT or ModernBERT; leave it "
+            f"out for {with_article(cls)} and --objective {values.objective}"
+        )
+    if values.token_parts == CHARACTERS:
+        found = kbs.spell_tokens(tokenizer)
+    else:
+        found = kbs.read_token_parts(values.token_parts, tokenizer)
+    return kbs.PartEmbeddings(found.parts, found.num_parts)
 
 
 def find_backbone(kind):

@@ -21,6 +21,7 @@ from .memory_flags import (
     list_idle_memory_flags,
 )
 from .new_models import make_backbone
+from .saved_tasks import find_task
 
 #: The flags of arguments that only some tasks have.
 TASK_FLAGS = ("generator_width",)
@@ -101,6 +102,8 @@ def build_pretrainer(values, objective, tokenizer):
         if not values.checkpoint or name in values.given
     }
     if values.checkpoint:
+        if may_read_characters(objective) and find_task(values.checkpoint) != objective.task:
+            options |= name_vocabulary(tokenizer)  # The files of bilm-tf have no softmax.
         pretrainer = objective.task_class.from_preset(
             values.checkpoint,
             sequence_length=values.sequence_length,
@@ -108,7 +111,7 @@ def build_pretrainer(values, objective, tokenizer):
             **objective.choose_arguments(values.mode),
             **options,
         )
-        if not reads_characters(values, tokenizer, pretrainer):
+        if not reads_characters(values, pretrainer):
             check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         pretrainer = set_pattern(values, objective, pretrainer)
         memory = choose_memory(values, objective)
@@ -122,16 +125,30 @@ def build_pretrainer(values, objective, tokenizer):
     backbone = make_backbone(values, objective, tokenizer)
     if values.max_characters is not None:
         # The pretraining predicts tokens of the corpus, and reads their characters.
-        options["vocabulary_size"] = tokenizer.vocabulary_size()
+        options |= name_vocabulary(tokenizer)
         tokenizer = kbs.CharacterTokenizer(max_characters=values.max_characters)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return objective.make_task(backbone, values.mode, preprocessor=packer, **options)
 
 
-def reads_characters(values, tokenizer, pretrainer):
+def may_read_characters(objective):
+    """Whether the model of an objective may read the characters of tokens."""
+    return "max_characters" in (objective.masking_options or ())
+
+
+def name_vocabulary(tokenizer):
+    """dict of the arguments of an `ElmoPretrainer` that say which tokens it predicts."""
+    import keras_bert_suite as kbs
+
+    sha256 = kbs.BidirectionalTargets(tokenizer).vocabulary_sha256
+    return {"vocabulary_size": tokenizer.vocabulary_size(), "vocabulary_sha256": sha256}
+
+
+def reads_characters(values, pretrainer):
     """Whether --checkpoint reads the characters of tokens, as many as --max_characters.
 
-    A `ValueError` if only one of them does, or if it predicts other tokens than the corpus has.
+    A `ValueError` if only one of them does. The masker sees whether it predicts the tokens of the
+    corpus.
     """
     wanted = getattr(pretrainer.preprocessor.tokenizer, "max_characters", None)
     if values.max_characters != wanted:
@@ -139,12 +156,6 @@ def reads_characters(values, tokenizer, pretrainer):
         raise ValueError(
             f"{values.checkpoint} reads {'no' if wanted is None else wanted} characters of a "
             f"token, got --max_characters {values.max_characters}. {remedy}."
-        )
-    size = tokenizer.vocabulary_size()
-    if wanted is not None and pretrainer.vocabulary_size != size:
-        raise ValueError(
-            f"The corpus has a vocabulary of {size} tokens, and {values.checkpoint} predicts "
-            f"{pretrainer.vocabulary_size}. Prepare the corpus with the vocabulary of its run."
         )
     return wanted is not None
 

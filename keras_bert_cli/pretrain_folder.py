@@ -8,7 +8,7 @@ from .command_flags import UsageError
 from .corpus_shares import read_shares
 from .devices import is_leader
 from .model_paths import check_model, digest_corpus
-from .new_models import MODEL_FLAGS, check_model_flags
+from .new_models import CHARACTERS, MODEL_FLAGS, check_model_flags
 from .run_settings import check_run, claim_folder, read_settings
 
 #: Flags that may change from one start of a run to the next. The manifests of the corpora stand for
@@ -78,7 +78,7 @@ def settings_of(values):
     settings = {name: value for name, value in vars(values).items() if name not in left_out}
     corpora = read_shares(values.corpus).items()
     settings["corpus (SHA-256)"] = [[digest_corpus(folder), share] for folder, share in corpora]
-    for name in ("lexicon", "similar_words"):
-        if path := getattr(values, name):
+    for name in ("lexicon", "similar_words", "token_parts"):
+        if (path := getattr(values, name)) not in (None, CHARACTERS):
             settings[f"{name} (SHA-256)"] = find_digest(path)
     return settings

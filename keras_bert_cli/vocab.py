@@ -5,6 +5,7 @@ What each --kind is:
   word_piece  the vocab.txt of a BERT, in the order of Google's vocabularies
   byte_pair   a folder with the vocab.json and the merges.txt of a RoBERTa
   unigram     the spiece.model of an ALBERT, learned by SentencePiece
+  xlnet       the spiece.model of an XLNet, likewise, with its special tokens
 
 keras-bert prepare takes each, and so do the tokenizers of transformers. Reads the same files as
 keras-bert prepare, once. Of word pieces and byte pairs only the different words are kept in memory,
@@ -15,6 +16,7 @@ Example:
   keras-bert vocab --input wiki.jsonl --output vocab.txt --nolowercase --size 8000
   keras-bert vocab --kind byte_pair --input wiki.jsonl --output roberta_vocabulary
   keras-bert vocab --kind unigram --input wiki.jsonl --output spiece.model
+  keras-bert vocab --kind xlnet --input wiki.jsonl --output spiece.model --size 32000
 """
 
 from .command_flags import REQUIRED, UsageError
@@ -24,12 +26,15 @@ from .outputs import check_output, write_output
 #: Bytes of input from one update of the progress to the next.
 SLICE_BYTES = 1 << 20
 
+#: The kinds that SentencePiece learns -> their models.
+UNIGRAMS = {"unigram": "albert", "xlnet": "xlnet"}
+
 #: The flags that are for some kinds.
 KINDS_OF_FLAGS = {
     **dict.fromkeys(("num_unused", "limit_alphabet"), ("word_piece",)),
-    **dict.fromkeys(("lowercase", "strip_accents"), ("word_piece", "unigram")),
+    **dict.fromkeys(("lowercase", "strip_accents"), ("word_piece", *UNIGRAMS)),
     "min_frequency": ("word_piece", "byte_pair"),
-    "character_coverage": ("unigram",),
+    "character_coverage": tuple(UNIGRAMS),
 }
 
 
@@ -40,8 +45,9 @@ def define_flags(flags):
     flags.path("output", REQUIRED, "File to write, or a folder for --kind byte_pair.")
     flags.switch("overwrite", False, "Replace the file.")
     flags.integer("size", 30522, "Maximum size of the vocabulary, in tokens.")
-    flags.switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
-    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase; yes for unigram."
+    explanation = "Lowercase the texts, or --nolowercase. Default: yes, as for an uncased BERT; no "
+    flags.switch("lowercase", None, explanation + "for xlnet.")
+    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase; yes for unigrams."
     flags.switch("strip_accents", None, explanation)
     flags.integer("min_frequency", 2, "Minimum number of times that a token occurs.")
     flags.integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", at_least=0)
@@ -50,7 +56,7 @@ def define_flags(flags):
         "are enough for English from the web, 6000 to 8000 for Chinese."
     )
     flags.integer("limit_alphabet", None, explanation)
-    explanation = "Share of the texts' characters that have tokens, with --kind unigram."
+    explanation = "Share of the texts' characters that have tokens, with --kind unigram or xlnet."
     flags.number("character_coverage", 0.9995, explanation, at_least=0.98, at_most=1)
 
 
@@ -89,7 +95,7 @@ def check_kind(values):
         if values.kind not in KINDS_OF_FLAGS[name]:
             wanted = " or ".join(KINDS_OF_FLAGS[name])
             raise UsageError(f"--{name} is for --kind {wanted}, not for --kind {values.kind}")
-    if values.kind == "unigram" and not values.output.endswith(".model"):
+    if values.kind in UNIGRAMS and not values.output.endswith(".model"):
         raise UsageError(
             f"--output={values.output} must end in .model, as spiece.model, so that the kind of "
             "the tokenizer is known"
@@ -115,7 +121,7 @@ def learn_word_pieces(values, texts, check_faults):
         measure_coverage,
     )
 
-    word_counts = count_words(texts, values.lowercase, values.strip_accents)
+    word_counts = count_words(texts, values.lowercase is not False, values.strip_accents)
     check_faults()
     pieces = learn_pieces(
         word_counts,
@@ -150,14 +156,16 @@ def learn_byte_pairs(values, texts, check_faults):
 
 def learn_unigrams(values, texts, check_faults):
     """As `learn_word_pieces`."""
-    from keras_bert_suite.tokenizers import AlbertTokenizer, train_sentence_pieces
+    from keras_bert_suite import tokenizers
 
-    rules = values.lowercase, values.strip_accents is not False
+    rules = values.lowercase, values.strip_accents is not False, values.character_coverage
+    model_type = UNIGRAMS[values.kind]
     try:
-        model = train_sentence_pieces(texts, values.size, *rules, values.character_coverage)
+        model = tokenizers.train_sentence_pieces(texts, values.size, *rules, model_type)
     finally:
         check_faults()  # Without the texts that cannot be read, there may be too few.
-    size = AlbertTokenizer(model).vocabulary_size()
+    tokenizer = {"albert": tokenizers.AlbertTokenizer, "xlnet": tokenizers.XLNetTokenizer}
+    size = tokenizer[model_type](model).vocabulary_size()
     return lambda path: path.write_bytes(model), describe_size(size, values)
 
 
@@ -165,7 +173,7 @@ def learn_unigrams(values, texts, check_faults):
 LEARNERS = {
     "word_piece": learn_word_pieces,
     "byte_pair": learn_byte_pairs,
-    "unigram": learn_unigrams,
+    **dict.fromkeys(UNIGRAMS, learn_unigrams),
 }
 
 

@@ -97,6 +97,10 @@ class Kind(ABC):
         """dict of arguments of the task's `from_preset`, such as `label_names`."""
         return {}
 
+    def find_preprocessor(self):
+        """dict of the `preprocessor` of the task, if it is not that of --checkpoint."""
+        return {}
+
     def find_compile_arguments(self):
         """dict of arguments of the task's `compile`, beside the optimizer."""
         return {}

@@ -1,7 +1,12 @@
 """A text from a text, such as a title from an article: a `Seq2Seq`, and tables of both."""
 
+from keras_bert_suite.argument_checks import with_article
+
 from ..table_flags import choose_text_columns, read_examples
 from .writing import RULES, SAMPLING, SEARCH, WritingKind, define_rule_flags
+
+#: The flags of an mBART, arguments of its tokenizer.
+LANGUAGES = ("source_language", "target_language")
 
 
 class Seq2SeqKind(WritingKind):
@@ -10,7 +15,7 @@ class Seq2SeqKind(WritingKind):
     name = "seq2seq"
     about = "a text written from a text"
     rows = "rows of a text and its target"
-    own_flags = ("target_column", *RULES, *SEARCH)
+    own_flags = ("target_column", *LANGUAGES, *RULES, *SEARCH)
     asking_flags = (*RULES, *SEARCH, *SAMPLING)
     idle_table_flags = ("text_pair_column", "label_column")
     answer_name = "target"
@@ -22,6 +27,9 @@ class Seq2SeqKind(WritingKind):
     @staticmethod
     def define_training_flags(flags):
         define_rule_flags(flags, max_target_length=32, num_beams=1)
+        for name, what in zip(LANGUAGES, ("texts", "texts to write"), strict=True):
+            explanation = f"Code of the language of the {what}, such as en_XX, for an mBART."
+            flags.text(name, None, f"{explanation} Default: that of the checkpoint.")
 
     @property
     def input_names(self):
@@ -37,6 +45,22 @@ class Seq2SeqKind(WritingKind):
         given = self.values.given
         rules = {name: getattr(self.values, name) for name in RULES if name in given}
         return {"max_target_length": self.values.max_target_length, **rules}
+
+    def find_preprocessor(self):
+        values = self.values
+        languages = {name: getattr(values, name) for name in LANGUAGES if name in values.given}
+        if not languages:
+            return {}
+        import keras_bert_suite as kbs
+
+        packer = kbs.SegmentPacker.from_preset(values.checkpoint)
+        if not isinstance(packer.tokenizer, kbs.MBartTokenizer):
+            raise ValueError(
+                f"--{next(iter(languages))} is for an mBART, and {values.checkpoint} has "
+                f"{with_article(packer.tokenizer)}. Leave it out."
+            )
+        tokenizer = kbs.MBartTokenizer.from_preset(values.checkpoint, **languages)
+        return {"preprocessor": kbs.SegmentPacker(tokenizer, packer.sequence_length)}
 
     def score(self, task, examples):
         from keras_bert_suite.heads.targets.scores import score_targets

@@ -1,6 +1,7 @@
 """Makes the targets of a bidirectional language model."""
 
 import functools
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,6 +86,22 @@ class BidirectionalTargets(MaskingLayer):
             "previous_ids": are_tokens * token_ids[:, :-1].astype("int32"),
             "neighbor_weights": are_tokens.astype("float32"),
         }
+
+    @functools.cached_property
+    def vocabulary_sha256(self) -> str:
+        """The SHA-256 of the tokens of the vocabulary, in hexadecimal."""
+        return hashlib.sha256("\n".join(self.tokenizer.get_vocabulary()).encode()).hexdigest()
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if an `ElmoPretrainer` predicts the tokens of another vocabulary."""
+        wanted = getattr(task, "vocabulary_size", None), getattr(task, "vocabulary_sha256", None)
+        size = self.tokenizer.vocabulary_size()
+        if wanted[0] not in (None, size) or wanted[1] not in (None, self.vocabulary_sha256):
+            raise ValueError(
+                f"The batches have a vocabulary of {size} tokens, and this {type(task).__name__} "
+                f"predicts {'others' if wanted[0] == size else wanted[0]}. Prepare the corpus with "
+                "the vocabulary with which its training began."
+            )
 
     @functools.cached_property
     def _character_table(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.layers import CharacterEmbeddings, Dropout, ProjectedLSTM
 from keras_bert_suite.layers.embeddings.bert_embeddings import make_frame_projection
 from keras_bert_suite.layers.poolings.pooling import take_summary
-from keras_bert_suite.models.frame_inputs import FRAMES, name_frame_inputs
+from keras_bert_suite.models.frame_inputs import FRAMES, check_tokens, name_frame_inputs
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 DIRECTIONS = ("forward", "backward")
@@ -104,13 +104,7 @@ class ElmoBackbone(TextEncoder):
         ):
             check_integer(name, size, at_least=1)
         check_dropouts(dropout=dropout)
-        if sum(given is not None for given in (vocabulary_size, characters, frame_dim)) != 1:
-            raise ValueError(
-                "Tokens have a table of `vocabulary_size` rows, are embedded by `characters`, or "
-                f"are vectors of width `frame_dim`, got vocabulary_size={vocabulary_size}, "
-                f"characters={characters} and frame_dim={frame_dim}. Give one of them, such as "
-                "characters={}."
-            )
+        check_tokens(vocabulary_size=vocabulary_size, characters=characters, frame_dim=frame_dim)
 
         # === Config ===
         self.vocabulary_size = vocabulary_size

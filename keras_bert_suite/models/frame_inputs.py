@@ -18,9 +18,11 @@ def check_tokens(**sizes: Any) -> dict[str, Any]:
     given = {name: size for name, size in sizes.items() if size is not None}
     if len(given) != 1:
         shown = " and ".join(f"{name}={size}" for name, size in sizes.items())
+        characters = " their characters (characters)," if "characters" in sizes else ""
         raise ValueError(
-            "An encoder reads the tokens of a vocabulary (vocabulary_size), or vectors in their "
-            f"place (frame_dim), got {shown}. Give one of them, and None for the others."
+            f"An encoder reads the tokens of a vocabulary (vocabulary_size),{characters} or "
+            f"vectors in their place (frame_dim), got {shown}. Give one of them, and None for the "
+            "others."
         )
     return given
 

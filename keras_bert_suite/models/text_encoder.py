@@ -294,8 +294,9 @@ class TextEncoder(
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
 
-        All weights are copied, but the table of tokens. `new.for_frames()` takes vectors as wide as
-        the rows of this table in the place of the rows, as `inputs_embeds` of transformers.
+        All weights are copied, but those of tokens: their table, and `part_embeddings`.
+        `new.for_frames()` takes vectors as wide as the rows of this table in the place of the rows,
+        as `inputs_embeds` of transformers.
 
         ```python
         encoder = BertBackbone.from_preset("path/to/checkpoint").for_frames(frame_dim=80)
@@ -323,6 +324,8 @@ class TextEncoder(
         if frame_dim is None:
             frame_dim = self.token_embedding.output_dim
         config |= {"vocabulary_size": None, "frame_dim": frame_dim}
+        if "part_embeddings" in config:
+            config["part_embeddings"] = None
         copy = type(self).from_config(config)
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:

@@ -179,6 +179,11 @@ class XLNetBackbone(BertBackbone):
         memory = encoded.get("memory")
         return EncodedRows(encoded["query_output"], self._pool(encoded, inputs), memory)
 
+    def encode_tokens_at(self, inputs: dict[str, Tensor], positions: Tensor) -> Tensor:
+        if self.attention_pattern != PERMUTED:
+            return super().encode_tokens_at(inputs, positions)
+        return self.encode_rows(inputs, positions).states
+
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
         if self.hidden_dim % 2:  # Half of a sinusoid is sines.

@@ -79,8 +79,8 @@ class PretrainingBatches(grain.MapDataset):
 
     Raises:
         ValueError: if an argument is out of its range, the corpus and the masker have different
-            vocabularies, an epoch does not fill a batch, or `mode` makes pairs and no document has
-            two sentences, or a corruption takes no pairs.
+            vocabularies, the masker reads no tokens, an epoch does not fill a batch, or `mode`
+            makes pairs and no document has two sentences, or a corruption takes no pairs.
 
     Example:
     ```python
@@ -105,6 +105,11 @@ class PretrainingBatches(grain.MapDataset):
         if shuffle_blocks is not None:
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
+        if tokenizer is None:
+            raise ValueError(
+                f"PretrainingBatches masks the tokens of a corpus, got {with_article(masker)}, "
+                "which reads no tokens. Make batches of rows of frames with FrameBatches."
+            )
         check_vocabulary(corpus, tokenizer)
         if masker.reads_sentences and mode in PAIR_MODES:
             raise ValueError(

@@ -51,7 +51,7 @@ def _check_technique(model, technique):
     if not technique.moves_embeddings:
         return
     name = type(technique).__name__
-    if not isinstance(Encoder.of(model.backbone).embeddings, BertEmbeddings):
+    if not has_movable_embeddings(model):
         raise ValueError(
             f"{name} moves the embeddings of tokens, and those of "
             f"{with_article(model.backbone)} cannot be moved. Take an encoder of this package, or "
@@ -59,6 +59,11 @@ def _check_technique(model, technique):
         )
     problem = f"{name} cannot move the embeddings of all"
     check_encodes_whole_batches(model, problem, "`technique`")
+
+
+def has_movable_embeddings(model: Any) -> bool:
+    """Whether a shift can be added to the embeddings of tokens, within the encoder."""
+    return isinstance(Encoder.of(model.backbone).embeddings, BertEmbeddings)
 
 
 def check_memory(model: Any, x: Any) -> None:

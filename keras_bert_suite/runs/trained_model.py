@@ -21,7 +21,7 @@ from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.shown_average import put_weights_back, show_average
 from keras_bert_suite.runs.split_step import split_step, takes_two_programs
-from keras_bert_suite.runs.technique_step import check_memory, take_step
+from keras_bert_suite.runs.technique_step import check_memory, has_movable_embeddings, take_step
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import open_schedule_end
 
@@ -61,6 +61,11 @@ class TrainedModel:
     def splits_batches(self) -> str | None:
         """The argument by which the encoder sees only some rows of a batch at once, or None."""
         return None
+
+    @property
+    def has_movable_embeddings(self) -> bool:
+        """Whether techniques such as `FGM` can move the embeddings of tokens."""
+        return has_movable_embeddings(self)
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:

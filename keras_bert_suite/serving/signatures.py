@@ -69,8 +69,8 @@ def make_signatures(served, input_names):
 
     A task on frames has `serving_default` alone. Its inputs are `frames`, float32 (B, L, D), and
     `padding_mask`, int32 (B, L), 1 on frames and 0 on padding. Its answers are the classes above,
-    for tags with an axis L after B; of a CRF the `emissions`, float32 (B, L, C). It refuses rows
-    without frames, and numbers that are not finite.
+    for tags with an axis L after B, and of a CRF those of the best path. It refuses rows without
+    frames, and numbers that are not finite.
 
     A task with `features` also takes these columns by their names, beside texts and token ids:
     float32 (B,), NaN for a missing number or boolean, and string (B,), "" for a missing category.

@@ -39,7 +39,7 @@ class Divergence:
     def of_form(cls, form: OutputForm) -> Any:
         """The divergence of outputs of a form; None for "others"."""
         if form.kind == "numbers":
-            return cls.of_numbers()
+            return cls.of_numbers(of_tokens=form.are_tokens)
         functions = {"classes": _compare_classes, "label sets": _compare_sets}
         if form.kind not in functions:
             return None
@@ -52,15 +52,15 @@ class Divergence:
         return cls.of(one_way, form.are_tokens)
 
     @classmethod
-    def of_numbers(cls, is_mean: bool = True) -> Any:
-        """The mean, or the sum, of the squared differences of each row."""
+    def of_numbers(cls, is_mean: bool = True, of_tokens: bool = False) -> Any:
+        """The mean, or the sum, of the squared differences of each row, or token."""
 
         def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
             squares = ops.square(ops.cast(p, "float32") - ops.cast(q, "float32"))
             reduce = ops.mean if is_mean else ops.sum
             return reduce(squares, axis=-1)
 
-        return cls(compare, compare)
+        return cls(compare, compare, of_tokens)
 
 
 def _compare_classes(p: Tensor, q: Tensor, from_logits: bool) -> Tensor:

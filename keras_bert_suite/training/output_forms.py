@@ -23,7 +23,7 @@ class OutputForm:
         size: int, C or T. None if it differs between batches: the classes are then places, such as
             tokens or candidates.
         are_tokens: bool, whether weights say which predictions count. Labels and weights are then
-            (B, L), and for "label sets" the outputs, too.
+            (B, L), and for "label sets" the outputs, too. For "numbers" labels are (B, L, T).
     """
 
     kind: str
@@ -41,10 +41,10 @@ class OutputForm:
         """The labels, for a message."""
         if self.kind == "classes" and self.size is None:
             return "labels that are places among tokens or candidates"
-        if self.are_tokens:
-            return "labels of tokens"
         if self.kind == "numbers":
             return f"a regression with {self.size} output{'s' * (self.size != 1)}"
+        if self.are_tokens:
+            return "labels of tokens"
         return "classes" if self.kind == "classes" else "sets of labels"
 
     def find_probabilities(self, outputs: Tensor) -> Tensor:

@@ -164,8 +164,8 @@ class PredictionMean(WrappedLoss):
 
     Keras would divide by the number of all predictions, and padding is among them.
 
-    `y_true` and `sample_weight` (B, L). `loss` returns the loss of each prediction (B, L), or a
-    scalar, which is then the loss of the batch.
+    `y_true` and `sample_weight` (B, L), or `y_true` (B, L, T) for T numbers. `loss` returns the
+    loss of each prediction (B, L), or a scalar, which is then the loss of the batch.
 
     Args:
         loss: `keras.losses.Loss`, or its configuration; or a function(y_true, y_pred).
@@ -184,10 +184,10 @@ class PredictionMean(WrappedLoss):
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         compute = self.loss.call if isinstance(self.loss, keras.losses.Loss) else self.loss
         losses = ops.convert_to_tensor(compute(y_true, y_pred))
-        if len(losses.shape) not in (0, len(y_true.shape)):
+        if len(losses.shape) not in (0, min(len(y_true.shape), 2)):
             raise ValueError(
-                f"The loss {self.name} must return the loss of each prediction, in the shape of "
-                f"the labels {tuple(y_true.shape)}, or a scalar, got the shape "
+                f"The loss {self.name} must return the loss of each prediction, in the shape "
+                f"{tuple(y_true.shape[:2])}, or a scalar, got the shape "
                 f"{tuple(losses.shape)}. Leave the mean over the predictions of a row out."
             )
         return losses

@@ -36,6 +36,7 @@ VOCAB = {
     "--size=300 --kind=byte_pair": "train_byte_pairs.size",
     "--min_frequency=1 --kind=byte_pair": "train_byte_pairs.min_frequency",
     UNIGRAM: {"train_sentence_pieces.size": 30522},
+    "--kind=xlnet --output=spiece.model": {"train_sentence_pieces.model_type": "xlnet"},
     f"--size=30 {UNIGRAM}": "train_sentence_pieces.size",
     f"--character_coverage=0.99 {UNIGRAM}": "train_sentence_pieces.character_coverage",
     f"--nolowercase {UNIGRAM}": "train_sentence_pieces.lowercase",
@@ -105,6 +106,7 @@ PRETRAIN = {
         "fit.self.technique.lanes": 2,
     },
     "--model=nezha": {"fit.self.backbone.__class__.__name__": "NezhaBackbone"},
+    "--token_parts=parts.txt": {"fit.self.backbone.part_embeddings.num_parts": 2},
     "--size=mini": {"fit.self.backbone.hidden_dim": 256, "fit.self.backbone.num_layers": 4},
     "--dropout=0.3": "fit.self.backbone.dropout fit.self.backbone.attention_dropout",
     "--initializer_range=0.05": "fit.self.backbone.initializer_range",
@@ -215,6 +217,7 @@ QA = "--task=qa --train=squad.json"
 RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
 EMBED = "--task=embed --text_pair_column=second"
 SEQ2SEQ = "--task=seq2seq"
+SPEAKS = "fit.self.preprocessor.tokenizer.{}"
 CAUSAL_LM = "--task=causal_lm"
 #: The rules of a `Seq2Seq` that the command line asks for.
 RULES = ("--min_target_length=2", "--no_repeat_ngram_size=3", "--first_token=good")
@@ -259,6 +262,8 @@ FINETUNE = {
         f"{flag} {SEQ2SEQ}": f"fit.self.{flag[2:].partition('=')[0]}"
         for flag in (*RULES, "--max_target_length=7")
     },
+    f"--source_language=de_DE {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("source_language"),
+    f"--target_language=en_XX {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("target_language"),
     f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
     f"--length_penalty=0.5 --num_beams=2 {SEQ2SEQ}": "fit.self.sampler.length_penalty",
     "--output=b.keras": "put_in_place.path",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cli.flag_table import TABLES
 from cli.noted_calls import Calls, Seen, to_plain
+from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_cli
@@ -66,6 +67,7 @@ FILES = {
     "more.txt": "more\n",
     "vocab.txt": "\n".join(VOCABULARY) + "\n",
     "phrases.txt": "good film\n",
+    "parts.txt": "good\tgo od\n",
     "similar.txt": "good\tgreat\n",
     "there.txt": "",
     "there.keras": "",
@@ -100,6 +102,11 @@ def shelf(corpus, xlnet_corpus, tmp_path_factory):
     (folder / "pieces").symlink_to(xlnet_corpus)
     backbone = kbs.BertBackbone(**{**ONE_LAYER, "max_sequence_length": 512})
     save_hugging_face(backbone, folder / "bert", tokenizer=kbs.WordPieceTokenizer(VOCABULARY))
+    mbart = kbs.MBartTokenizer(make_xlm_roberta())
+    backbone = kbs.BartBackbone(
+        mbart.vocabulary_size(), *(1, 2, 8, 8), pre_norm=True, scale_embeddings=True
+    )
+    save_hugging_face(backbone, folder / "mbart", tokenizer=mbart)
     for name, (cls, arguments) in MODELS.items():
         model = getattr(kbs, cls).from_preset(folder / "bert", **arguments)
         model.save_to_preset(folder / name)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,17 @@ from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main, masker_flags, pretrain
-from keras_bert_cli.command_flags import Flags
+from keras_bert_cli.command_flags import Flags, UsageError
 from keras_bert_cli.masker_flags import read_noises
-from keras_bert_cli.objectives import choose_objective, list_choices, list_flags, list_idle_flags
+from keras_bert_cli.model_paths import check_model
+from keras_bert_cli.new_models import make_backbone
+from keras_bert_cli.objectives import (
+    build_pretrainer,
+    choose_objective,
+    list_choices,
+    list_flags,
+    list_idle_flags,
+)
 from keras_bert_suite.corpus import open_corpus, read_tokenizer
 from keras_bert_suite.masking import BART_NOISES, token_masker
 from keras_bert_suite.pretraining import objectives
@@ -66,12 +75,11 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
     settings = json.loads((output / "settings.json").read_text())
     for name, value in list_flags(OBJECTIVES[objective]).items():
         assert settings[name] == value
-    guess = ("fill-mask", "--model", output / "model", "--text=the [MASK] was good")
+    mask = "<mask>" if objective == "permutation" else "[MASK]"
+    guess = ("fill-mask", "--model", output / "model", f"--text=the {mask} was good")
     status, out, err = run(*guess)
     if objective == "left_to_right":
         assert status == 1 and "reads in one direction" in err
-    elif objective == "permutation":
-        assert status == 1 and "predicts tokens without a mask token" in err
     elif objective in ("bidirectional_language_model", "denoising", "mass"):
         assert status == 1 and "has no head that guesses masked tokens" in err
     else:
@@ -255,6 +263,42 @@ def test_a_new_bart(bart_corpus, flags):
         np.testing.assert_array_equal(read[is_token], [target[-1], *target[:-1]])
 
 
+def test_parts_of_tokens(corpus):
+    tokenizer = read_tokenizer(corpus)
+    flags = ["--corpus=a", "--output=b", "--steps=1", "--size=tiny", "--token_parts=characters"]
+    values = Flags("pretrain", pretrain).parse(flags)
+    parts = make_backbone(values, choose_objective(values), tokenizer).part_embeddings
+    spelled = kbs.spell_tokens(tokenizer)
+    assert (parts.parts, parts.num_parts) == (spelled.parts, spelled.num_parts)
+    electra = Flags("pretrain", pretrain).parse([*flags, "--objective=replaced_tokens"])
+    task = build_pretrainer(electra, choose_objective(electra), tokenizer)
+    assert task.backbone.part_embeddings.num_parts == spelled.num_parts
+    for objective in ("bidirectional_language_model", "denoising"):
+        values = Flags("pretrain", pretrain).parse([*flags, f"--objective={objective}"])
+        with pytest.raises(UsageError, match="--token_parts is for encoders"):
+            make_backbone(values, choose_objective(values), tokenizer)
+
+
+def test_the_training_of_the_original_elmo_goes_on(corpus, tmp_path):
+    """Its files have no softmax. The corpus says which tokens it is for."""
+    original = Path(__file__).parents[1] / "models" / "elmo_bilm"
+    check_model(str(original))
+    arguments = [f"--corpus={corpus}", f"--output={tmp_path / 'run'}", f"--checkpoint={original}"]
+    arguments += ["--objective=bidirectional_language_model", "--sequence_length=16", "--steps=1"]
+    tokenizer = read_tokenizer(corpus)
+    values = Flags("pretrain", pretrain).parse(arguments)
+    with pytest.raises(ValueError, match="Pass --max_characters 50"):
+        build_pretrainer(values, choose_objective(values), tokenizer)
+    values = Flags("pretrain", pretrain).parse([*arguments, "--max_characters=50"])
+    with pytest.warns(UserWarning, match="has no softmax"):
+        task = build_pretrainer(values, choose_objective(values), tokenizer)
+    assert task.output["forward"].shape[-1] == tokenizer.vocabulary_size()
+    assert task.vocabulary_sha256 == kbs.BidirectionalTargets(tokenizer).vocabulary_sha256
+    wanted = kbs.ElmoBackbone.from_preset(original).weights
+    for weight, other in zip(task.backbone.weights, wanted, strict=True):
+        np.testing.assert_array_equal(to_numpy(weight), to_numpy(other))
+
+
 def test_an_elmo_of_characters_is_a_tagger_of_words(run, runs, corpus, tmp_path):
     elmo = ("pretrain", "--objective=bidirectional_language_model", "--steps=2", "--batch_size=2")
     elmo += ("--corpus", corpus, "--sequence_length=16", "--held_out=0")
@@ -266,6 +310,9 @@ def test_an_elmo_of_characters_is_a_tagger_of_words(run, runs, corpus, tmp_path)
     assert status == 1 and "reads 9 characters of a token, got --max_characters None" in err
     status, _, err = run(*again, "--max_characters=9", "--output", tmp_path / "second")
     assert status == 0, err
+    saved = kbs.ElmoPretrainer.from_preset(first / "model")
+    tokenizer = read_tokenizer(corpus)
+    assert saved.vocabulary_sha256 == kbs.BidirectionalTargets(tokenizer).vocabulary_sha256
     words = runs("bidirectional_language_model") / "model"
     status, _, err = run(
         *(*elmo, "--checkpoint", words, "--max_characters=9", "--output", tmp_path / "words")

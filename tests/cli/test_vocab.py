@@ -102,7 +102,11 @@ def test_bad_input(run, corpus, flags, message):
 
 @pytest.mark.parametrize(
     ("kind", "output", "cls"),
-    [("byte_pair", "pairs", "BytePairTokenizer"), ("unigram", "spiece.model", "AlbertTokenizer")],
+    [
+        ("byte_pair", "pairs", "BytePairTokenizer"),
+        ("unigram", "spiece.model", "AlbertTokenizer"),
+        ("xlnet", "spiece.model", "XLNetTokenizer"),
+    ],
 )
 def test_other_kinds(run, corpus, kind, output, cls):
     """prepare takes what vocab writes."""
@@ -112,8 +116,10 @@ def test_other_kinds(run, corpus, kind, output, cls):
     tokenizer = kbs.open_tokenizer(corpus / output)
     assert type(tokenizer).__name__ == cls
     assert tokenizer.detokenize(tokenizer.tokenize("lowing low")) == "lowing low"
-    # Of an uncased ALBERT, the accents are stripped.
-    assert any("é" in token for token in tokenizer.get_vocabulary()) == (kind != "unigram")
+    # Of an uncased ALBERT and of an XLNet, the accents are stripped. The XLNet is cased.
+    letters = {*"".join(piece for piece in tokenizer.get_vocabulary() if piece[0] not in "[<")}
+    assert ("é" in letters) == (kind == "byte_pair")
+    assert ("L" in letters) == (kind != "unigram")
     assert run("prepare", "--input=corpus/**", f"--vocab={output}", "--output=shards")[0] == 0
     assert f"{output} exists already" in run(*arguments)[2]
     assert run(*arguments, "--overwrite")[::2] == (0, "")
@@ -122,9 +128,12 @@ def test_other_kinds(run, corpus, kind, output, cls):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--kind=byte_pair", "--nolowercase"], "--lowercase is for --kind word_piece or unigram"),
+        (
+            ["--kind=byte_pair", "--nolowercase"],
+            "--lowercase is for --kind word_piece or unigram",
+        ),
         (["--kind=unigram", "--num_unused=1"], "--num_unused is for --kind word_piece, not"),
-        (["--character_coverage=1"], "is for --kind unigram, not for --kind word_piece"),
+        (["--character_coverage=1"], "is for --kind unigram or xlnet, not for --kind word_piece"),
         (["--kind=unigram"], "--output=vocab.txt must end in .model"),
     ],
 )

@@ -197,6 +197,17 @@ def test_words_of_a_chinese_corpus(texts, flags, segmenter):
         assert make_masker(values, corpus, tokenizer).word_segmenter == segmenter
 
 
+@pytest.mark.parametrize(("objective", "has_lexicon"), [("masked_lm", True), ("denoising", False)])
+def test_the_advice_for_chinese_words_names_flags_of_the_objective(objective, has_lexicon):
+    tokenizer = kbs.WordPieceTokenizer(CHINESE)
+    corpus = TokenCorpus.from_documents([[tokenizer.tokenize("这部电影很好看")]])
+    flags = [*PRETRAIN[1:], f"--objective={objective}", "--unit=word"]
+    values = Flags("pretrain", pretrain).parse(flags)
+    with pytest.raises(UsageError, match="--word_segmenter=jieba") as refused:
+        pretrain.make_maskers(values, kbs.objectives.get(objective), corpus, tokenizer)
+    assert ("--lexicon" in str(refused.value)) == has_lexicon
+
+
 @pytest.mark.parametrize("name", ["broken.model", "thesis.png"])
 def test_files_that_are_no_tokenizer(run, workshop, name):
     (workshop / name).write_bytes(b"\0 no tokenizer")

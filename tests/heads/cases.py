@@ -515,7 +515,10 @@ CASES = {
         *(kbs.ElmoPretrainer, FIRST, None),
         encoder=read_both_ways,
         pack=pack_neighbors,
-        changed=(Changed({"vocabulary_size": 9}, observed.outputs),),
+        changed=(
+            Changed({"vocabulary_size": 9}, observed.outputs),
+            Changed({"vocabulary_sha256": "0f"}, lambda task: task.vocabulary_sha256),
+        ),
     ),
     "hidden frames": Case(
         *(kbs.FramePretrainer, FIRST, None),

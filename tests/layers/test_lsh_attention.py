@@ -234,9 +234,9 @@ def test_wrong_settings(arguments, says):
 
 
 def test_settings_that_do_not_fit():
-    with pytest.raises(ValueError, match="chunk_length=64 tokens has room for .*length=64,"):
+    with pytest.raises(ValueError, match="chunk_length=64 tokens has room for .* 64 tokens,"):
         TokenHashing().fit_length(64)
-    with pytest.raises(ValueError, match=r"\(8, 16\) are 128 buckets, more than .*=100 tokens"):
+    with pytest.raises(ValueError, match=r"\(8, 16\) are 128 buckets, more than the 100 tokens"):
         TokenHashing(num_buckets=(8, 16)).fit_length(100)
     with pytest.raises(ValueError, match=r"needs a number of buckets.*hashing.fit_length\(n\)"):
         LshAttention(HEADS, TokenHashing())

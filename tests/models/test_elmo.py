@@ -196,8 +196,8 @@ def test_heads_and_copies():
     [
         ({"cell_clip": -1.0}, "cell_clip must be a number above 0, got -1.0"),
         ({"projection_clip": 0}, "projection_clip must be a number above 0, got 0"),
-        ({"characters": {}}, "got vocabulary_size=10, characters={} and"),
-        ({"vocabulary_size": None}, "got vocabulary_size=None, characters=None"),
+        ({"characters": {}}, "got vocabulary_size=10 and characters={} and"),
+        ({"vocabulary_size": None}, "got vocabulary_size=None and characters=None"),
         ({"units": 0}, "units must be .*, got 0"),
         ({"dropout": 1.0}, "dropout"),
         (

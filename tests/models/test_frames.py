@@ -9,6 +9,7 @@ from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import BertBackbone, ElmoBackbone, LongformerBackbone, ModernBertBackbone
 from keras_bert_suite.checkpoints import save_hugging_face
+from keras_bert_suite.layers import PartEmbeddings
 
 ENCODERS = {name: member for name, member in MEMBERS.items() if name != "bart"}
 LIVING = [name for name in ENCODERS if name != "nezha"]
@@ -112,8 +113,10 @@ def test_frames_are_projected(cls, arguments):
 
 
 def test_a_copy_for_frames_of_another_width_keeps_the_other_weights():
-    encoder = randomize(BertBackbone(20, **SIZES))
+    parts = PartEmbeddings([[i % 2] for i in range(20)], 2)  # They are about tokens.
+    encoder = randomize(BertBackbone(20, part_embeddings=parts, **SIZES))
     copy = encoder.for_frames(3)
+    assert copy.part_embeddings is None
     ours = {w.path: to_numpy(w) for w in encoder.weights}
     new = {w.path for w in copy.weights} - ours.keys()
     assert new == {"embeddings/frame_projection/kernel", "embeddings/frame_projection/bias"}

@@ -105,11 +105,15 @@ def test_saved_model(tmp_path):
             "takes the patterns bidirectional, left_to_right, got attention_pattern='seq2seq'",
         ),
         (kbs.BertBackbone, {"hashing": 64}, "must be a TokenHashing or None, got 64"),
-        (kbs.BertBackbone, {"hashing": TokenHashing(16)}, "chunk_length=16 .*no hashing"),
+        (
+            kbs.BertBackbone,
+            {"hashing": TokenHashing(16)},
+            "chunk_length=16 .*no hashing",
+        ),
         (
             kbs.BertBackbone,
             {"hashing": TokenHashing(4, num_buckets=(4, 6))},
-            "are 24 buckets, more than max_sequence_length=16",
+            "are 24 buckets, more than the 16 tokens of a row",
         ),
     ],
 )

@@ -11,6 +11,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
+    FrameMasker,
     MaskedLM,
     Pretrainer,
     TokenMasker,
@@ -393,3 +394,8 @@ def test_shards_of_another_vocabulary_are_refused(tmp_path):
             masker = TokenMasker(other, max_predictions=4)
             with pytest.raises(ValueError, match="another vocabulary than that of the masker's W"):
                 make_batches(part, masker, mode="full_sentences", batch_size=1)
+
+
+def test_a_masker_of_frames_is_refused():
+    with pytest.raises(ValueError, match="got a FrameMasker, .* with FrameBatches"):
+        PretrainingBatches(make_corpus(), FrameMasker(), sequence_length=24, batch_size=8)

@@ -78,6 +78,20 @@ def test_characters_of_tokens():
     assert loss[1] < loss[0]
 
 
+def test_another_vocabulary_is_refused():
+    """Also of as many tokens, by what a preset keeps of the first."""
+    targets = BidirectionalTargets(TOKENIZER, max_characters=9)
+    backbone = ElmoBackbone(None, **SIZES, characters={"filters": [(1, 3)], "max_characters": 9})
+    sha256 = targets.vocabulary_sha256
+    pretrainer = ElmoPretrainer(backbone, len(VOCABULARY), vocabulary_sha256=sha256)
+    targets.check_task(pretrainer)
+    other = WordPieceTokenizer([*VOCABULARY[:-1], "other"])
+    for tokenizer, predicted in ((other, "others"), (WordPieceTokenizer(VOCABULARY[:-1]), "28")):
+        batches = make_batches(BidirectionalTargets(tokenizer, max_characters=9))
+        with pytest.raises(ValueError, match=f"ElmoPretrainer predicts {predicted}. Prepare"):
+            pretrainer.fit(batches, verbose=0)
+
+
 class TorchLanguageModel(torch.nn.Module):
     """The forward pass of `training.py`, on PyTorch's own LSTM with a projection.
 

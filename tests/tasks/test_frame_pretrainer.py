@@ -81,6 +81,22 @@ def test_predicted_frames_are_compared_as_numbers():
     assert divergence.of_tokens and make_pretrainer(5).find_divergence().of_tokens
 
 
+@pytest.mark.every_backend
+def test_losses_of_keras_compare_numbers():
+    """They are means over the hidden frames, as those of this package are."""
+    pretrainer, batch = randomize(make_pretrainer()), make_batches()[0]
+    found = []
+    for loss in ("mean_squared_error", keras.losses.MeanSquaredError(), kbs.MaskedFrameLoss(2)):
+        pretrainer.compile(loss=loss, metrics=["mae"])
+        found.append(pretrainer.evaluate(iter([batch]), verbose=0, return_dict=True))
+    assert found[0]["loss"] == found[1]["loss"] == pytest.approx(found[2]["loss"], rel=1e-4)
+    x, y, weights = batch
+    errors = np.abs(to_numpy(pretrainer(x)["mfm"]) - y["mfm"]).mean(axis=2)
+    assert found[0]["mae"] == pytest.approx(errors[weights["mfm"] > 0].mean(), rel=1e-4)
+    with pytest.raises(ValueError, match="is not for a regression with 3 outputs"):
+        pretrainer.compile(loss="sparse_categorical_crossentropy")
+
+
 @pytest.mark.parametrize("num_codes", [None, 5])
 def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     batches = make_batches(num_codes and CODES)

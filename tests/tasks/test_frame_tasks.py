@@ -38,6 +38,10 @@ def tag(cls=kbs.TokenClassifier, **arguments):
     return cls(make_backbone(), preprocessor=make_packer(), **arguments)
 
 
+def chain():
+    return tag(kbs.CrfTokenClassifier)
+
+
 def embed(**arguments):
     return kbs.TextEmbedder(make_backbone(), preprocessor=make_packer(), **arguments)
 
@@ -222,7 +226,9 @@ def test_other_wrong_uses_are_named():
 
 
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize("make", [classify, tag, embed], ids=["classify", "tag", "embed"])
+@pytest.mark.parametrize(
+    "make", [classify, tag, chain, embed], ids=["classify", "tag", "chain", "embed"]
+)
 def test_a_saved_model_takes_frames(make, tmp_path):
     import tensorflow as tf
 
@@ -238,11 +244,14 @@ def test_a_saved_model_takes_frames(make, tmp_path):
         expected = dict(enumerate(task.predict_probabilities(ROWS, verbose=0)))
         shares = answers["probabilities"]
         got = {
-            i: s[: len(e)] if make is tag else s
+            i: s if make is classify else s[: len(e)]
             for (i, e), s in zip(expected.items(), shares, strict=True)
         }
     for name, array in expected.items():
         np.testing.assert_allclose(got[name], array, atol=1e-5)
+    if make in (tag, chain):
+        for names, row in zip(answers["labels"].astype(str), task.predict_tags(ROWS), strict=True):
+            assert names[: len(row)].tolist() == row
     wrong = {**packed, "frames": packed["frames"] * np.nan}
     with pytest.raises(tf.errors.InvalidArgumentError, match="finite"):
         serve(**wrong)

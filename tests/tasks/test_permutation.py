@@ -285,8 +285,13 @@ def test_a_finished_model_reads_texts(tmp_path):
     )
     guesses = again.fill_mask(["a [MASK] film", "[MASK] [MASK]"], top_k=3)
     assert [list(map(len, of_text)) for of_text in guesses] == [[3], [3, 3]]
-    with pytest.raises(ValueError, match="two streams predicts tokens without a mask token"):
-        kbs.MaskedLM.from_preset(tmp_path / "xlnet")
+    asked = kbs.MaskedLM.from_preset(tmp_path / "xlnet")
+    found = asked.predict(["a [MASK] film", "[MASK] [MASK]"], top_k=3, verbose=0)
+    assert [[list(of_mask) for of_mask in of_text] for of_text in found] == guesses
+    assert asked.predict("a [MASK] film", targets=["good"], verbose=0)[0][0][0] == "good"
+    for ask in (asked.fit, asked.pseudo_perplexity):
+        with pytest.raises(ValueError, match="change_pattern"):
+            ask(["a good film"])
     # A task for texts has one stream, which does not know rows in reverse order.
     classifier = kbs.TextClassifier.from_preset(tmp_path / "xlnet", num_classes=2)
     assert set(classifier.input) == {"token_ids", "segment_ids", "padding_mask"}

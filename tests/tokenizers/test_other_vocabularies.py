@@ -1,11 +1,14 @@
 """Vocabularies of byte pairs and unigrams, learned from texts."""
 
 import pytest
+import sentencepiece
+from small_sentence_pieces import XLNET_TOKENS
 from small_texts import make_reviews
 
 from keras_bert_suite.tokenizers import (
     AlbertTokenizer,
     BytePairTokenizer,
+    XLNetTokenizer,
     open_tokenizer,
     train_byte_pairs,
     train_sentence_pieces,
@@ -62,6 +65,20 @@ def test_unigrams(tmp_path, lowercase):
         assert ours.unknown_token_id not in ids[:-1]
     assert any("É" in piece for piece in ours.get_vocabulary()) is not lowercase
     assert train_sentence_pieces(TEXTS, size=120, **rules) == model
+
+
+def test_unigrams_of_xlnet(tmp_path):
+    """The special tokens have the ids of the released models, and text those of SentencePiece."""
+    model = train_sentence_pieces(TEXTS, size=120, model_type="xlnet")
+    (tmp_path / "spiece.model").write_bytes(model)
+    tokenizer = open_tokenizer(tmp_path / "spiece.model")
+    assert isinstance(tokenizer, XLNetTokenizer)
+    assert tokenizer.get_vocabulary()[: len(XLNET_TOKENS) + 1] == [*XLNET_TOKENS, "<eop>"]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    for text in ["a great film", "dull acting, good plot"]:
+        assert tokenizer.tokenize(text) == processor.encode(text)
+    with pytest.raises(ValueError, match="model_type must be .*'bert'"):
+        train_sentence_pieces(TEXTS, model_type="bert")
 
 
 @pytest.mark.parametrize(

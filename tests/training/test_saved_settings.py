@@ -118,6 +118,7 @@ def see_technique(technique):
             find_divergence=lambda: form,
             split_at_vectors=lambda: (None, lambda x, training: x),
             has_second_derivative=True,
+            non_trainable_variables=[SimpleNamespace(path="dropout/seed_generator_state")],
         )
     )
     seed, forward = keras.random.SeedGenerator(7), SmallPasses()

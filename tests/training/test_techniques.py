@@ -131,7 +131,10 @@ def test_a_loss_scale_does_not_move_further():
 
 
 def test_a_loss_over_two_passes_is_a_plain_step_without_dropout():
-    _, (x, y) = make("texts")
+    task, (x, y) = make("texts")
+    with pytest.warns(UserWarning, match="a TextClassifier without dropout .* drop `technique`"):
+        task.compile(technique=RDrop(4.0))
+    make("texts", dropout=0.1)[0].compile(technique=RDrop(4.0))
     plain, twice = step(None, [(x, y)]), step(RDrop(4.0), [(x, y)])
     for path, array in weights_of(plain).items():
         np.testing.assert_allclose(weights_of(twice)[path], array, atol=1e-6, err_msg=path)
@@ -318,6 +321,46 @@ def test_a_combination_is_each_alone():
     assert max(differences) > 1e-4
 
 
+class DrawnLoss(Technique):
+    """Its loss is a number that it draws."""
+
+    def loss(self, forward, batch, rng):
+        loss, outputs = forward(batch)
+        return keras.random.uniform((), seed=rng) + 0 * loss, outputs
+
+
+class EachLoss(Technique):
+    """Keeps the losses of three passes, and draws between them."""
+
+    moves_embeddings = True
+
+    def build(self, model):
+        self.seen = keras.Variable(np.zeros(3, "float32"), trainable=False, name="seen")
+
+    def gradients(self, differentiate, batch, rng):
+        found = []
+        for same_dropout in (False, False, True):
+            keras.random.uniform((), seed=rng)
+            found.append(differentiate(same_dropout=same_dropout))
+        self.seen.assign(keras.ops.stack([each.loss for each in found]))
+        return found[0]
+
+
+@pytest.mark.every_backend
+def test_each_pass_of_a_step_draws_the_same_numbers():
+    """FGM moves the mixture of which it knows the gradient. Each step draws others."""
+    task, (x, y) = make("texts")
+    task.compile(
+        keras.optimizers.SGD(RATE), technique=CombinedTechniques([DrawnLoss(), EachLoss()])
+    )
+    steps = []
+    for _ in range(2):
+        task.train_on_batch(x[:4], y[:4])
+        steps.append(to_numpy(task.technique.techniques[1].seen))
+    assert all(len(set(losses.tolist())) == 1 for losses in steps)
+    assert steps[0][0] != steps[1][0]
+
+
 def test_a_combination_of_rivals_is_refused():
     with pytest.raises(ValueError, match="FGM and VAT both say which passes a step takes"):
         CombinedTechniques([FGM(), RDrop(), VAT()])
@@ -346,6 +389,12 @@ def test_what_a_technique_cannot_train_is_refused_by_name():
     pretrainer, _ = make("pretraining")
     with pytest.raises(ValueError, match="RDrop compares the predictions.* Pretrainer has several"):
         pretrainer.compile(technique=RDrop())
+    with pytest.raises(ValueError, match="last layer. Train it with FGM, or drop"):
+        pretrainer.compile(technique=Mixup())
+    elmo, _ = make_task("neighbors", "none")
+    for technique in (RDrop(), Mixup()):
+        with pytest.raises(ValueError, match=r"an ElmoPretrainer .*[^,] Drop `technique`"):
+            elmo.compile(technique=technique)
 
 
 @pytest.mark.parametrize(

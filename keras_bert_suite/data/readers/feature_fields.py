@@ -65,6 +65,8 @@ def _find_kind(fields):
     if any(isinstance(field, list) for field in fields):
         return CATEGORY  # Whose reading names the row.
     filled = [field for field in fields if field.lower() not in _MISSING]
+    if not filled:
+        return CATEGORY  # Such as a column with NA alone, which may be Namibia.
     if all(field.lower() in ("true", "false") for field in filled):
         return BOOLEAN
     return NUMBER if all(_is_number(field) for field in filled) else CATEGORY

@@ -175,7 +175,7 @@ class PresetTask(SavedTask):
         else:
             skip = [skip] if isinstance(skip, str) else skip
             task = cls.load_checkpoint(checkpoint, load_weights, dtype=dtype, skip=skip, **kwargs)
-        if not cls.takes_further_inputs and _has_further_inputs(task.backbone):
+        if not task.takes_further_inputs and _has_further_inputs(task.backbone):
             task = task._resize("for_texts")
         if sizes != (None, None, False):
             task = task._resize("resize", **dict(zip(RESIZED, sizes, strict=True)))

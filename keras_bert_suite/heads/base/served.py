@@ -29,9 +29,10 @@ def serve(task):
                 f"The label name {name!r} has a line feed, and the file of the label names has one "
                 "in each line. Change `task.label_names` before the export."
             )
+    served = task.HEAD.find_served()
     if task.data.encoder.frame_dim is not None:  # There are no texts to cut or to find places in.
-        return ServedTask(task)
-    return task.HEAD.find_served()(task)
+        served = served.of_frames or ServedTask
+    return served(task)
 
 
 class ServedTask:
@@ -40,6 +41,9 @@ class ServedTask:
     A task with other answers or another packing of texts has a subclass, which its `Head` names.
     All methods except `check` are for the TensorFlow backend.
     """
+
+    #: The class for a task on frames; None for `ServedTask`.
+    of_frames: type | None = None
 
     #: Why a file without the graph of this class could not answer, or None if it could.
     needs_graph: str | None = None

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_share, with_article
+from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads import masks
 from keras_bert_suite.heads.base.keras_presets import holds_task
@@ -39,6 +39,9 @@ class MaskedLM(Task, keras_hub.models.Task):
 
     `fit` and `evaluate` also take packed arrays, the inputs of the model, with labels int32 (B, P),
     and sample weights float32 (B, P), as `TokenMasker` makes them.
+
+    An `XLNetBackbone` of two streams guesses by its query stream, and no token sees a mask. It
+    learns from the batches of a `Pretrainer`, so `fit` takes no texts for it.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
@@ -86,19 +89,14 @@ class MaskedLM(Task, keras_hub.models.Task):
                 "masking must be a dict of arguments of TokenMasker, such as "
                 f"{{'unit': 'word'}}, got {masking!r}."
             )
-        if "mask_positions" in backbone.input:
-            raise ValueError(
-                f"{with_article(backbone, 'A')} with two streams predicts tokens without a mask "
-                "token. `fill_mask` of a Pretrainer guesses the masks of texts so. For a MaskedLM, "
-                "train keras_bert_suite.change_pattern(backbone, "
-                "'bidirectional') on masked tokens."
-            )
         # === Layers ===
         self.backbone = backbone
         self.masked_lm = make_masked_lm_head(backbone)
 
         # === Functional Model ===
-        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        mask_positions = backbone.input.get("mask_positions")
+        if mask_positions is None:
+            mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
         encoder = Encoder.of(backbone)
         self.unused_paths = encoder.find_unused(transformed=True)
         inputs = {**backbone.input, "mask_positions": mask_positions}
@@ -124,6 +122,11 @@ class MaskedLM(Task, keras_hub.models.Task):
         if preprocessor is not None:
             self.data.find_masker()  # A wrong argument is an error now.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+    @property
+    def takes_further_inputs(self) -> bool:  # type: ignore[override]  # Nobody sets it.
+        """Whether a preset keeps the inputs of its backbone that are not made of texts."""
+        return "mask_positions" in self.backbone.input
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:

@@ -35,7 +35,7 @@ def make_frame_parts(said, packer, encoder):
     from keras_bert_suite.heads.base.answers import RowAnswers
     from keras_bert_suite.heads.pretraining.frames import FramePretrainingData
 
-    return FramePretrainingData(packer, encoder, outputs=("mfm",)), RowAnswers()
+    return FramePretrainingData(packer, encoder, said["num_codes"]), RowAnswers()
 
 
 def make_seq2seq_parts(said, packer, encoder):

@@ -37,6 +37,9 @@ class ElmoPretrainer(Task, keras_hub.models.Task):
         vocabulary_size: int V, the tokens to predict. None is that of the backbone. A backbone with
             characters needs a number.
         preprocessor: `SegmentPacker` or None. Presets hold its tokenizer.
+        vocabulary_sha256: str, `BidirectionalTargets.vocabulary_sha256` of the tokens to predict,
+            for a backbone with characters, whose tokenizer knows no vocabulary. A later training
+            on batches of another vocabulary is then an error. None for no such check.
 
     Example:
     ```python
@@ -63,6 +66,7 @@ class ElmoPretrainer(Task, keras_hub.models.Task):
         backbone: ElmoBackbone,
         vocabulary_size: int | None = None,
         preprocessor: keras.layers.Layer | None = None,
+        vocabulary_sha256: str | None = None,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
@@ -108,6 +112,7 @@ class ElmoPretrainer(Task, keras_hub.models.Task):
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
+        self.vocabulary_sha256 = vocabulary_sha256
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:

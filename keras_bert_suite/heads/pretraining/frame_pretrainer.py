@@ -1,6 +1,5 @@
 """Pretrains an encoder of frames: it predicts the frames that are hidden, or their codes."""
 
-import dataclasses
 from typing import Any
 
 import keras
@@ -11,7 +10,7 @@ from keras_bert_suite.heads import pretraining
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.layers import PredictionHead
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.training import Divergence, MaskedFrameLoss, MaskedLMAccuracy, MaskedLMLoss
+from keras_bert_suite.training import MaskedFrameLoss, MaskedLMAccuracy, MaskedLMLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -94,7 +93,7 @@ class FramePretrainer(Task, keras_hub.models.Task):
         self.unused_paths = encoder.find_unused()
 
         # === Data and Answers ===
-        self.make_parts(preprocessor)
+        self.make_parts(preprocessor, num_codes=num_codes)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -102,12 +101,6 @@ class FramePretrainer(Task, keras_hub.models.Task):
     def make_loss(self) -> dict[str, Any]:
         """`MaskedFrameLoss`, the mean absolute error; or the cross-entropy of codes."""
         return {"mfm": MaskedFrameLoss() if self.num_codes is None else MaskedLMLoss()}
-
-    def find_divergence(self) -> Divergence | None:
-        """Of frames the mean of the squared differences, over those that count."""
-        if self.num_codes is None:
-            return dataclasses.replace(Divergence.of_numbers(), of_tokens=True)
-        return super().find_divergence()
 
     def make_metrics(self) -> dict[str, Any]:
         """The accuracy of codes; none for a regression."""

@@ -1,8 +1,11 @@
 """Turns labels of words into entities in the graph of a SavedModel."""
 
+from keras import ops
+
 from keras_bert_suite.heads.base.served import ServedTask
 from keras_bert_suite.heads.tags.served_words import find_words, list_entities, run_windows
 from keras_bert_suite.heads.tags.tag_schemes import entity_tables
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.tokenizers.engines import drop_invalid
 
 
@@ -64,8 +67,24 @@ class ServedEntities(ServedTask):
         return outputs
 
 
+class ServedFrameChains(ServedTask):
+    """A `CrfTokenClassifier` on frames: each frame has its label on the best path of its row."""
+
+    def answer_ids(self, packed):
+        """`label_ids` int32 (B, L), `labels`, and the marginal `probabilities` (B, L, C)."""
+        crf, emissions = self.task.crf, self.task(packed, training=False)
+        lengths = ops.sum(packed["padding_mask"], axis=1)
+        served = {
+            "probabilities": crf.marginals(emissions, lengths),
+            "label_ids": crf.decode(emissions, lengths),
+        }
+        return self.task.answers.name_served(tensorflow_namespace(), served)
+
+
 class ServedChains(ServedEntities):
     """A `CrfTokenClassifier`: each word has its label on the best path through its text."""
+
+    of_frames = ServedFrameChains
 
     def label_words(self, outputs, rows, num_texts):
         """The labels of the most probable path through the words of each text.

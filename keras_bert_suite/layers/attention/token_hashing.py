@@ -72,13 +72,14 @@ class TokenHashing:
         if self.chunk_length >= length:
             raise ValueError(
                 f"A chunk of chunk_length={self.chunk_length} tokens has room for a whole row of "
-                f"max_sequence_length={length}, so hashing saves nothing. Use a chunk_length below "
-                "it, or no hashing."
+                f"{length} tokens, so hashing saves nothing. Use longer rows, a smaller "
+                "chunk_length, or no hashing."
             )
         if math.prod(self.factors) > length:
             raise ValueError(
                 f"num_buckets={self.num_buckets!r} are {math.prod(self.factors)} buckets, more than"
-                f" max_sequence_length={length} tokens. Use fewer, or None for as many as fit."
+                f" the {length} tokens of a row. Use longer rows, fewer buckets, or None for as "
+                "many as fit."
             )
         if self.num_buckets is not None:
             return self

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import keras
+from keras import ops
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
@@ -21,8 +22,8 @@ class CombinedTechniques(Technique):
 
     `RDrop`, `Mixup` and `GradientPenalty` change the loss of a pass. `FGM`, `PGD`, `FreeLB`, `VAT`
     and `SMART` say which passes a step takes. With one of each, every pass that learns from labels
-    has the changed loss. A technique that only has `after_update`, such as `EMA`, goes with all of
-    them.
+    has the changed loss, and draws the same numbers for it, such as the mixture of `Mixup`. A
+    technique that only has `after_update`, such as `EMA`, goes with all of them.
 
     A step takes the product of the times: `FGM` with `RDrop` four times the time of a plain one.
 
@@ -94,6 +95,7 @@ class CombinedTechniques(Technique):
     ) -> Gradients:
         if self._of_passes is None:
             return differentiate()
+        differentiate = _repeat_draws(differentiate, rng)
         return self.techniques[self._of_passes].gradients(differentiate, batch, rng)
 
     def after_update(self) -> None:
@@ -106,6 +108,26 @@ class CombinedTechniques(Technique):
     @classmethod
     def from_config(cls, config: Config) -> Self:
         return cls([keras.saving.deserialize_keras_object(t) for t in config["techniques"]])
+
+
+def _repeat_draws(differentiate: Callable[..., Gradients], rng: Any) -> Callable[..., Gradients]:
+    """`differentiate`, with the numbers of the first pass from `rng` in each pass.
+
+    Between the passes `rng` goes on.
+    """
+    first: list[Any] = []
+
+    def repeat(*arguments: Any, **options: Any) -> Gradients:
+        now = ops.copy(rng.state.value)
+        if not first:
+            first.append(now)
+            return differentiate(*arguments, **options)
+        rng.state.assign(first[0])
+        found = differentiate(*arguments, **options)
+        rng.state.assign(now)
+        return found
+
+    return repeat
 
 
 def _find_only(techniques: Sequence[Technique], method: str, what: str) -> int | None:

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.argument_checks import check_positive, with_article
 from keras_bert_suite.training.loss_shares import count_rows
-from keras_bert_suite.training.techniques.technique import Batch, Technique
+from keras_bert_suite.training.techniques.technique import Batch, Technique, advise
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -45,7 +45,7 @@ class GradientPenalty(Technique):
         if not model.has_second_derivative:
             raise ValueError(
                 f"GradientPenalty takes the second derivative of the loss, and that of "
-                f"{with_article(model)} has none. Train it with FGM or PGD, or drop `technique`."
+                f"{with_article(model)} has none. {advise(model)}"
             )
 
     def loss(self, forward: Any, batch: Batch, rng: Any) -> Any:

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.argument_checks import check_positive, with_article
-from keras_bert_suite.training.techniques.technique import Batch, Technique
+from keras_bert_suite.training.techniques.technique import Batch, Technique, advise
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -40,7 +40,7 @@ class Mixup(Technique):
         if parts is None:
             raise ValueError(
                 f"Mixup mixes the vectors of rows, and {with_article(model)} has no vector of a "
-                "row before its last layer. Train it with RDrop or FGM, or drop `technique`."
+                f"row before its last layer. {advise(model)}"
             )
         self.encoder, self.head = parts
 

@@ -9,7 +9,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.replicas import sum_over_replicas
 from keras_bert_suite.training.loss_shares import mean_over_rows
-from keras_bert_suite.training.techniques.technique import Batch
+from keras_bert_suite.training.techniques.technique import Batch, advise
 
 
 class OutputComparison:
@@ -29,7 +29,7 @@ class OutputComparison:
             raise ValueError(
                 f"{type(technique).__name__} compares the predictions of two passes, and "
                 f"{with_article(model)} has several outputs, or outputs that are no predictions. "
-                "Train it with FGM, PGD or FreeLB, or drop `technique`."
+                f"{advise(model)}"
             )
 
     def one_way(self, batch: Batch, p: Any, q: Any, reduction: str = "mean") -> Tensor:

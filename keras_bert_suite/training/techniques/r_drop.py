@@ -1,10 +1,11 @@
 """Training so that two passes with other dropout agree."""
 
+import warnings
 from typing import Any
 
 import keras
 
-from keras_bert_suite.argument_checks import check_choice, check_positive
+from keras_bert_suite.argument_checks import check_choice, check_positive, with_article
 from keras_bert_suite.training.techniques.output_comparison import OutputComparison
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
@@ -22,12 +23,15 @@ class RDrop(Technique):
     `reduction="sum"` does. The weight of the term then depends on the batch size.
 
     Rows of a `sample_weight` of 0 count in the divergence, so rows without a label may come with
-    any label and this weight. Without dropout, both passes are equal.
+    any label and this weight.
 
     Args:
         alpha: float above 0.
         reduction: "mean" or "sum" of the divergences of the rows of a batch. Labels of tokens: of
             the tokens that count.
+
+    Warns:
+        UserWarning: for a model without dropout, whose two passes are equal.
 
     Source: Wu et al., 2021 (https://arxiv.org/abs/2106.14448), equation 4.
     """
@@ -39,6 +43,13 @@ class RDrop(Technique):
 
     def build(self, model: keras.Model) -> None:
         self.comparison = OutputComparison(model, self)
+        if not any("seed_generator" in v.path for v in model.non_trainable_variables):
+            warnings.warn(
+                f"RDrop compares two passes with other dropout, and {with_article(model)} without "
+                "dropout has two equal passes: the training is a plain one, in twice the time. "
+                "Build it with a `dropout` above 0, or drop `technique`.",
+                stacklevel=6,
+            )
 
     def loss(self, forward: Any, batch: Batch, rng: Any) -> Any:
         (loss, outputs), (other_loss, other) = forward(batch), forward(batch)

@@ -81,6 +81,15 @@ class Forward(Protocol):
         """
 
 
+def advise(model: Any) -> str:
+    """What to do with a task that a technique cannot train, for the message of its `build`."""
+    others = ["RDrop"] if model.find_divergence() is not None else []
+    others += ["FGM"] if model.has_movable_embeddings else []
+    if not others:
+        return "Drop `technique`."
+    return f"Train it with {' or '.join(others)}, or drop `technique`."
+
+
 def _add(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a

@@ -137,6 +137,9 @@ def test_missing_cells_of_columns(write):
     assert train.x["price"] == [1.0, None, None, 4.0]
     assert train.x["new"] == [True, None, False, None]
     assert train.x["land"] == ["NA", "SE", "nan", None]
+    path = write("text\tland\na\tNA\nb\t\n")
+    namibia = read_table(path, "text", features=["land"])
+    assert namibia.features == {"land": "category"} and namibia.x["land"] == ["NA", None]
     path = write("text\tprice\n" + "".join(f"x\t{price}\n" for price in (1, "?", 2.5, "3 kg", 4)))
     warned = r"has 3 numbers, and 2 other fields: '\?' \(.*line 3\), '3 kg' \(.*line 5\)"
     with pytest.warns(UserWarning, match=warned):
