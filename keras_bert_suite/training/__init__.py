@@ -2,6 +2,7 @@
 
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.divergences import Divergence, compare_switches
+from keras_bert_suite.training.distilled_scores import DistilledScores, MarginMSE
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
     CosineRegression,
@@ -14,6 +15,7 @@ from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.head_rate import set_head_rate
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss
 from keras_bert_suite.training.keras_metrics import is_accuracy, is_metric_of_keras, read_metric
+from keras_bert_suite.training.label_triplets import BatchAllTriplet, BatchHardTriplet
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
     AttributeLoss,
@@ -24,6 +26,7 @@ from keras_bert_suite.training.losses import (
     SpanLoss,
 )
 from keras_bert_suite.training.macro_f1 import MacroF1
+from keras_bert_suite.training.matryoshka import Matryoshka
 from keras_bert_suite.training.metrics import (
     AttributeAccuracy,
     ClassAccuracy,
@@ -65,6 +68,8 @@ __all__ = [
     "AdamW",
     "AttributeAccuracy",
     "AttributeLoss",
+    "BatchAllTriplet",
+    "BatchHardTriplet",
     "CarriedMemory",
     "ClassAccuracy",
     "ClassCrossentropy",
@@ -74,6 +79,7 @@ __all__ = [
     "CoSENT",
     "CombinedTechniques",
     "CosineRegression",
+    "DistilledScores",
     "Divergence",
     "ElementwiseLoss",
     "EmbeddingLoss",
@@ -87,6 +93,8 @@ __all__ = [
     "Lamb",
     "LinearWarmupDecay",
     "MacroF1",
+    "MarginMSE",
+    "Matryoshka",
     "MaskedLMAccuracy",
     "MaskedFrameLoss",
     "MaskedLMLoss",
