@@ -24,6 +24,7 @@ from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
+from keras_bert_suite.heads.vectors.negative_mining import mine_negatives
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 
@@ -53,5 +54,6 @@ __all__ = [
     "VectorIndex",
     "encode_with_attention",
     "inspect_by_folds",
+    "mine_negatives",
     "plot_confusion_matrix",
 ]
