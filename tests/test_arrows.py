@@ -131,6 +131,7 @@ HEADS = {
     "documents": {"texts"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
+    "towers": {"rankings", "vectors"},
     "pretraining": {"masks"},
     "targets": {"masks", "pretraining"},
     "continuations": {"masks", "targets"},

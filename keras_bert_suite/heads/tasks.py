@@ -24,6 +24,7 @@ from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
+from keras_bert_suite.heads.towers.two_tower_ranker import TwoTowerRanker
 from keras_bert_suite.heads.vectors.negative_mining import mine_negatives
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
@@ -51,6 +52,7 @@ __all__ = [
     "TextEmbedder",
     "TextRanker",
     "TokenClassifier",
+    "TwoTowerRanker",
     "VectorIndex",
     "encode_with_attention",
     "inspect_by_folds",
