@@ -27,6 +27,12 @@ class TowerData(RankingData):
         whole = {name: np.asarray(array) for name, array in x.items()}
         return dataclasses.replace(rows, inputs=whole)
 
+    def pack(self, rows, labelled=False):
+        """As `RankingData.pack`. Single texts, for `encode`, are rows of one text (B, 1, L)."""
+        if not rows.is_packed and len(rows.inputs) == 1:
+            return self.pack_rows(rows.inputs[0], 1), None, None
+        return super().pack(rows, labelled)
+
     def check_pairs(self, rows):
         if not rows.is_packed:
             return super().check_pairs(rows)

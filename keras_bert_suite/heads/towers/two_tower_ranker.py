@@ -177,7 +177,7 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
         vectors = []
         with lock_weights(self):
             for number in range(len(batches)):
-                packed = self.data.pack_rows(batches[number].inputs[0], 1)
+                packed, _, _ = self.data.pack(batches[number])
                 vectors.append(np.asarray(encoder.predict_on_batch(packed), "float32")[:, 0])
         return np.concatenate(vectors)[np.argsort(visited)][inverse]
 
