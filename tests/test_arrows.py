@@ -128,6 +128,7 @@ def imported_room(name):
 #: head -> the heads that it builds on. Every head may import `base`, which imports no head.
 HEADS = {
     "base": set(),
+    "texts": {"vectors"},
     "documents": {"texts"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
