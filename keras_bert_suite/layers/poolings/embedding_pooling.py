@@ -40,10 +40,9 @@ class EmbeddingPooling(ConfiguredLayer):
         self.dimensions = dimensions
 
     def build(self, states_shape: Any, padding_mask_shape: Shape | None = None) -> None:
-        shapes = [states_shape, *([padding_mask_shape] if padding_mask_shape else [])]
         if not self.pooling.built:
-            self.pooling.build(*shapes)
-        shape = self.pooling.compute_output_shape(*shapes)
+            self.pooling.build(states_shape)
+        shape = self.pooling.compute_output_shape(states_shape, padding_mask_shape)
         for layer in self.dense_layers:
             if not layer.built:
                 layer.build(shape)
