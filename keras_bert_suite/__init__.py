@@ -156,6 +156,7 @@ __all__ = [
     "CosineRegression",
     "DenoisingCorruption",
     "DistilBertBackbone",
+    "DistilledScores",
     "EfficientGlobalPointer",
     "ElectraBackbone",
     "ElmoBackbone",

@@ -15,7 +15,8 @@ def make_signatures(served, input_names):
     | `embed` | as `serving_default` | vectors |
     | `prompt_NAME`, of a `TextEmbedder` | `text` string (B,), without the prompt | answers |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
-    | `rank`, also of a `TextRanker` and a `TwoTowerRanker` | `query` string (B,), `candidates` string (B, N) | an order |
+    | `encode`, `score`, of a `TwoTowerRanker` | see below | vectors, `relevance` |
+    | `rank`, also of rankers | `query` string (B,), `candidates` string (B, N) | an order |
 
     `serve_ids` refuses ids below 0, and ids for which the model has no vector.
 

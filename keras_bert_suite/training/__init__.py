@@ -1,8 +1,8 @@
 """Optimizers, schedules, losses, metrics and techniques."""
 
 from keras_bert_suite.training.adamw import AdamW
-from keras_bert_suite.training.divergences import Divergence, compare_switches
 from keras_bert_suite.training.distilled_scores import DistilledScores, MarginMSE
+from keras_bert_suite.training.divergences import Divergence, compare_switches
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
     CosineRegression,

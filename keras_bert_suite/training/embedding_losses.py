@@ -59,9 +59,9 @@ class EmbeddingLoss(keras.losses.Loss):
             raise ValueError(
                 f"{type(self).__name__} takes rows {'with' if needed else 'without'} {wanted}. "
                 "CoSENT() and CosineRegression() take pairs with scores as `y`, BatchAllTriplet() "
-                "and BatchHardTriplet() single texts with labels, MarginMSE() and DistilledScores() "
-                "a query and its candidates with a score for each candidate, InBatchNegatives() "
-                "rows that all match."
+                "and BatchHardTriplet() single texts with labels, MarginMSE() and "
+                "DistilledScores() a query and its candidates with a score for each candidate, "
+                "InBatchNegatives() rows that all match."
             )
 
     def count_texts(self, y_true: Any) -> Any:

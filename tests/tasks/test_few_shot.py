@@ -46,7 +46,8 @@ def test_pairs_are_those_of_setfit(strategy, iterations, max_pairs):
     order = np.random.default_rng(5).permutation(order)
     wanted = sample_as_setfit(labels, order, strategy, iterations, max_pairs)
     pairs, scores = make_pairs(labels, strategy, iterations, max_pairs, seed=5)
-    assert [(*pair, score) for pair, score in zip(pairs.tolist(), scores.tolist())] == wanted  # noqa: B905
+    found = zip(pairs.tolist(), scores.tolist(), strict=True)
+    assert [(*pair, score) for pair, score in found] == wanted
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 5])

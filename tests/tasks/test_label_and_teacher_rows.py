@@ -37,7 +37,9 @@ def test_texts_with_labels(embedder, loss):
     vectors = embedder.predict(FIRST, verbose=0)[:, None]
     wanted = float(to_numpy(loss(ids, vectors)))
     assert embedder.evaluate(FIRST, LABELS, batch_size=12, verbose=0) == pytest.approx(wanted, 1e-4)
-    assert embedder.evaluate(FIRST, ids + 5, batch_size=12, verbose=0) == pytest.approx(wanted, 1e-4)
+    assert embedder.evaluate(FIRST, ids + 5, batch_size=12, verbose=0) == pytest.approx(
+        wanted, 1e-4
+    )
     history = embedder.fit(
         FIRST, LABELS, batch_size=4, verbose=0, validation_data=(SECOND, LABELS), sample_weight=ids
     )
@@ -46,14 +48,18 @@ def test_texts_with_labels(embedder, loss):
 
 @pytest.mark.every_backend
 @pytest.mark.parametrize(
-    "loss", [MarginMSE(), DistilledScores(0.5), Matryoshka(MarginMSE(), [16, 4])], ids=lambda x: x.name
+    "loss",
+    [MarginMSE(), DistilledScores(0.5), Matryoshka(MarginMSE(), [16, 4])],
+    ids=lambda x: x.name,
 )
 def test_candidates_with_scores(embedder, loss):
     embedder.compile(AdamW(1e-3), loss)
     columns = (FIRST, SECOND, THIRD)
     vectors = np.stack([embedder.predict(texts, verbose=0) for texts in columns], axis=1)
     wanted = float(to_numpy(loss(TEACHER, vectors)))
-    assert embedder.evaluate(columns, TEACHER, batch_size=12, verbose=0) == pytest.approx(wanted, 1e-4)
+    assert embedder.evaluate(columns, TEACHER, batch_size=12, verbose=0) == pytest.approx(
+        wanted, 1e-4
+    )
     embedder.fit(columns, TEACHER, batch_size=4, verbose=0)
     listed = (FIRST, SECOND, [[text] for text in THIRD])
     embedder.evaluate(listed, TEACHER.tolist(), batch_size=12, verbose=0)
@@ -106,7 +112,6 @@ def test_compiled_losses_are_saved(tmp_path):
     embedder.compile("sgd", Matryoshka(BatchHardTriplet("soft", "euclidean", 3), [8, 16], [1, 2]))
     wanted = embedder.evaluate(FIRST, LABELS, batch_size=12, verbose=0)
     embedder.save(tmp_path / "embedder.keras")
-
 
     again = keras.models.load_model(tmp_path / "embedder.keras")
     assert again.evaluate(FIRST, LABELS, batch_size=12, verbose=0) == pytest.approx(wanted, 1e-5)

@@ -133,7 +133,8 @@ def test_random_negatives_come_of_the_seed(embedder):
     all_of_them = mine_negatives(
         embedder, QUERIES, POSITIVES, TEXTS, num_negatives=12, range_max=12
     )
-    for few, many, scores in zip(mine(1).x[2], all_of_them.x[2], mine(1).negative_scores):
+    found = mine(1)
+    for few, many, scores in zip(found.x[2], all_of_them.x[2], found.negative_scores, strict=True):
         assert len(few) == 2 and set(few) <= set(many) and scores == sorted(scores)[::-1]
 
 

@@ -100,7 +100,8 @@ def test_it_learns_end_to_end_and_on_cached_vectors():
     texts, labels = make_reviews(96, seed=3)
     good = [t for t, label in zip(texts, labels, strict=True) if label == "yes"]
     other = [t for t, label in zip(texts, labels, strict=True) if label == "no"]
-    lists = [[a, b] for a, b in zip(good, other)]  # noqa: B905
+    number = min(len(good), len(other))
+    lists = [[a, b] for a, b in zip(good[:number], other[:number], strict=True)]
     queries, relevance = ["good"] * len(lists), [[0, 1]] * len(lists)
     ranker = make_ranker(dropout=0.1, dtype="mixed_bfloat16")
     ranker.compile(kbs.AdamW(kbs.LinearWarmupDecay(3e-3)), head_learning_rate=1e-2)

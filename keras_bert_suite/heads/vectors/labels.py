@@ -28,8 +28,10 @@ class Scores(Labels):
             return _number_labels(labels)
         scores_texts = self.loss is not None and self.loss.scores_texts
         if is_tf_tensor(labels) and scores_texts:
-            return encode_targets(labels, labels.shape[-1]) if _holds_numbers(labels) else _refuse(
-                labels
+            return (
+                encode_targets(labels, labels.shape[-1])
+                if _holds_numbers(labels)
+                else _refuse(labels)
             )
         if is_tf_tensor(labels):
             return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)

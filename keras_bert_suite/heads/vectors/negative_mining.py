@@ -208,10 +208,15 @@ def mine_negatives(
     if ranker is not None:
         scored = _rank(ranker, pairs, own, candidates, batch_size)
     else:
-        unit = to_unit_length(embedder.encode_for(index, [text for _, text in pairs], batch_size, 0))
+        unit = to_unit_length(
+            embedder.encode_for(index, [text for _, text in pairs], batch_size, 0)
+        )
         near = dict(zip(own, to_unit_length(vectors), strict=True))
         positive_scores = [float(near[q] @ v) for (q, _), v in zip(pairs, unit, strict=True)]
-        scored = positive_scores, [np.array([h.score for h in row], "float32") for row in candidates]
+        scored = (
+            positive_scores,
+            [np.array([h.score for h in row], "float32") for row in candidates],
+        )
     return _choose(limits, pairs, own, candidates, scored, seed)
 
 
@@ -231,9 +236,7 @@ def _open_index(embedder, corpus, pairs, corpus_prompt, batch_size):
     if not isinstance(corpus, VectorIndex):
         texts = [] if corpus is None else read_texts(corpus, "corpus").tolist()
         texts = list(dict.fromkeys([*texts, *(positive for _, positive in pairs)]))
-        return embedder.index(
-            texts, batch_size, prompt=corpus_prompt, keep_texts=True, verbose=0
-        )
+        return embedder.index(texts, batch_size, prompt=corpus_prompt, keep_texts=True, verbose=0)
     if corpus.texts is None:
         raise ValueError(
             "The index has no texts, and negatives are texts. Make it by "
