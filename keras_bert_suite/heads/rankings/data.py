@@ -21,7 +21,10 @@ class RankingData(ChoiceData):
     """
 
     text_ranks = None
-    packed_axes = (("lists", "candidates", "tokens"), ("pairs", "tokens"))
+    packed_axes: tuple[tuple[str, ...], ...] = (
+        ("lists", "candidates", "tokens"),
+        ("pairs", "tokens"),
+    )
     compares = True
     pack_texts = TextData.pack_texts
 

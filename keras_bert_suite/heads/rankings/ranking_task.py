@@ -27,6 +27,7 @@ class RankingTask(Task):
     """The base of tasks that train on lists of candidates, and score pairs."""
 
     column_names = ("query", "text")
+    loss: Any  # Of a compiled model.
     loss_advice = (
         "It would count the places after the last candidate of a list, whose label is -1. Compile "
         "with RankingLoss('listwise'), 'pairwise' or 'pointwise', or with a loss of yours that "
