@@ -128,9 +128,11 @@ def imported_room(name):
 #: head -> the heads that it builds on. Every head may import `base`, which imports no head.
 HEADS = {
     "base": set(),
+    "texts": {"vectors"},
     "documents": {"texts"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
+    "towers": {"rankings", "vectors"},
     "pretraining": {"masks"},
     "targets": {"masks", "pretraining"},
     "continuations": {"masks", "targets"},

@@ -89,3 +89,34 @@ def shuffled_without_duplicates(columns, batch_size, seed):
         return np.array(visited, "int64")
 
     return order
+
+
+def shuffled_by_label(labels, rows_per_label, seed):
+    """A new random order each epoch, in which rows of a label stand together, labels in turn.
+
+    The rows of a label are shuffled and cut into groups of `rows_per_label`. The groups of each
+    label are spread evenly over the epoch, so that labels with as many rows take turns, and a rare
+    label is in as many batches as it can be. Groups that are not full come at the end.
+
+    Source: Hermans et al., 2017 (https://arxiv.org/abs/1703.07737), section 2, where a batch has K
+    rows of P labels. `GroupByLabelBatchSampler` of sentence-transformers leaves the further rows of
+    the most frequent label out.
+    """
+    labels = np.asarray(labels)
+    columns = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+    @functools.lru_cache(maxsize=2)
+    def order(epoch):
+        rng = np.random.default_rng([seed, epoch])
+        groups, places, rest = [], [], []
+        for rows in map(rng.permutation, columns):
+            number = len(rows) // rows_per_label
+            full = number * rows_per_label
+            groups.append(rows[:full].reshape(-1, rows_per_label))
+            # One place in each of as many equal parts of the epoch as the label has groups.
+            places.append((np.arange(number) + rng.random(number)) / max(number, 1))
+            rest.append(rows[full:])
+        turns = np.argsort(np.concatenate(places), kind="stable")
+        return np.concatenate([np.concatenate(groups)[turns].ravel(), *rest])
+
+    return order

@@ -23,7 +23,10 @@ from keras_bert_suite.heads.tags.crf_token_classifier import CrfTokenClassifier
 from keras_bert_suite.heads.tags.token_classifier import TokenClassifier
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
 from keras_bert_suite.heads.targets.seq2seq import Seq2Seq
+from keras_bert_suite.heads.texts.few_shot import fit_few_shot
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
+from keras_bert_suite.heads.towers.two_tower_ranker import TwoTowerRanker
+from keras_bert_suite.heads.vectors.negative_mining import mine_negatives
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 
@@ -50,8 +53,11 @@ __all__ = [
     "TextEmbedder",
     "TextRanker",
     "TokenClassifier",
+    "TwoTowerRanker",
     "VectorIndex",
     "encode_with_attention",
+    "fit_few_shot",
     "inspect_by_folds",
+    "mine_negatives",
     "plot_confusion_matrix",
 ]

@@ -15,7 +15,8 @@ def make_signatures(served, input_names):
     | `embed` | as `serving_default` | vectors |
     | `prompt_NAME`, of a `TextEmbedder` | `text` string (B,), without the prompt | answers |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
-    | `rank`, also of a `TextRanker` | `query` string (B,), `candidates` string (B, N) | an order |
+    | `encode`, `score`, of a `TwoTowerRanker` | see below | vectors, `relevance` |
+    | `rank`, also of rankers | `query` string (B,), `candidates` string (B, N) | an order |
 
     `serve_ids` refuses ids below 0, and ids for which the model has no vector.
 
@@ -45,6 +46,10 @@ def make_signatures(served, input_names):
 
     A `TextRanker` takes a query and a text, and answers with `relevance` float32 (B,). Its order
     has the `scores` of the candidates.
+
+    A `TwoTowerRanker` answers as a `TextRanker`. It takes token ids (B, 2, L), and has no signature
+    `embed`. `encode` makes `embedding` float32 (B, P) of `text` string (B,), and `score` makes
+    `relevance` float32 (B,) of `query_embedding` and `text_embedding`, float32 (B, P).
 
     A `DocumentClassifier` answers as a `TextClassifier`. It takes token ids (B, W, L), and has no
     signature `embed`.
@@ -115,7 +120,9 @@ def make_signatures(served, input_names):
     def specify(ranks):
         dtypes = {name: column.dtype for name, column in columns.items()}
         return [
-            tf.TensorSpec([None] * rank, dtypes.get(name, "string"), name=name)
+            tf.TensorSpec(rank.shape, rank.dtype, name=name)
+            if isinstance(rank, tf.TensorSpec)
+            else tf.TensorSpec([None] * rank, dtypes.get(name, "string"), name=name)
             for name, rank in ranks.items()
         ]
 
@@ -190,11 +197,15 @@ def sign_frames(served, encoder):
 
 
 def _check_first(answer, ranks):
-    """A function from texts to their answers, which checks their shapes; `ranks` by name."""
+    """A function from texts to their answers, which checks their shapes; `ranks` by name.
+
+    A rank may be a `tf.TensorSpec` of vectors.
+    """
+    numbers = [r if isinstance(r, int) else len(r.shape) for r in ranks.values()]
 
     def answer_checked(*texts):
         tensors = dict(zip(ranks, texts, strict=True))
-        return answer(tuple(_check_inputs(tensors, list(ranks.values())).values()))
+        return answer(tuple(_check_inputs(tensors, numbers).values()))
 
     return answer_checked
 

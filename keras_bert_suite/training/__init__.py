@@ -1,6 +1,7 @@
 """Optimizers, schedules, losses, metrics and techniques."""
 
 from keras_bert_suite.training.adamw import AdamW
+from keras_bert_suite.training.distilled_scores import DistilledScores, MarginMSE
 from keras_bert_suite.training.divergences import Divergence, compare_switches
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
@@ -13,6 +14,7 @@ from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss
 from keras_bert_suite.training.keras_metrics import is_accuracy, is_metric_of_keras, read_metric
+from keras_bert_suite.training.label_triplets import BatchAllTriplet, BatchHardTriplet
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
     AttributeLoss,
@@ -23,6 +25,7 @@ from keras_bert_suite.training.losses import (
     SpanLoss,
 )
 from keras_bert_suite.training.macro_f1 import MacroF1
+from keras_bert_suite.training.matryoshka import Matryoshka
 from keras_bert_suite.training.metrics import (
     AttributeAccuracy,
     ClassAccuracy,
@@ -67,6 +70,8 @@ __all__ = [
     "AdamW",
     "AttributeAccuracy",
     "AttributeLoss",
+    "BatchAllTriplet",
+    "BatchHardTriplet",
     "CarriedMemory",
     "ClassAccuracy",
     "ClassCrossentropy",
@@ -76,6 +81,7 @@ __all__ = [
     "CoSENT",
     "CombinedTechniques",
     "CosineRegression",
+    "DistilledScores",
     "Divergence",
     "ElementwiseLoss",
     "EmbeddingLoss",
@@ -89,6 +95,8 @@ __all__ = [
     "Lamb",
     "LinearWarmupDecay",
     "MacroF1",
+    "MarginMSE",
+    "Matryoshka",
     "MaskedLMAccuracy",
     "MaskedFrameLoss",
     "MaskedLMLoss",

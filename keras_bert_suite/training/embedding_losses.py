@@ -14,9 +14,10 @@ from keras_bert_suite.training.loss_shares import mean_over_rows
 class EmbeddingLoss(keras.losses.Loss):
     """The base of the losses of a `TextEmbedder`.
 
-    `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` float (B,), the
-    scores of the rows; or for a loss without scores int (B, S), numbers of the texts. Equal texts
-    have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
+    `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` is float (B,), the
+    scores of the rows; float (B, S - 1), the scores of the texts after the first; int (B,), the
+    numbers of the labels; or for a loss without any of them int (B, S), numbers of the texts. Equal
+    texts have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
 
     Args:
         name: str.
@@ -25,8 +26,18 @@ class EmbeddingLoss(keras.losses.Loss):
 
     #: The minimum and the maximum number of texts of a row. None is no limit.
     num_texts: tuple[int, int | None] = (2, 2)
-    #: Whether each row has a score.
+    #: Whether each row has a score, or scores.
     takes_scores = False
+    #: Whether a row has a score for each text after the first, and not one for the row.
+    scores_texts = False
+    #: Whether each row has a label, of which only equality counts.
+    takes_labels = False
+    #: Whether a text without others is its own positive, and is encoded twice.
+    pairs_texts = False
+    #: Whether `fit` puts rows that share a text into different batches.
+    distinct_texts = False
+    #: With labels, how many rows of a label `fit` puts into a batch together; None for any.
+    rows_per_label: int | None = None
     #: The loss is the share of a replica in the loss of the batch, see `share_loss`.
     is_shared = True
 
@@ -42,12 +53,25 @@ class EmbeddingLoss(keras.losses.Loss):
                 f"{type(self).__name__} takes rows of {wanted} texts, got rows of {num_texts}. "
                 "Pass the columns as a tuple, such as (first_texts, second_texts)."
             )
-        if has_scores != self.takes_scores:
+        wanted = "labels" if self.takes_labels else "scores"
+        needed = self.takes_scores or self.takes_labels
+        if has_scores != needed:
             raise ValueError(
-                f"{type(self).__name__} takes rows {'with' if self.takes_scores else 'without'} "
-                "scores. CoSENT() and CosineRegression() take pairs with scores as `y`, "
+                f"{type(self).__name__} takes rows {'with' if needed else 'without'} {wanted}. "
+                "CoSENT() and CosineRegression() take pairs with scores as `y`, BatchAllTriplet() "
+                "and BatchHardTriplet() single texts with labels, MarginMSE() and "
+                "DistilledScores() a query and its candidates with a score for each candidate, "
                 "InBatchNegatives() rows that all match."
             )
+
+    def count_texts(self, y_true: Any) -> Any:
+        """The texts of a row, S, of its scores, its labels or the numbers of its texts."""
+        if len(y_true.shape) == 2:
+            return ops.shape(y_true)[1] + int(self.scores_texts)
+        return self.num_texts[0]
+
+    def check_width(self, width: int) -> None:
+        """Raises a ValueError if vectors of this width have too few numbers for the loss."""
 
     def check_gaps(self) -> None:
         """Raises a ValueError if all rows must have the same number of texts."""
@@ -109,6 +133,7 @@ class InBatchNegatives(EmbeddingLoss):
     """
 
     num_texts = (1, None)
+    pairs_texts = True
 
     def __init__(
         self,
@@ -173,7 +198,7 @@ class CosineRegression(EmbeddingLoss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of pairs."""
-        return ops.square(_cosines(y_pred[:, 0], y_pred[:, 1]) - ops.cast(y_true, "float32"))
+        return ops.square(measure_cosines(y_pred[:, 0], y_pred[:, 1]) - ops.cast(y_true, "float32"))
 
     def check_scores(self, scores: Any) -> None:
         wrong = abs(scores) > 1
@@ -219,7 +244,7 @@ class CoSENT(EmbeddingLoss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         y_pred = ops.cast(y_pred, "float32")
-        cosines, _ = gather_rows(_cosines(y_pred[:, 0], y_pred[:, 1]) * self.scale)
+        cosines, _ = gather_rows(measure_cosines(y_pred[:, 0], y_pred[:, 1]) * self.scale)
         y_true, _ = gather_rows(y_true)
         terms = cosines[None, :] - cosines[:, None]
         if sample_weight is not None:
@@ -285,13 +310,13 @@ def normalize(vectors: Tensor) -> Tensor:
     return vectors * ops.rsqrt(ops.maximum(squares, 1e-24))
 
 
-def _cosines(a: Tensor, b: Tensor) -> Tensor:
+def measure_cosines(a: Tensor, b: Tensor) -> Tensor:
     """float (B,), the cosine similarities of vectors (B, H)."""
     return ops.sum(normalize(a) * normalize(b), axis=-1)
 
 
 def _cosine_distances(a: Tensor, b: Tensor) -> Tensor:
-    return 1.0 - _cosines(a, b)
+    return 1.0 - measure_cosines(a, b)
 
 
 def _euclidean_distances(a: Tensor, b: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from keras_bert_suite.data.row_orders import (
     in_order,
     longest_last,
     shuffled,
+    shuffled_by_label,
     shuffled_by_length,
     shuffled_without_duplicates,
 )
@@ -19,6 +20,10 @@ COLUMNS = tuple(
 )
 
 
+#: A frequent label, a rare one, and others.
+LABELS = np.random.default_rng(3).choice(5, 1003, p=[0.6, 0.2, 0.1, 0.08, 0.02])
+
+
 @pytest.mark.parametrize("epoch", [0, 1, 5])
 @pytest.mark.parametrize(
     "order",
@@ -30,6 +35,8 @@ COLUMNS = tuple(
         shuffled_by_length(LENGTHS, batch_size=2000, seed=1),
         shuffled_without_duplicates(COLUMNS, batch_size=8, seed=1),
         shuffled_without_duplicates((["same"] * 1003,), batch_size=8, seed=1),
+        shuffled_by_label(LABELS, rows_per_label=4, seed=1),
+        shuffled_by_label(np.arange(1003), rows_per_label=2, seed=1),
     ],
 )
 def test_every_row_once_an_epoch(order, epoch):
@@ -42,6 +49,7 @@ def test_every_row_once_an_epoch(order, epoch):
         lambda s: shuffled(1003, s),
         lambda s: shuffled_by_length(LENGTHS, 8, s),
         lambda s: shuffled_without_duplicates(COLUMNS, 8, s),
+        lambda s: shuffled_by_label(LABELS, 4, s),
     ],
 )
 def test_fresh_each_epoch_and_given_by_the_seed(make):
@@ -78,3 +86,23 @@ def test_no_text_is_twice_in_a_batch():
     columns = (["a" if row % 4 == 0 else f"{row}" for row in range(40)],)
     batches = shuffled_without_duplicates(columns, 4, seed=1)(0).reshape(-1, 4)
     assert all(sum(row % 4 == 0 for row in batch) == 1 for batch in batches[:7])
+
+
+def test_rows_of_a_label_share_a_batch():
+    """Every batch of whole groups has K rows of a label, or a multiple, of two labels or more."""
+    for epoch in range(3):
+        order = LABELS[shuffled_by_label(LABELS, 4, seed=1)(epoch)]
+        groups = order[: 1003 // 4 * 4].reshape(-1, 4)
+        whole = (groups == groups[:, :1]).all(axis=1)
+        assert whole.sum() == sum(np.bincount(LABELS) // 4) and whole[: whole.sum()].all()
+        batches = order[: whole.sum() * 4 // 32 * 32].reshape(-1, 32)
+        counts = np.stack([(batches == label).sum(axis=1) for label in range(5)])
+        assert (counts % 4 == 0).all() and ((counts > 0).sum(axis=0) >= 2).all()
+        # Each label is spread over the epoch as evenly as its groups allow.
+        assert abs(counts[0] - 19).max() <= 8
+
+
+def test_equal_labels_take_turns():
+    labels = np.repeat(np.arange(6), 8)
+    order = labels[shuffled_by_label(labels, 2, seed=0)(0)].reshape(4, 6, 2)
+    assert all(sorted(turn[:, 0]) == list(range(6)) for turn in order)

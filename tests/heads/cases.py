@@ -153,6 +153,13 @@ def ask_pairs(task, rows):
     return rows[0], [texts[0] for texts in rows[1]]
 
 
+def ask_towers(task, rows):
+    """Packed rows have the query as the first of their texts."""
+    if isinstance(rows, dict):
+        return {name: array[:, :2] for name, array in rows.items()}
+    return ask_pairs(task, rows)
+
+
 def ask_masks(task, rows):
     if isinstance(rows, dict):
         return rows
@@ -427,6 +434,22 @@ CASES = {
         scoring=("score",),
         metrics=(lambda: {"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
         refused_metric=("mse", "TextRanker. It would count the places after .*NDCG"),
+        served=((HOSTILE, HOSTILE_OTHERS), predict),
+    ),
+    "towers": Case(
+        *(kbs.TwoTowerRanker, (FIRST, ENDINGS), RELEVANCE, OFF),
+        asked=ask_towers,
+        changed=(
+            Changed(
+                {**OFF, "input_names": ("question", "title"), "hidden_dim": 3, "pooling": "max"},
+                observed.ranking,
+            ),
+        ),
+        names=("query", "text"),
+        num_axes=(3,),
+        scoring=("score",),
+        metrics=(lambda: {"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
+        refused_metric=("mse", "TwoTowerRanker. It would count the places after .*NDCG"),
         served=((HOSTILE, HOSTILE_OTHERS), predict),
     ),
     "documents": Case(

@@ -19,6 +19,7 @@ from keras_bert_suite import (
     Seq2Seq,
     Seq2SeqPretrainer,
     TokenMasker,
+    TwoTowerRanker,
     WordPieceTokenizer,
 )
 from keras_bert_suite.heads.targets.writing_rules import find_rules
@@ -61,6 +62,8 @@ def make_inputs(task):
         return task.data.pack_texts((OTHERS, LONG_TEXTS))
     if isinstance(task, MultipleChoice):
         return task.data.pack(task.data.read((OTHERS, ENDINGS)))[0]
+    if isinstance(task, TwoTowerRanker):
+        return task.data.pack_texts((TEXTS, OTHERS))
     return task.preprocessor.pack(TEXTS, OTHERS)
 
 

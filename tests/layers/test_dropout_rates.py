@@ -14,6 +14,7 @@ import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers.attention import attention_kernels, self_attention
 from keras_bert_suite.layers.heads.entity_states import EntityAverages
+from keras_bert_suite.layers.heads.pair_score import PairScore
 
 B, L, H = 2, 7, 8
 HIDDEN = np.random.default_rng(0).standard_normal((B, L, H)).astype("float32")
@@ -63,6 +64,11 @@ def of_entities(layer, **mode):
     """Its three vectors as rows."""
     markers = np.tile(np.array([0, 2, 3, 6], "int32"), (B, 1))
     return keras.ops.reshape(layer(HIDDEN, HIDDEN[:, 0], markers, **mode), (3 * B, H))
+
+
+def of_vectors(layer, **mode):
+    """The scores of vectors and those before them."""
+    return layer(HIDDEN, HIDDEN[:, ::-1], **mode)
 
 
 #: (class, arguments, rate, how it is called).
@@ -131,6 +137,7 @@ CASES = [
         for remat in (False, True)
     ),
     (EntityAverages, {}, "dropout", of_entities),
+    (PairScore, {"hidden_dim": 6}, "dropout", of_vectors),
 ]
 
 

@@ -22,7 +22,9 @@ from keras_bert_suite.layers import gelu_tanh, transformer_block
 from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
+from keras_bert_suite.layers.heads.pair_score import PairScore
 from keras_bert_suite.layers.norms import RootMeanSquareNorm
+from keras_bert_suite.layers.poolings.embedding_pooling import EmbeddingPooling
 from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
 
 B, L, H, V = 3, 7, 8, 20
@@ -311,6 +313,21 @@ CASES = {
         },
         run_chain,
     ),
+    PairScore: Case(
+        {},
+        {"hidden_dim": 3, "activation": keras.activations.relu, "dropout": 0.5},
+        call(HIDDEN[:, :1], HIDDEN),
+    ),
+    EmbeddingPooling: Case(
+        {},
+        {
+            "pooling": "max",
+            "dense_layers": [keras.layers.Dense(3, "tanh")],
+            "normalize": False,
+            "dimensions": 2,
+        },
+        call(HIDDEN, MASK),
+    ),
     layers.GlobalPointer: SPANS,
     layers.EfficientGlobalPointer: SPANS,
     layers.MaskedLMHead: Case(
@@ -425,6 +442,8 @@ def make(cls, **arguments):
 
 
 def copy_layer(value):
+    if isinstance(value, list):
+        return list(map(copy_layer, value))
     if not isinstance(value, keras.layers.Layer):
         return value
     return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(value))
@@ -522,6 +541,7 @@ def test_precision_and_trainability_are_saved(cls):
 OTHER_INITIALIZERS = {
     **dict.fromkeys([layers.GlobalPointer, layers.EfficientGlobalPointer], {"LecunNormal"}),
     **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
+    PairScore: {"GlorotUniform"},
     layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
     layers.CharacterEmbeddings: {"RandomUniform", f"RandomNormal {7**-0.5}"},
     **dict.fromkeys([layers.ProjectedLSTM, RelativeBiases], set()),

@@ -8,7 +8,15 @@ import numpy as np
 from guest_techniques import AverageOfMoved
 from small_tasks import make_task, predict, predicted_columns
 
-from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives, MacroF1
+from keras_bert_suite import (
+    FGM,
+    AdamW,
+    BatchAllTriplet,
+    BatchHardTriplet,
+    CoSENT,
+    InBatchNegatives,
+    MacroF1,
+)
 
 #: Of 11 rows in batches of 4, the last batch of each epoch has 3 rows.
 NUM_ROWS, BATCH_SIZE, EPOCHS = 11, 4, 2
@@ -39,6 +47,9 @@ CASES = {
     "spans": ("spans", {}, {}),
     "negatives": ("vectors", {}, {"loss": InBatchNegatives(), "unlabelled": True}),
     "ranks": ("vectors", {}, {"loss": CoSENT()}),
+    # A replica has no positive of its own rows.
+    "all triplets": ("vectors", {}, {"loss": BatchAllTriplet(), "has_labels": True}),
+    "hard triplets": ("vectors", {}, {"loss": BatchHardTriplet("soft"), "has_labels": True}),
     "packed": ("texts", {}, {"packed": True}),
     # A replica has no row of the last batch.
     "one row left": ("pretraining", {}, {"rows": 9}),
@@ -98,6 +109,9 @@ def train_case(name, task, columns):
     x, y, *weights = (_take(part, settings.get("rows", NUM_ROWS)) for part in columns)
     if settings.get("unlabelled"):
         y = None
+    asked = x
+    if settings.get("has_labels"):
+        x, y = x[0], np.arange(len(y)) % 2
     if settings.get("weighted"):
         weights = [np.linspace(0, 2, len(y), dtype="float32")]
     if "bad_row" in settings:
@@ -115,7 +129,7 @@ def train_case(name, task, columns):
             verbose=0,
         ).history
     # Whether a span is an answer depends on the sign of a score, which may be rounding.
-    rows = [] if kind == "spans" else predicted_columns(task, x)
+    rows = [] if kind == "spans" else predicted_columns(task, asked)
     answers = predict(task, x=rows, batch_size=BATCH_SIZE) if len(rows) else []
     found = {f"answers {i}": np.array(a) for i, a in enumerate(keras.tree.flatten(answers))}
     found |= {f"log {key}": np.array(values) for key, values in history.items()}

@@ -60,7 +60,7 @@ SOME = ("spans", "sampled documents", "replaced tokens")
 #: Their states are of the kinds of the other tasks, and test_combinations.py trains them.
 ALIKE = (
     *("pairs", "label sets", "numbers", "attributes", "relations", "questions", "choices"),
-    *("rankings", "documents", "masks", "corrupted texts", "hidden frames"),
+    *("rankings", "towers", "documents", "masks", "corrupted texts", "hidden frames"),
 )
 
 

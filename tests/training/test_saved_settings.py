@@ -46,7 +46,12 @@ SPANS = np.array([[[0, 1, 0], [-1, -1, -1]], [[1, 1, 1], [0, 2, 0]]], "int32")
 def see_loss(*columns):
     """function(loss) -> its value for labels, outputs and weights."""
     # `fit` reads the last.
-    return lambda loss: (to_numpy(loss(*columns)), loss.name, getattr(loss, "distinct_texts", None))
+    read_by_fit = ("distinct_texts", "rows_per_label")
+    return lambda loss: (
+        to_numpy(loss(*columns)),
+        loss.name,
+        *(getattr(loss, name, None) for name in read_by_fit),
+    )
 
 
 def see_metric(*columns):
@@ -158,6 +163,7 @@ def see_memory(technique):
 
 
 NAMED = {"name": "x"}
+OF_LABELS = {**NAMED, "margin": 1.5, "distance": "euclidean", "rows_per_label": 3}
 METRIC = {"name": "x", "dtype": "float64"}
 #: The mean is the only reduction of these losses.
 ONE_REDUCTION = {"name": "x", "reduction": "refused"}
@@ -212,6 +218,32 @@ TABLE = {
     CosineRegression: (see_loss(SCORES, PAIRS), {}, NAMED),
     CoSENT: (see_loss(SCORES, PAIRS), {}, {**NAMED, "scale": 3.0}),
     Triplet: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "margin": 1.5, "distance": "euclidean"}),
+    training.BatchAllTriplet: (see_loss(IDS[:, 0], VECTORS[:, :1]), {}, OF_LABELS),
+    training.BatchHardTriplet: (
+        see_loss(IDS[:, 0], VECTORS[:, :1]),
+        {},
+        {**OF_LABELS, "margin": "soft"},
+    ),
+    training.MarginMSE: (
+        see_loss(RELEVANCE[:, :2], VECTORS),
+        {},
+        {**NAMED, "similarity": "cosine"},
+    ),
+    training.DistilledScores: (
+        see_loss(RELEVANCE[:, :2], VECTORS),
+        {},
+        {**NAMED, "similarity": "cosine", "temperature": 0.5, "teacher_temperature": 2.0},
+    ),
+    training.Matryoshka: (
+        see_loss(NUMBERS, VECTORS),
+        {"loss": InBatchNegatives(), "dimensions": [4, 2]},
+        {
+            **NAMED,
+            "loss": InBatchNegatives(0.5),
+            "dimensions": [4, 3],
+            "weights": [0.5, 2.0],
+        },
+    ),
     MaskedLMLoss: (see_loss(IDS, LOGITS, WEIGHTS), {}, ONE_REDUCTION),
     training.MaskedFrameLoss: (
         see_loss(LOGITS, 2 * LOGITS + 1, WEIGHTS),

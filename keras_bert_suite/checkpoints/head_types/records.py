@@ -137,6 +137,7 @@ CHOICES = HeadType(
     commands=("choice",),
 )
 VECTORS = HeadType(task="TextEmbedder", commands=("embed",))
+TOWERS = HeadType(task="TwoTowerRanker", layer="pair_score", weight="score/kernel")
 
 PAIRS = HeadType(
     task="Pretrainer",
@@ -171,7 +172,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
+    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES, TOWERS),
 )
 
 #: The first record of each layer of a head.

@@ -124,7 +124,7 @@ class ServedTask:
         """Signatures that only this task has, dict of name -> (function, ranks).
 
         The function goes from a tuple of string tensors to answers. The ranks are a dict of the
-        name of each tensor -> 1 for (B,) or 2 for (B, N).
+        name of each tensor -> 1 for (B,) or 2 for (B, N); or a `tf.TensorSpec` of vectors.
         """
         return {}
 

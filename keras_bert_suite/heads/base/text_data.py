@@ -242,6 +242,10 @@ class TextData:
         """
         self.check_can_pack()
         check_num_texts(len(texts), self.encoder, self.input_names, self.packer)
+        return self.pack_segments(texts)
+
+    def pack_segments(self, texts):
+        """As `pack_texts`, of any number of texts in a row."""
         pack = (
             self.packer.pack if isinstance(self.packer, SegmentPacker) else self._pack_by_keras_hub
         )

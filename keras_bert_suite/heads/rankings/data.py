@@ -21,7 +21,10 @@ class RankingData(ChoiceData):
     """
 
     text_ranks = None
-    packed_axes = (("lists", "candidates", "tokens"), ("pairs", "tokens"))
+    packed_axes: tuple[tuple[str, ...], ...] = (
+        ("lists", "candidates", "tokens"),
+        ("pairs", "tokens"),
+    )
     compares = True
     pack_texts = TextData.pack_texts
 
@@ -66,22 +69,31 @@ class RankingData(ChoiceData):
             ValueError: if there are lists in the place of pairs.
         """
         if not labelled:
-            self._check_pairs(rows)
+            self.check_pairs(rows)
             return TextData.pack(self, rows)
         size = max(map(len, rows.labels))
         if rows.is_packed:
-            packed = {n: array.reshape(-1, array.shape[-1]) for n, array in rows.inputs.items()}
+            packed = self.join_packed(rows.inputs)
         else:
             if compiles_each_length():
                 size = 1 << (size - 1).bit_length()  # So that few sizes are compiled.
             lists = [[*row, *[""] * (size - len(row))] for row in rows.inputs[1]]
-            packed = self.pack_texts(list_pairs(rows.inputs[0], lists))
+            packed = self.pack_lists(rows.inputs[0], lists)
         relevance = np.full((len(rows), size), NO_CANDIDATE, "float32")
         for row, labels in enumerate(rows.labels):
             relevance[row, : len(labels)] = labels
         return packed, relevance, rows.weights
 
-    def _check_pairs(self, rows):
+    def pack_lists(self, queries, lists):
+        """The packed arrays of B queries and of their lists of K texts each."""
+        return self.pack_texts(list_pairs(queries, lists))
+
+    def join_packed(self, arrays):
+        """The inputs of the model, of packed arrays with an axis for candidates."""
+        return {name: array.reshape(-1, array.shape[-1]) for name, array in arrays.items()}
+
+    def check_pairs(self, rows):
+        """Raises a ValueError if rows for prediction are lists, and not pairs."""
         columns = rows.inputs.values() if rows.is_packed else rows.inputs[1:]
         if any(c.ndim > 2 or isinstance(c.flat[0], list) for c in columns if c.size):
             raise ValueError(

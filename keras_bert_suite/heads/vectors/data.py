@@ -1,4 +1,4 @@
-"""Rows of texts whose vectors are compared, with a score for each row or none."""
+"""Rows of texts whose vectors are compared, with scores or a label for each row or none."""
 
 import dataclasses
 import warnings
@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from keras_bert_suite.data.input_dataset import is_dataset
-from keras_bert_suite.data.row_orders import shuffled_without_duplicates
+from keras_bert_suite.data.row_orders import shuffled_by_label, shuffled_without_duplicates
 from keras_bert_suite.data.text_lists import find_texts, spread_lists
 from keras_bert_suite.heads.base.input_checks import default_names, order_columns, read_names
 from keras_bert_suite.heads.base.text_data import TextData
@@ -61,7 +61,11 @@ class EmbeddingData(TextData):
         """Raises a ValueError if the loss compares rows, and a batch has nothing to compare."""
         loss = self.labels.loss
         columns = split_packed(rows.inputs) if rows.is_packed else rows.inputs
-        if loss is None or not loss.compares_rows(len(columns)):
+        if loss is None:
+            return
+        if loss.scores_texts:
+            _check_candidates(loss, rows.labels, len(columns))
+        if not loss.compares_rows(len(columns)):
             return
         name, num_rows = type(loss).__name__, len(rows)
         if min(batch_size, num_rows) == 1:
@@ -71,6 +75,8 @@ class EmbeddingData(TextData):
                 "a loss of single rows: Triplet() on (anchor, positive, negative), or "
                 "CosineRegression() on pairs with scores."
             )
+        if loss.takes_labels:
+            return _check_labels(loss, rows.labels, batch_size)
         if loss.takes_scores and (rows.labels == rows.labels[0]).all():
             raise ValueError(
                 f"{name} learns from the order of the scores, got the score {rows.labels[0]} for "
@@ -86,7 +92,10 @@ class EmbeddingData(TextData):
             )
 
     def order_rows(self, rows, batch_size, seed):
-        if rows.is_packed or not getattr(self.labels.loss, "distinct_texts", False):
+        loss = self.labels.loss
+        if loss is not None and loss.rows_per_label is not None and rows.labels is not None:
+            return shuffled_by_label(rows.labels, loss.rows_per_label, seed)
+        if rows.is_packed or loss is None or not loss.distinct_texts:
             return None
         return shuffled_without_duplicates(rows.inputs, batch_size, seed)
 
@@ -109,19 +118,21 @@ class EmbeddingData(TextData):
         labels, loss = rows.labels, self.labels.loss
         if loss is not None:
             loss.check_rows(len(columns), labels is not None)
-            if len(columns) == 1:
+            if len(columns) == 1 and loss.pairs_texts:
                 columns = columns * 2  # The text and its positive.
                 self._check_views()
         if rows.is_packed:
             packed = interleave_packed(columns)
         else:
             packed = self.pack_texts((interleave_texts(columns),))
+        are_texts = None
+        if rows.sources is not None and not rows.is_packed:
+            are_texts = find_texts(columns).T
+            if loss is not None and not are_texts.all():
+                loss.check_gaps()
         if labels is None:
             labels = self.number_parts(packed, len(columns))
-            if rows.sources is not None and not rows.is_packed:
-                are_texts = find_texts(columns).T
-                if loss is not None and not are_texts.all():
-                    loss.check_gaps()
+            if are_texts is not None:
                 labels = np.where(are_texts, labels, np.int32(-1))
         return packed, labels, rows.weights
 
@@ -137,6 +148,34 @@ class EmbeddingData(TextData):
                 "dropout rates of this embedder are 0. Build it on a backbone with dropout, such "
                 "as BertBackbone.from_preset(folder, dropout=0.1); or pass pairs."
             )
+
+
+def _check_candidates(loss, scores, num_texts):
+    """Raises a ValueError unless there is a score (N, S - 1) for each text after the first."""
+    loss.check_rows(num_texts, scores is not None)
+    if scores.shape[1] != num_texts - 1:
+        raise ValueError(
+            f"{type(loss).__name__} takes a score for each of the {num_texts - 1} texts after the "
+            f"first of a row, got scores of shape {scores.shape}."
+        )
+
+
+def _check_labels(loss, labels, batch_size):
+    """Raises a ValueError if the labels int32 (N,) of a `fit` make no triplets in its batches."""
+    name, size = type(loss).__name__, loss.rows_per_label
+    counts = np.bincount(labels)
+    if batch_size % size or batch_size < 2 * size:
+        raise ValueError(
+            f"{name} puts {size} rows of a label into a batch together, of two labels or more, got "
+            f"batch_size={batch_size}. Choose a multiple of {size} of at least {2 * size}, or "
+            "another rows_per_label of the loss."
+        )
+    if len(counts) < 2 or counts.max() < 2:
+        raise ValueError(
+            f"{name} compares texts of the same label and of other labels, got {len(labels)} rows "
+            f"with {len(counts)} labels, at most {counts.max()} rows of a label. Pass two labels "
+            "or more, and two rows or more of a label."
+        )
 
 
 def _spread_negatives(x):

@@ -21,7 +21,9 @@ class FrameEmbeddingData(FrameReader, EmbeddingData):
         EmbeddingData.keep_names(self, inputs, names)
 
     def order_rows(self, rows, batch_size, seed):
-        return None  # Two recordings are not equal, as two texts are.
+        # Two recordings are not equal, as two texts are. Their labels may be.
+        has_labels = getattr(self.labels.loss, "takes_labels", False)
+        return super().order_rows(rows, batch_size, seed) if has_labels else None
 
     def number_parts(self, packed, number):
         frames = packed[FRAMES]

@@ -1,4 +1,4 @@
-"""Scores of pairs of texts, or none."""
+"""Scores of texts or pairs of texts, labels of texts, or none."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 class Scores(Labels):
-    """A score for each row, or none, as the loss takes it.
+    """A score, scores or a label for each row, or none, as the loss takes them.
 
     Attributes:
         loss: `EmbeddingLoss` of a compiled task; None for a loss of the user.
@@ -18,17 +18,29 @@ class Scores(Labels):
 
     @property
     def are_needed(self):
-        """bool, whether `fit` and `evaluate` need scores."""
-        return self.loss is not None and self.loss.takes_scores
+        """bool, whether `fit` and `evaluate` need scores or labels."""
+        loss = self.loss
+        return loss is not None and (loss.takes_scores or loss.takes_labels)
 
     def encode(self, labels):
-        """float32 (N,)."""
+        """float32 (N,), or (N, S - 1) with a score for each text; int32 (N,) of labels."""
+        if self.loss is not None and self.loss.takes_labels:
+            return _number_labels(labels)
+        scores_texts = self.loss is not None and self.loss.scores_texts
+        if is_tf_tensor(labels) and scores_texts:
+            return (
+                encode_targets(labels, labels.shape[-1])
+                if _holds_numbers(labels)
+                else _refuse(labels)
+            )
         if is_tf_tensor(labels):
             return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)
         scores = np.asarray(labels)
         if scores.dtype.kind not in "biuf":
             return _refuse(labels)
         scores = scores.astype("float32")
+        if scores_texts:
+            return _check_score_rows(scores)
         if scores.ndim == 2 and scores.shape[1] == 1:
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -42,6 +54,42 @@ class Scores(Labels):
         if self.loss is not None:
             self.loss.check_scores(scores)
         return scores
+
+
+def _check_score_rows(scores):
+    """The scores of a teacher, float32 (N, S - 1)."""
+    if scores.ndim != 2 or not np.isfinite(scores).all():
+        got = f"an array of shape {scores.shape}"
+        if scores.ndim == 2:
+            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            got = f"{scores[row]} at row {row}"
+        raise ValueError(
+            "The scores of a teacher must be a finite number for each text after the first of a "
+            f"row, (N, S - 1), got {got}. Pass np.stack([ranker.predict((queries, texts)) for "
+            "texts in (positives, negatives)], axis=1)."
+        )
+    return scores
+
+
+def _number_labels(labels):
+    """int32 (N,), the numbers of labels, equal for equal labels of the column."""
+    if is_tf_tensor(labels):
+        import tensorflow as tf
+
+        return tf.unique(tf.reshape(labels, [-1])).idx
+    labels = np.asarray(labels)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or any(label is None or label != label for label in labels.tolist()):
+        got = f"an array of shape {labels.shape}"
+        if labels.ndim == 1:
+            row = next(i for i, a in enumerate(labels.tolist()) if a is None or a != a)
+            got = f"{labels[row]!r} at row {row}"
+        raise ValueError(
+            f"The labels of an embedder are one name or number for each text, got {got}. Leave "
+            "rows without a label out."
+        )
+    return np.unique(labels.astype(str), return_inverse=True)[1].astype("int32")
 
 
 def _holds_numbers(tensor):

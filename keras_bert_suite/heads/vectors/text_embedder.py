@@ -50,6 +50,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         single texts, each matched with itself (SimCSE);
     - `CoSENT` and `CosineRegression`: pairs with a score each, the labels `y`;
     - `Triplet`: an anchor, a text that matches and a text that does not;
+    - `BatchAllTriplet` and `BatchHardTriplet`: single texts with a label each, `y`;
+    - `MarginMSE` and `DistilledScores`: a query and its candidates, and a teacher's score for each
+        candidate, `y` (N, S - 1);
+    - `Matryoshka`: as the loss that it wraps;
     - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For
       rows without scores it is numbers of the texts, int32 (B, S), and equal texts have equal
       numbers; -1 is no text. Its `y_pred` is the vectors float32 (B, S, H) of the S texts of each
@@ -95,7 +99,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
     loss_advice = (
         "It does not compare vectors with scores. For scores, compile with CosineRegression() or "
-        "CoSENT(); without scores, with InBatchNegatives() or Triplet()."
+        "CoSENT(); for labels, with BatchHardTriplet(); without either, with InBatchNegatives() or "
+        "Triplet()."
     )
     metric_advice = (
         "It does not compare vectors with scores. `score` and `score_retrieval` score held-out "
@@ -197,6 +202,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer, loss, **kwargs)
         self.data.labels.loss = self.loss if isinstance(self.loss, EmbeddingLoss) else None
+        if self.data.labels.loss is not None:
+            self.loss.check_width(self.output_shape[-1])
         rates = [getattr(layer, "rate", 0.0) for layer in self._flatten_layers()]
         self.data.has_dropout = any(rates)
 
@@ -276,10 +283,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         if vectors is None or y is None:
             return vectors
         num_texts = -1
-        if len(y.shape) == 2:  # Numbers of the texts.
+        if isinstance(self.loss, EmbeddingLoss):
+            num_texts = self.loss.count_texts(y)
+        elif len(y.shape) == 2:  # Numbers of the texts.
             num_texts = ops.shape(y)[1]
-        elif isinstance(self.loss, EmbeddingLoss):
-            num_texts, _ = self.loss.num_texts
         return ops.reshape(vectors, (ops.shape(y)[0], num_texts, vectors.shape[-1]))
 
     @property
