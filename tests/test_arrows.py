@@ -129,6 +129,8 @@ def imported_room(name):
 HEADS = {
     "base": set(),
     "documents": {"texts"},
+    "entailments": {"choices"},
+    "texts": {"entailments"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
     "pretraining": {"masks"},

@@ -20,6 +20,7 @@ from keras_bert_suite import (
     Seq2SeqPretrainer,
     TokenMasker,
     WordPieceTokenizer,
+    ZeroShotClassifier,
 )
 from keras_bert_suite.heads.targets.writing_rules import find_rules
 from keras_bert_suite.runs.batches import read
@@ -59,7 +60,7 @@ def make_inputs(task):
         return {**inputs, **(later if task.decoder_positions else {})}
     if isinstance(task, DocumentClassifier):
         return task.data.pack_texts((OTHERS, LONG_TEXTS))
-    if isinstance(task, MultipleChoice):
+    if isinstance(task, (MultipleChoice, ZeroShotClassifier)):
         return task.data.pack(task.data.read((OTHERS, ENDINGS)))[0]
     return task.preprocessor.pack(TEXTS, OTHERS)
 
@@ -124,6 +125,12 @@ def answers(task):
 
 def choices(task):
     return [*outputs(task), task.predict(name(task, OTHERS, ENDINGS), verbose=0)]
+
+
+def entailed(task):
+    rows = name(task, TEXTS, ENDINGS)
+    answers = [task.predict(TEXTS, verbose=0), task.predict(rows, verbose=0)]
+    return [*outputs(task), *answers, task.predict_labels(rows, verbose=0)]
 
 
 def ranking(task):

@@ -77,6 +77,7 @@ TEXTS = HeadType(
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
 RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
+ENTAILMENTS = replace(TEXTS, task="ZeroShotClassifier", commands=())
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
@@ -171,7 +172,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
+    *(ENTAILMENTS, CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
 )
 
 #: The first record of each layer of a head.
