@@ -133,6 +133,7 @@ HEADS = {
     "texts": {"entailments"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
+    "patterns": {"masks"},
     "pretraining": {"masks"},
     "targets": {"masks", "pretraining"},
     "continuations": {"masks", "targets"},

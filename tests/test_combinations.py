@@ -101,6 +101,7 @@ TABLE = (
     Row("masks", OURS, ("list", "array", "Series", "dict"), ("list", "dict"), ("SavedModel",)),
     Row("masks", SENTENCE_PIECES, ("list",), ("list",), ("SavedModel",)),
     Row("masks", NONE, ANY_ARRAYS, LOADED_ARRAYS),
+    Row("patterns", OURS, ("list", "tf.data", "DataLoader"), ("list",)),
     # Masks are drawn before `fit`.
     Row("pretraining", NONE, ANY_ARRAYS, LOADED_ARRAYS),
     Row("targets", OURS, ANY_TEXTS, LOADED_TEXTS),

@@ -9,6 +9,7 @@ from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
 from keras_bert_suite.heads.entailments.zero_shot_classifier import ZeroShotClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
+from keras_bert_suite.heads.patterns.pattern_classifier import PatternClassifier
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
 from keras_bert_suite.heads.pretraining.elmo_pretrainer import ElmoPretrainer
 from keras_bert_suite.heads.pretraining.frame_pretrainer import FramePretrainer
@@ -42,6 +43,7 @@ __all__ = [
     "FramePretrainer",
     "MaskedLM",
     "MultipleChoice",
+    "PatternClassifier",
     "Pretrainer",
     "QuestionAnswerer",
     "RelationClassifier",

@@ -519,6 +519,26 @@ CASES = {
         ),
         served=([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
     ),
+    "patterns": Case(
+        kbs.PatternClassifier,
+        FIRST,
+        LABELS,
+        {"pattern": "{text} the film was {mask}", "verbalizers": {"no": "bad", "yes": "very good"}},
+        changed=(
+            Changed(
+                {
+                    "pattern": "{mask} : {body} , {title}",
+                    "verbalizers": {"plot": "dull", "acting": "fine", "film": "great plot"},
+                },
+                observed.clozes,
+            ),
+        ),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels", "predict_probabilities"),
+        scoring=("score", "inspect"),
+        metrics=F1,
+        served=(HOSTILE, find_shares),
+    ),
     "pretraining": Case(
         *(kbs.Pretrainer, PAIRS, None),
         pack=pack_pretraining,

@@ -14,6 +14,7 @@ from keras_bert_suite import (
     FramePretrainer,
     MaskedLM,
     MultipleChoice,
+    PatternClassifier,
     Pretrainer,
     SegmentPacker,
     Seq2Seq,
@@ -39,6 +40,8 @@ def make_packer(length=12):
 
 def make_inputs(task):
     """dict of arrays for the model of a task."""
+    if isinstance(task, PatternClassifier):
+        return task.data.pack(task.data.read((TEXTS, OTHERS)))[0]
     if isinstance(task, ElmoPretrainer):
         packed = make_packer().pack(TEXTS)
         return {name: packed[name] for name in task.input}
@@ -158,6 +161,10 @@ def vectors(task):
 def guesses(task):
     masked = task.data.pack(task.data.read(TEXTS).take(slice(3), 0), labelled=True)
     return [task.predict(["the [MASK] was good"], verbose=0), *masked]
+
+
+def clozes(task):
+    return [make_inputs(task), *labels(task)]
 
 
 def continuations(task):

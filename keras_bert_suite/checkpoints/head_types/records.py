@@ -159,6 +159,7 @@ HIDDEN_FRAMES = HeadType(
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
 MASKS = replace(MASKED_TOKENS, task="MaskedLM")
+PATTERNS = replace(MASKED_TOKENS, task="PatternClassifier")
 TARGETS = replace(
     MASKED_TOKENS,
     task="Seq2Seq",
@@ -172,7 +173,7 @@ SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(ENTAILMENTS, CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
+    *(ENTAILMENTS, PATTERNS, CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES),
 )
 
 #: The first record of each layer of a head.
