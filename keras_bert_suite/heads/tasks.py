@@ -1,9 +1,11 @@
 """The tasks and what goes with them, which `keras_bert_suite` offers, too."""
 
 from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
+from keras_bert_suite.heads.base.attended_tokens import attended_tokens
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
+from keras_bert_suite.heads.base.integrated_gradients import integrated_gradients
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
@@ -55,7 +57,9 @@ __all__ = [
     "TokenClassifier",
     "VectorIndex",
     "ZeroShotClassifier",
+    "attended_tokens",
     "encode_with_attention",
     "inspect_by_folds",
+    "integrated_gradients",
     "plot_confusion_matrix",
 ]
