@@ -20,7 +20,9 @@ def test_a_saved_model_takes_labels(tmp_path, multi_label):
     task, _ = make_task("entailments")
     arguments = {"label_names": task.label_names, "multi_label": multi_label}
     task = type(task)(task.backbone, preprocessor=task.preprocessor, **arguments)
-    task.classifier.kernel.assign(np.random.default_rng(0).normal(size=task.classifier.kernel.shape))
+    task.classifier.kernel.assign(
+        np.random.default_rng(0).normal(size=task.classifier.kernel.shape)
+    )
     signatures = tf.saved_model.load(str(export_saved_model(task, tmp_path / "m"))).signatures
     texts, labels = tf.constant(TEXTS), tf.constant([LABELS] * len(TEXTS))
     found = signatures["serving_default"](text=texts, labels=labels)

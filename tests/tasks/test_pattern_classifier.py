@@ -42,7 +42,9 @@ def peer(tmp_path_factory):
 
 def score_words(model, tokenizer, texts, verbalizers):
     """Torch (N, C): for each label the sum of the log-probabilities of its tokens at the masks."""
-    words = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in verbalizers.values()]
+    words = [
+        tokenizer(word, add_special_tokens=False)["input_ids"] for word in verbalizers.values()
+    ]
     num_masks = max(map(len, words))
     after = tokenizer(f"it was {'[MASK] ' * num_masks}.", add_special_tokens=False)["input_ids"]
     scores = []
@@ -59,9 +61,7 @@ def score_words(model, tokenizer, texts, verbalizers):
 @pytest.mark.parametrize("verbalizers", [ONE, SEVERAL], ids=["one token", "several"])
 def test_the_rule_of_the_paper(peer, verbalizers):
     folder, model, tokenizer = peer
-    classifier = kbs.PatternClassifier.from_preset(
-        folder, pattern=PATTERN, verbalizers=verbalizers
-    )
+    classifier = kbs.PatternClassifier.from_preset(folder, pattern=PATTERN, verbalizers=verbalizers)
     wanted = score_words(model, tokenizer, TEXTS, verbalizers).detach().numpy()
     np.testing.assert_allclose(classifier.predict(TEXTS), wanted, atol=2e-5)
     assert classifier.predict_labels(TEXTS) == [[*verbalizers][i] for i in wanted.argmax(axis=1)]

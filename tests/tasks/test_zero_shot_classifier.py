@@ -139,7 +139,7 @@ def test_other_classifiers_are_refused(peers):
         classifier.zero_shot(LABELS)
     classifier = kbs.TextClassifier.from_preset(folder).zero_shot(LABELS)
     with pytest.raises(ValueError, match="Wanted single texts, got rows of 2"):
-        classifier.predict(({"a": ["x"], "b": ["y"]}))
+        classifier.predict({"a": ["x"], "b": ["y"]})
     with pytest.raises(ValueError, match="cannot be trained on"):
         classifier.fit((["a"], [["b", "c"]]), [0])
     packer = kbs.SegmentPacker(classifier.preprocessor.tokenizer, 16, truncation="tail")

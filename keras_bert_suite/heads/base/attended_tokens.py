@@ -52,10 +52,10 @@ def attended_tokens(
         is_token = find_tokens(packed)
         maps = maps[:, is_token][:, :, is_token].astype("float64")
         attention = maps[layer] if layer is not None else _roll_out(maps)
-        place = Encoder.of(task.backbone).summary_place
+        summary = Encoder.of(task.backbone).summary_place
         scores = attention.mean(axis=0)
-        if place is not None:
-            scores = attention[0 if place == "first" else -1]
+        if summary is not None:
+            scores = attention[0 if summary == "first" else -1]
         of = "all layers" if layer is None else f"layer {layer % num_layers}"
         heads = "" if head is None else f", head {head % num_heads}"
         said = describe_row(task.data, packed, row)

@@ -1,4 +1,4 @@
-"""What each token of a text has to do with an answer: by tokens, by words, as HTML, as a picture."""
+"""What each token of a text has to do with an answer, also by words, as HTML and as a picture."""
 
 import dataclasses
 import html
@@ -64,7 +64,7 @@ class Attribution:
 
     def words(self) -> list[WordScore]:
         """The words of the row with their scores, the special tokens each by itself."""
-        first = np.flatnonzero(self.begins)
+        first = np.flatnonzero(self.begins).tolist()
         ends = [*first[1:], len(self.tokens)]
         return [self._join(begin, end) for begin, end in zip(first, ends, strict=True)]
 
@@ -162,13 +162,14 @@ def find_places(packer: Any, packed: Any, texts: tuple[str, ...]) -> list[Any] |
     if packed["token_ids"].ndim != 2 or not texts:  # Words that were cut before are no texts.
         return None
     rows = packer.tokenizer.tokenize_with_offsets(list(texts))
-    segments, numbers, place_of = [], [], []
+    segments, numbers = [], []
+    place_of: list[tuple[int, int, int]] = []
     for column, (ids, offsets, _) in enumerate(rows):
         size = np.array([len(ids)], "int32")
         first = len(place_of)
         segments.append((np.array(ids, "int32"), size * 0, size))
         numbers.append((np.arange(first, first + len(ids), dtype="int32"), size * 0, size))
-        place_of += [(column, *map(int, offset)) for offset in offsets]
+        place_of += [(column, int(start), int(end)) for start, end in offsets]
     try:
         again = packer.pack_numbered(segments, numbers)
     except ValueError:  # The packer has no segment for so many texts.

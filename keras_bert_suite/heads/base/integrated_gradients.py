@@ -96,9 +96,11 @@ def integrated_gradients(
         pick, name = choose_target(task, ends, wanted)
         values = ops.convert_to_numpy(pick(keras.tree.map_structure(ops.convert_to_tensor, ends)))
         scores = line.integrate(pick, nodes, weights)
-        outputs = {"output": float(values[1]), "baseline_output": float(values[0])}
         said = describe_row(task.data, packed, row)
-        found.append(Attribution(scores=scores, target=name, **said, **outputs))
+        before, own = map(float, values)
+        found.append(
+            Attribution(scores=scores, target=name, **said, output=own, baseline_output=before)
+        )
     return found
 
 
@@ -156,7 +158,9 @@ class _Line:
     def compute_outputs(self, places: np.ndarray) -> Any:
         """The outputs of the task at places (N,) of the line, arrays (N, ...)."""
         outputs = self.run(ops.convert_to_tensor(self.shift(places)), len(places))
-        return keras.tree.map_structure(lambda x: ops.convert_to_numpy(ops.stop_gradient(x)), outputs)
+        return keras.tree.map_structure(
+            lambda x: ops.convert_to_numpy(ops.stop_gradient(x)), outputs
+        )
 
     def integrate(
         self, pick: Callable[[Any], Tensor], nodes: np.ndarray, weights: np.ndarray
@@ -196,7 +200,7 @@ def choose_target(task: Any, outputs: Any, target: Any) -> tuple[Callable[[Any],
     """
     if callable(target):
         return target, getattr(target, "__name__", "the target")
-    keys = () if target is None else target if isinstance(target, tuple) else (target,)
+    keys = [] if target is None else [*target] if isinstance(target, tuple) else [target]
     split = getattr(task.answers, "split", lambda outputs: outputs)
     outputs = split(outputs)
     if not isinstance(outputs, dict):
@@ -218,7 +222,7 @@ def _choose_place(task, row, keys, output):
         start, end = map(int, row.argmax(axis=-1))
         return lambda found: found[:, 0, start] + found[:, 1, end], f"answer {start} to {end}"
     if not keys and row.ndim == 1:
-        keys = (int(row.argmax()),)
+        keys = [int(row.argmax())]
     labels = getattr(task, "label_names", ())
     if output is not None:
         labels = getattr(getattr(task.answers.parts[output], "labels", None), "names", ())

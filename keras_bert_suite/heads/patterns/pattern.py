@@ -36,8 +36,8 @@ def read_verbalizers(verbalizers):
     is_dict = isinstance(verbalizers, dict) and len(verbalizers) > 1
     if not is_dict or not all(isinstance(v, str) for pair in verbalizers.items() for v in pair):
         raise ValueError(
-            "verbalizers must be a dict of two or more labels -> the word that the mask stands for, "
-            f"such as {{'positive': 'great', 'negative': 'terrible'}}; got {verbalizers!r}."
+            "verbalizers must be a dict of two or more labels -> the word that the mask stands "
+            f"for, such as {{'positive': 'great', 'negative': 'terrible'}}; got {verbalizers!r}."
         )
     return dict(verbalizers)
 
