@@ -15,6 +15,7 @@ def make_signatures(served, input_names):
     | `embed` | as `serving_default` | vectors |
     | `prompt_NAME`, of a `TextEmbedder` | `text` string (B,), without the prompt | answers |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
+    | `own_labels`, of a `ZeroShotClassifier` | `text` string (B,) | answers |
     | `rank`, also of a `TextRanker` | `query` string (B,), `candidates` string (B, N) | an order |
 
     `serve_ids` refuses ids below 0, and ids for which the model has no vector.
@@ -42,6 +43,10 @@ def make_signatures(served, input_names):
     which the list of endings has K strings. Its answers are `probabilities` float32 (B, K),
     `choices` int32 (B,), and `ranking` int32 (B, K), the endings with the best one first. It has
     no signature `embed`.
+
+    A `ZeroShotClassifier` takes texts (B,) and labels (B, K), token ids (B, K, L), or examples. Its
+    answers are `probabilities` float32 (B, K), and `label_ids` int32 (B,) and `labels` string (B,),
+    or `is_label` bool (B, K). `own_labels` has the labels of the task. It has no `embed`.
 
     A `TextRanker` takes a query and a text, and answers with `relevance` float32 (B,). Its order
     has the `scores` of the candidates.
