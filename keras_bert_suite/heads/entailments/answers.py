@@ -20,6 +20,8 @@ class EntailedClasses(ClassAnswers):
         found = drop_absent(outputs, rows)
         if isinstance(found, list):
             return [self.find_probabilities(row).astype("float32") for row in found]
+        if not found.size:
+            return found
         return self.find_probabilities(found).astype("float32")
 
     decode_probabilities = decode

@@ -85,7 +85,7 @@ class PatternData(TextData):
         positions, _, counts = find_masks(xp, ids, self.packer.tokenizer.mask_token_id)
         # As many copies as rows, in an array whose other sizes are known in a graph.
         words = self.find_word_ids()
-        copies = xp.zeros_like(counts)[:, None, None] + words[None]
+        copies = xp.cast(xp.zeros_like(counts))[:, None, None] + words[None]
         return {**packed, "mask_positions": positions, "verbalizer_ids": copies}
 
     def pack_texts(self, texts):

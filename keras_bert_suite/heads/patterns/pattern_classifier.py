@@ -96,7 +96,8 @@ class PatternClassifier(Task, keras_hub.models.Task):
         words = keras.Input((num_classes, None), dtype="int32", name="verbalizer_ids")
         logits = self.masked_lm(encoder.encode_tokens_at(backbone.input, positions))
         # The loss is computed in float32 under every policy.
-        outputs = _WordScores(dtype="float32", name="word_scores")(logits, words)
+        scorer = _WordScores(num_classes, dtype="float32", name="word_scores")
+        outputs = scorer(logits, words)
         inputs = {**backbone.input, "mask_positions": positions, "verbalizer_ids": words}
 
         # === Data and Answers ===
@@ -157,9 +158,14 @@ class PatternClassifier(Task, keras_hub.models.Task):
 class _WordScores(keras.layers.Layer):
     """Sums the log-probabilities of words, from logits (B, K, V) and ids (B, C, K): (B, C)."""
 
+    def __init__(self, num_classes: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.num_classes = num_classes
+
     def call(self, logits: Tensor, word_ids: Tensor) -> Tensor:
         log_probabilities = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
         places = ops.transpose(ops.maximum(word_ids, 0), (0, 2, 1))
         scores = ops.take_along_axis(log_probabilities, places, axis=-1)
         scores = ops.transpose(scores, (0, 2, 1))
-        return ops.sum(ops.where(word_ids >= 0, scores, 0.0), axis=-1)
+        scores = ops.sum(ops.where(word_ids >= 0, scores, 0.0), axis=-1)
+        return ops.reshape(scores, (-1, self.num_classes))  # An export has no fixed C otherwise.
