@@ -11,8 +11,8 @@ def describe_onnx(file, description):
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
     of a `MultipleChoice` or a `ZeroShotClassifier`, "windows" of a `DocumentClassifier`, "masks" of
-    a `MaskedLM`, and "labels" and "masks" of a `PatternClassifier`. So a runtime knows that they are equal. The description becomes `metadata_props`: strings as they
-    are, and others as JSON.
+    a `MaskedLM`, and "labels" and "masks" of a `PatternClassifier`. So a runtime knows that they
+    are equal. The description becomes `metadata_props`: strings as they are, and others as JSON.
     """
     import onnx
 
