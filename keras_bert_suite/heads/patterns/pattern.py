@@ -56,7 +56,7 @@ def find_word_ids(tokenizer, verbalizers):
             pieces = " ".join(map(tokenizer.id_to_token, ids)) or "no token"
             raise ValueError(
                 f"The vocabulary lacks the verbalizer {word!r} of {label!r}: its pieces are "
-                f"{pieces}. Choose another word; `fill_mask` shows which words the model expects."
+                f"{pieces}. Choose another word; `MaskedLM.predict` shows what the model expects."
             )
         if ids in found:
             raise ValueError(
