@@ -25,6 +25,9 @@ Example:
   # A pretrained model with a head for pairs: whether the second text of a row follows the first.
   keras-bert predict --model bert-base-uncased --input pairs.tsv \\
       --text_column first --text_pair_column second
+
+  # A model that was trained on entailment: labels that it has not seen, without training.
+  keras-bert predict --model nli --input texts.txt --zero_shot_labels politics,sports
 """
 
 import sys
@@ -34,6 +37,7 @@ from .feature_columns import define_feature_flag
 from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
 from .kinds.writing import check_asking_flags, define_asking_flags
+from .kinds.zero_shot import define_zero_shot_flags, open_zero_shot
 from .model_paths import check_input, check_model
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags
@@ -56,6 +60,7 @@ def define_flags(flags):
     )
     flags.text("question", None, explanation)
     define_asking_flags(flags)
+    define_zero_shot_flags(flags)
     define_table_flags(flags)
     define_feature_flag(flags)
     flags.path("output", "-", "File to write, or - for standard output.")
@@ -73,7 +78,7 @@ def run(values):
         check_output(values.output, values.overwrite)
     check_model(values.model)
     check_input(values.input)
-    kind = open_text_pairs(values) or open_kind(values)
+    kind = open_zero_shot(values) or open_text_pairs(values) or open_kind(values)
     check_asking_flags(values, kind)
     lines = [
         line.encode("utf-8", "backslashreplace").decode()

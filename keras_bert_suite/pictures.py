@@ -60,3 +60,25 @@ def draw_confusions(counts, label_names, path=None):
     accuracy = np.trace(counts) / max(counts.sum(), 1)
     axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
     return figure.write(path)
+
+
+def draw_scores(names, scores, colors, title, path=None):
+    """Draws a bar for each of N scores, from above to below.
+
+    Args:
+        names: list of N str.
+        scores: list of N float.
+        colors: list of N str.
+        title: str.
+        path: str or path of the file, or None.
+    """
+    figure = Picture(figsize=(6, 1 + 0.22 * len(names)), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(range(len(names)), scores, color=colors)
+    # A "$" would begin a formula.
+    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
+    axes.invert_yaxis()
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(title=title.replace("$", r"\$"))
+    return figure.write(path)

@@ -128,11 +128,13 @@ def imported_room(name):
 #: head -> the heads that it builds on. Every head may import `base`, which imports no head.
 HEADS = {
     "base": set(),
-    "texts": {"vectors"},
     "documents": {"texts"},
+    "entailments": {"choices"},
+    "texts": {"entailments", "vectors"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
     "towers": {"rankings", "vectors"},
+    "patterns": {"masks"},
     "pretraining": {"masks"},
     "targets": {"masks", "pretraining"},
     "continuations": {"masks", "targets"},

@@ -93,6 +93,7 @@ TABLE = (
     Row("choices", OURS, ("list", "tf.data"), ("list",)),
     Row("choices", NONE, ("arrays", "tf.data"), ("arrays",)),
     Row("rankings", OURS, ("list", "tf.data"), ("list",)),
+    Row("entailments", OURS, ("list", "tf.data", "DataLoader"), ("list",)),
     Row("documents", OURS, ("list", "tf.data", "DataLoader"), (), ("SavedModel",)),
     Row("vectors", OURS, ("list", "tf.data of named columns", "DataLoader"), ("list",), ANY_FORMAT),
     Row("vectors", NONE, ("arrays", "tf.data of named columns", "DataLoader"), ("arrays",)),
@@ -100,6 +101,7 @@ TABLE = (
     Row("masks", OURS, ("list", "array", "Series", "dict"), ("list", "dict"), ("SavedModel",)),
     Row("masks", SENTENCE_PIECES, ("list",), ("list",), ("SavedModel",)),
     Row("masks", NONE, ANY_ARRAYS, LOADED_ARRAYS),
+    Row("patterns", OURS, ("list", "tf.data", "DataLoader"), ("list",)),
     # Masks are drawn before `fit`.
     Row("pretraining", NONE, ANY_ARRAYS, LOADED_ARRAYS),
     Row("targets", OURS, ANY_TEXTS, LOADED_TEXTS),

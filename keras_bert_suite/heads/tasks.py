@@ -1,13 +1,17 @@
 """The tasks and what goes with them, which `keras_bert_suite` offers, too."""
 
 from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
+from keras_bert_suite.heads.base.attended_tokens import attended_tokens
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
+from keras_bert_suite.heads.base.integrated_gradients import integrated_gradients
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
+from keras_bert_suite.heads.entailments.zero_shot_classifier import ZeroShotClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
+from keras_bert_suite.heads.patterns.pattern_classifier import PatternClassifier
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
 from keras_bert_suite.heads.pretraining.elmo_pretrainer import ElmoPretrainer
 from keras_bert_suite.heads.pretraining.frame_pretrainer import FramePretrainer
@@ -44,6 +48,7 @@ __all__ = [
     "FramePretrainer",
     "MaskedLM",
     "MultipleChoice",
+    "PatternClassifier",
     "Pretrainer",
     "QuestionAnswerer",
     "RelationClassifier",
@@ -55,9 +60,12 @@ __all__ = [
     "TokenClassifier",
     "TwoTowerRanker",
     "VectorIndex",
+    "ZeroShotClassifier",
+    "attended_tokens",
     "encode_with_attention",
     "fit_few_shot",
     "inspect_by_folds",
+    "integrated_gradients",
     "mine_negatives",
     "plot_confusion_matrix",
 ]

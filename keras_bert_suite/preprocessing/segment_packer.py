@@ -218,7 +218,7 @@ class SegmentPacker(PresetPacker):
             (number_tokens(xp, segment), starts, lengths)
             for segment, (_, starts, lengths) in zip(ragged, windows, strict=True)
         ]
-        return {**self._pack_numbered(xp, windows, numbered, batched), "row_ids": row_ids}
+        return {**self.pack_numbered(windows, numbered, batched), "row_ids": row_ids}
 
     def pack_tokens(
         self, ids: Any, starts: Any, lengths: Any, queries: Sequence[Any] = ()
@@ -239,7 +239,7 @@ class SegmentPacker(PresetPacker):
         xp = choose_namespace(ids)
         places = (xp.cast(xp.arange(xp.shape(ids)[0])), starts, lengths)
         no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
-        return self._pack_numbered(xp, [*queries, (ids, starts, lengths)], [*no_places, places])
+        return self.pack_numbered([*queries, (ids, starts, lengths)], [*no_places, places])
 
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
@@ -285,9 +285,22 @@ class SegmentPacker(PresetPacker):
             return pack_characters(xp, ragged, self.tokenizer, **settings)
         return pack_segments(xp, ragged, **settings)
 
-    def _pack_numbered(self, xp, ragged, numbers, batched=True):
-        """Packed arrays, and `token_indices`, the numbers of their tokens."""
-        template = self.row_template.number_places()
+    def pack_numbered(
+        self, ragged: Sequence[Any], numbers: Sequence[Any], batched: bool = True
+    ) -> dict[str, Tensor]:
+        """Packs texts that are tokenized, and a number of each token beside it.
+
+        Args:
+            ragged: triples `(ids, starts, lengths)`, as for `pack_tokens`, one for each text of a
+                row.
+            numbers: as `ragged`, with int32 numbers instead of ids.
+            batched: bool, False pads to `sequence_length`.
+
+        Returns:
+            dict of int32 (B, L), as from `pack`, and `token_indices`, the numbers of the tokens, -1
+            on special tokens and padding.
+        """
+        xp, template = choose_namespace(ragged[0][0]), self.row_template.number_places()
         indices = self._pack(xp, numbers, batched, template)["token_ids"]
         return {**self._pack(xp, ragged, batched), "token_indices": indices}
 

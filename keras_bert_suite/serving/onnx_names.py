@@ -10,22 +10,28 @@ def describe_onnx(file, description):
     """Rewrites an ONNX file, so that the same model has the same bytes, with a `describe_task`.
 
     Inputs and outputs that have an axis in common then name it alike: "batch", "length", "choices"
-    of a `MultipleChoice`, "windows" of a `DocumentClassifier`, and "masks" of a `MaskedLM`. So a
-    runtime knows that they are equal. The description becomes `metadata_props`: strings as they
-    are, and others as JSON.
+    of a `MultipleChoice` or a `ZeroShotClassifier`, "windows" of a `DocumentClassifier`, "masks" of
+    a `MaskedLM`, and "labels" and "masks" of a `PatternClassifier`. So a runtime knows that they
+    are equal. The description becomes `metadata_props`: strings as they are, and others as JSON.
     """
     import onnx
 
     model = onnx.load(file)
     graph = model.graph
-    has_parts = any(len(_dims(value)) == 3 for value in graph.input)
+    own = {
+        "mask_positions": ["batch", "masks"],
+        "verbalizer_ids": ["batch", "labels", "masks"],
+        FEATURES: ["batch", "features"],
+    }
+    names = {value.name for value in graph.input}
+    has_parts = any(len(_dims(value)) == 3 for value in graph.input if value.name not in own)
     parts = "windows" if "max_windows" in description else "choices"
-    has_masks = any(value.name == "mask_positions" for value in graph.input)
     for value in graph.input:
         axes = ["batch", parts, "length"] if has_parts else ["batch", "length"]
-        own = {"mask_positions": ["batch", "masks"], FEATURES: ["batch", "features"]}
         _name_axes(value, own.get(value.name, axes))
-    other = parts if has_parts else "masks" if has_masks else "length"
+    other = parts if has_parts else "masks" if "mask_positions" in names else "length"
+    if "verbalizer_ids" in names:
+        other = "labels"
     for value in graph.output:
         _name_axes(value, ["batch"] + [other] * (len(_dims(value)) - 1))
     order_graph(graph)

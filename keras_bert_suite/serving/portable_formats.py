@@ -41,11 +41,12 @@ def export_onnx(
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
     float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
-    tokens, and returns `probabilities` float32 (B, P, V). A `DocumentClassifier` takes windows
-    (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). A task with columns
-    beside the texts also takes `features`, float32 (B, D), encoded as in `task.data.features`;
-    `task.json` has their means and categories. `open_runtime` packs texts and columns, runs the
-    file, and makes the answers of the task.
+    tokens, and returns `probabilities` float32 (B, P, V). A `PatternClassifier` takes these
+    positions of its masks and `verbalizer_ids` int32 (B, C, P), its words. A `DocumentClassifier`
+    takes windows (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). A
+    task with columns beside the texts also takes `features`, float32 (B, D), encoded as in
+    `task.data.features`; `task.json` has their means and categories. `open_runtime` packs texts and
+    columns, runs the file, and makes the answers of the task.
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face
@@ -57,8 +58,8 @@ def export_onnx(
     - `task.json`: the task, its labels, thresholds and other facts for a client; see
       `describe_task`. `model.onnx` has the same as its `metadata_props`.
 
-    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks". The
-    same model is the same bytes.
+    The axes of inputs and outputs are named: "batch", "length", "choices", "windows", "masks",
+    "labels". The same model is the same bytes.
 
     Args:
         task: a task with a `SegmentPacker`, computing in float32, but no `Seq2Seq`.

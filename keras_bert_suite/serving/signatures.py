@@ -17,6 +17,7 @@ def make_signatures(served, input_names):
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
     | `encode`, `score`, of a `TwoTowerRanker` | see below | vectors, `relevance` |
     | `rank`, also of rankers | `query` string (B,), `candidates` string (B, N) | an order |
+    | `own_labels`, of a `ZeroShotClassifier` | `text` string (B,) | answers |
 
     `serve_ids` refuses ids below 0, and ids for which the model has no vector.
 
@@ -43,6 +44,10 @@ def make_signatures(served, input_names):
     which the list of endings has K strings. Its answers are `probabilities` float32 (B, K),
     `choices` int32 (B,), and `ranking` int32 (B, K), the endings with the best one first. It has
     no signature `embed`.
+
+    A `ZeroShotClassifier` takes texts (B,) and labels (B, K), token ids (B, K, L), or examples. Its
+    answers are `probabilities` float32 (B, K), and `label_ids` int32 (B,) and `labels` string (B,),
+    or `is_label` bool (B, K). `own_labels` has the labels of the task. It has no `embed`.
 
     A `TextRanker` takes a query and a text, and answers with `relevance` float32 (B,). Its order
     has the `scores` of the candidates.

@@ -402,6 +402,10 @@ PREDICT = {
     "--output=answers.out": "put_in_place.path",
     "--overwrite --output=there.txt": {"put_in_place.replace": True},
     "--format=jsonl": {"format_json.columns.text.1": "a dull plot"},
+    "--zero_shot_labels=good,bad --model=nli": {"predict.self.label_names": ["good", "bad"]},
+    "--zero_shot_template=a|{} --zero_shot_labels=a,b --model=nli": {
+        "predict.self.template": "a|{}"
+    },
 }
 
 

@@ -35,7 +35,7 @@ FUNCTIONS = {
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},
     "score": [kbs.QuestionAnswerer, RelationAnswers, WordAnswers],
     "search": [kbs.TextEmbedder],
-    "predict": [kbs.CausalLM, kbs.MaskedLM, kbs.Seq2Seq],
+    "predict": [kbs.CausalLM, kbs.MaskedLM, kbs.Seq2Seq, kbs.ZeroShotClassifier],
     "score_retrieval": [kbs.TextEmbedder],
     **{
         "inspect_by_folds": [kbs],

@@ -27,6 +27,7 @@ TAGS = {"label_names": ["O", "B-X", "I-X", "B-Y"]}
 MODELS = {
     "classify": ("TextClassifier", LABELS),
     "pairs": ("TextClassifier", {**LABELS, "input_names": ("text", "sentence")}),
+    "nli": ("TextClassifier", {"label_names": ["entailment", "contradiction"]}),
     "columns": (
         "TextClassifier",
         {**LABELS, "features": {"half": {"kind": "number", "mean": 1.0, "std": 0.5}}},

@@ -264,3 +264,21 @@ def test_the_probability_is_that_of_the_label(format):
     kind.answer = lambda *_: {"label_ids": [0], "probabilities": [[0.3, 0.7]]}
     line = list(kind.predict({"text": ["one"]}))[-1]
     assert "0.3" in line and "0.7" not in line.partition("probabilities")[0]
+
+
+def test_labels_that_were_not_trained_on(run, tmp_path):
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 24)
+    names = ["contradiction", "neutral", "entailment"]
+    nli = kbs.TextClassifier(kbs.BertBackbone(**TINY), label_names=names, preprocessor=packer)
+    randomize(nli).save_to_preset(tmp_path / "nli")
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS[:2]), "utf-8")
+    labels = ["good film", "plot", "dull"]
+    line = f"predict --model={tmp_path / 'nli'} --input={tmp_path / 'texts.txt'} --format=jsonl"
+    asked = [*line.split(), f"--zero_shot_labels={','.join(labels)}", "--zero_shot_template=a {}"]
+    status, output, _ = run(*asked)
+    rows = [json.loads(row) for row in output.splitlines()]
+    assert status == 0
+    wanted = nli.zero_shot(labels, template="a {}")
+    assert [row["label"] for row in rows] == wanted.predict_labels(TEXTS[:2])
+    found = [[row["probabilities"][label] for label in labels] for row in rows]
+    np.testing.assert_allclose(found, wanted.predict(TEXTS[:2]), atol=2e-6)

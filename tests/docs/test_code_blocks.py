@@ -147,6 +147,9 @@ def write_checkpoints(folder):
     (folder / "path/to").mkdir(parents=True)
     for name in ("path/to/checkpoint", "path/to/bert", "bert"):
         save_hugging_face(pretrainer, folder / name, tokenizer)
+    names = {"label_names": ["contradiction", "neutral", "entailment"]}
+    nli = kbs.TextClassifier(backbone, **names, preprocessor=packer)
+    nli.save_to_preset(folder / "path/to/nli_checkpoint")
     kbs.MaskedLM(backbone, preprocessor=packer).save_to_preset(folder / "path/to/preset")
     save_google_tf1(pretrainer, folder / "path/to/google_checkpoint", tokenizer)
     save_keras_hub(backbone, folder / "path/to/keras_hub_preset", tokenizer)

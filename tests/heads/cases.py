@@ -452,6 +452,30 @@ CASES = {
         refused_metric=("mse", "TwoTowerRanker. It would count the places after .*NDCG"),
         served=((HOSTILE, HOSTILE_OTHERS), predict),
     ),
+    "entailments": Case(
+        *(kbs.ZeroShotClassifier, FIRST, [int(label == "yes") for label in LABELS]),
+        {"label_names": ["bad", "good"], **OFF},
+        changed=(
+            Changed(
+                {
+                    "label_names": ["plot", "film", "acting"],
+                    "template": "the {} is good",
+                    "multi_label": True,
+                    "nli_labels": ["not_entailment", "entailment"],
+                    "input_names": ("body", "topics"),
+                    **OFF,
+                },
+                observed.entailed,
+            ),
+        ),
+        names=("text", "labels"),
+        num_axes=(3,),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels", "predict_probabilities"),
+        scoring=("score",),
+        metrics=(lambda: {"metrics": ["accuracy"]}, {"accuracy": "accuracy"}),
+        served=((HOSTILE, HOSTILE_ENDINGS), predict),
+    ),
     "documents": Case(
         kbs.DocumentClassifier,
         # Each document has more than two windows, so that all batches have one shape.
@@ -517,6 +541,26 @@ CASES = {
             ),
         ),
         served=([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
+    ),
+    "patterns": Case(
+        kbs.PatternClassifier,
+        FIRST,
+        LABELS,
+        {"pattern": "{text} the film was {mask}", "verbalizers": {"no": "bad", "yes": "very good"}},
+        changed=(
+            Changed(
+                {
+                    "pattern": "{mask} : {body} , {title}",
+                    "verbalizers": {"plot": "dull", "acting": "fine", "film": "great plot"},
+                },
+                observed.clozes,
+            ),
+        ),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels", "predict_probabilities"),
+        scoring=("score", "inspect"),
+        metrics=F1,
+        served=(HOSTILE, find_shares),
     ),
     "pretraining": Case(
         *(kbs.Pretrainer, PAIRS, None),

@@ -14,6 +14,7 @@ from keras_bert_suite import (
     FramePretrainer,
     MaskedLM,
     MultipleChoice,
+    PatternClassifier,
     Pretrainer,
     SegmentPacker,
     Seq2Seq,
@@ -21,6 +22,7 @@ from keras_bert_suite import (
     TokenMasker,
     TwoTowerRanker,
     WordPieceTokenizer,
+    ZeroShotClassifier,
 )
 from keras_bert_suite.heads.targets.writing_rules import find_rules
 from keras_bert_suite.runs.batches import read
@@ -39,6 +41,8 @@ def make_packer(length=12):
 
 def make_inputs(task):
     """dict of arrays for the model of a task."""
+    if isinstance(task, PatternClassifier):
+        return task.data.pack(task.data.read((TEXTS, OTHERS)))[0]
     if isinstance(task, ElmoPretrainer):
         packed = make_packer().pack(TEXTS)
         return {name: packed[name] for name in task.input}
@@ -60,7 +64,7 @@ def make_inputs(task):
         return {**inputs, **(later if task.decoder_positions else {})}
     if isinstance(task, DocumentClassifier):
         return task.data.pack_texts((OTHERS, LONG_TEXTS))
-    if isinstance(task, MultipleChoice):
+    if isinstance(task, (MultipleChoice, ZeroShotClassifier)):
         return task.data.pack(task.data.read((OTHERS, ENDINGS)))[0]
     if isinstance(task, TwoTowerRanker):
         return task.data.pack_texts((TEXTS, OTHERS))
@@ -129,6 +133,12 @@ def choices(task):
     return [*outputs(task), task.predict(name(task, OTHERS, ENDINGS), verbose=0)]
 
 
+def entailed(task):
+    rows = name(task, TEXTS, ENDINGS)
+    answers = [task.predict(TEXTS, verbose=0), task.predict(rows, verbose=0)]
+    return [*outputs(task), *answers, task.predict_labels(rows, verbose=0)]
+
+
 def ranking(task):
     return [*outputs(task), task.predict(name(task, OTHERS, TEXTS), verbose=0)]
 
@@ -154,6 +164,10 @@ def vectors(task):
 def guesses(task):
     masked = task.data.pack(task.data.read(TEXTS).take(slice(3), 0), labelled=True)
     return [task.predict(["the [MASK] was good"], verbose=0), *masked]
+
+
+def clozes(task):
+    return [make_inputs(task), *labels(task)]
 
 
 def continuations(task):

@@ -142,6 +142,7 @@ MAY_BE_SET = {
 }
 #: The constructor needs them, or finds them beside these values only.
 NEEDED = {"label_names", "problem_type", "attributes", "max_length", "max_target_length"}
+NEEDED |= {"pattern", "verbalizers"}
 
 
 @pytest.mark.parametrize("name", CHANGED)

@@ -15,7 +15,7 @@ OTHERS = {
     **dict.fromkeys(
         ["masks", "pretraining", "replaced tokens", "targets", "hidden frames"], AS_THE_ENCODER
     ),
-    **dict.fromkeys(["corrupted texts", "continuations"], AS_THE_ENCODER),
+    **dict.fromkeys(["corrupted texts", "continuations", "patterns"], AS_THE_ENCODER),
     "towers": {"GlorotUniform"},  # Its vectors are not those of a BERT's pooler.
     "neighbors": {"RandomNormal 0.5"},  # The softmax of bilm-tf.
     "vectors": set(),  # Its pooling has no weights.

@@ -77,6 +77,7 @@ TEXTS = HeadType(
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
 RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
+ENTAILMENTS = replace(TEXTS, task="ZeroShotClassifier", commands=())
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
@@ -159,6 +160,7 @@ HIDDEN_FRAMES = HeadType(
 #: It keeps an idle pooler, with which a fine-tuning may begin.
 MASKED_TOKENS = HeadType(task="Pretrainer", layer="masked_lm", weight="bias", ending="ForMaskedLM")
 MASKS = replace(MASKED_TOKENS, task="MaskedLM")
+PATTERNS = replace(MASKED_TOKENS, task="PatternClassifier")
 TARGETS = replace(
     MASKED_TOKENS,
     task="Seq2Seq",
@@ -173,6 +175,7 @@ HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
     *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES, TOWERS),
+    *(ENTAILMENTS, PATTERNS),
 )
 
 #: The first record of each layer of a head.

@@ -7,6 +7,15 @@ from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 
 
+def drop_absent(outputs, rows):
+    """Outputs (N, K); or a list of N arrays (K,) if rows have different numbers of endings."""
+    if not rows.is_packed and len(rows.inputs) > 1:
+        counts = find_texts(rows.inputs[1:]).sum(axis=0)
+        if len({*counts}) > 1:
+            return [row[:count] for row, count in zip(outputs, counts, strict=True)]
+    return np.stack(outputs) if isinstance(outputs, list) else outputs
+
+
 class ChoiceAnswers(RowAnswers):
     """Scores of endings, logits (N, K)."""
 
@@ -15,11 +24,7 @@ class ChoiceAnswers(RowAnswers):
 
     def decode(self, outputs, rows):
         """float32 (N, K); or a list of N arrays (K,) if rows have different numbers of endings."""
-        if not rows.is_packed and len(rows.inputs) > 1:
-            counts = find_texts(rows.inputs[1:]).sum(axis=0)
-            if len({*counts}) > 1:
-                return [row[:count] for row, count in zip(outputs, counts, strict=True)]
-        return super().decode(outputs, rows)
+        return drop_absent(outputs, rows)
 
     def decode_probabilities(self, outputs, rows):
         """The probabilities of the endings, in the form of `decode`."""

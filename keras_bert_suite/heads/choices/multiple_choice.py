@@ -57,7 +57,7 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
             for name, tensor in self.backbone.input.items()
         }
         scores = self.score_pairs(MergeWindows(name="merge_choices")(inputs))
-        split = _SplitChoices(dtype="float32", name="split_choices")
+        split = SplitChoices(dtype="float32", name="split_choices")
         return inputs, split(scores, inputs["padding_mask"])
 
     @classmethod
@@ -74,7 +74,7 @@ class MultipleChoice(PairScorer, keras_hub.models.Task):
     predict_probabilities = predict_probabilities
 
 
-class _SplitChoices(keras.layers.Layer):
+class SplitChoices(keras.layers.Layer):
     """Reshapes scores (B * K, 1) to (B, K), with -1e9 where the mask (B, K, L) has no token."""
 
     def call(self, scores: Tensor, padding_mask: Tensor) -> Tensor:

@@ -32,6 +32,11 @@ from keras_bert_suite.heads.base.poolings import (
 )
 from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
 from keras_bert_suite.heads.base.split_models import split_at
+from keras_bert_suite.heads.entailments.zero_shot_classifier import (
+    TEMPLATE,
+    ZeroShotClassifier,
+    make_zero_shot,
+)
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
@@ -410,6 +415,29 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             tune = functools.partial(tune, place=names.index(label))
         self.score_with(tune, x, y, batch_size)
         return dict(zip(names, self.thresholds or (), strict=True))
+
+    def zero_shot(
+        self, label_names: Sequence[str], template: str = TEMPLATE, multi_label: bool = False
+    ) -> ZeroShotClassifier:
+        """Classifies texts by labels without training, if this classifier knows entailment.
+
+        ```python
+        nli = TextClassifier.from_preset("path/to/nli/checkpoint")
+        topics = nli.zero_shot(["politics", "sports"], template="This text is about {}.")
+        topics.predict(["The coach praised her team."])
+        ```
+
+        Args:
+            label_names, template, multi_label: as for `ZeroShotClassifier`.
+
+        Returns:
+            `ZeroShotClassifier` on the encoder of this classifier, with a copy of its layer.
+
+        Raises:
+            ValueError: if the labels of this classifier name no entailment, or it does not
+                classify pairs of texts by the pooled output of its backbone.
+        """
+        return make_zero_shot(self, label_names, template, multi_label)
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -1,0 +1,28 @@
+"""The SavedModel of a `PatternClassifier` puts texts into the pattern as the task does."""
+
+import numpy as np
+import pytest
+from heads.cases import HOSTILE
+from peer_weights import randomize
+from small_tasks import make_task
+
+from keras_bert_suite import export_saved_model
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+pytestmark = pytest.mark.backend("tensorflow")
+
+
+def test_a_saved_model_answers_as_the_task_does(tmp_path):
+    task = randomize(make_task("patterns")[0])
+    signatures = tf.saved_model.load(str(export_saved_model(task, tmp_path / "m"))).signatures
+    wanted = task.predict_probabilities(HOSTILE, verbose=0)
+    packed = {name: tf.constant(array) for name, array in task.data.pack_texts((HOSTILE,)).items()}
+    for found in (
+        signatures["serving_default"](text=tf.constant(HOSTILE)),
+        signatures["serve_ids"](**packed),
+    ):
+        np.testing.assert_allclose(found["probabilities"], wanted, atol=1e-5)
+        labels = [label.decode() for label in found["labels"].numpy()]
+        assert labels == [task.label_names[i] for i in wanted.argmax(axis=1)]
