@@ -3,6 +3,7 @@
 from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClassifier
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
+from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
@@ -36,6 +37,7 @@ __all__ = [
     "DocumentClassifier",
     "ElectraPretrainer",
     "ElmoPretrainer",
+    "Ensemble",
     "EntityF1",
     "EntitySpanClassifier",
     "FramePretrainer",
