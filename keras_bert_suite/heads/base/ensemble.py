@@ -30,6 +30,13 @@ _ANSWERING = (
     *("similarity", "similarity_pairwise", "tune_threshold", "tune_thresholds"),
 )
 
+#: The attributes of an ensemble that may be set. The data and the answers are made of those of the
+#: first task.
+_OWN = (
+    *("tasks", "weights", "average", "cuts_alike", "label_orders", "joined_layers"),
+    *("data", "answers"),
+)
+
 #: Rows whose outputs are kept together, if they are too large to be kept for all rows.
 _ROWS_AT_ONCE = 64
 
@@ -142,10 +149,9 @@ class Ensemble:
         if tasks is None:
             raise AttributeError(name)
         if name in (layers := vars(self).get("joined_layers", {})):
-            self.join_layers()
             return layers[name]
         found = inspect.getattr_static(type(tasks[0]), name, None)
-        if isinstance(found, property):
+        if name in TUNED and found is not None:
             return found.__get__(self)
         if isinstance(found, types.FunctionType):
             if name not in _ANSWERING and not name.startswith("_"):
@@ -159,8 +165,13 @@ class Ensemble:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in TUNED:
             getattr(type(self.tasks[0]), name).__set__(self, value)
-        else:
+        elif name in _OWN:
             super().__setattr__(name, value)
+        else:
+            raise AttributeError(
+                f"An Ensemble has no {name!r} to set. Set it of its tasks, and make a new ensemble "
+                "of them."
+            )
 
     def __call__(self, packed: Mapping[str, Any], training: bool = False) -> Any:
         """The mean of the outputs for packed texts, in the form of the outputs of the first task.
@@ -320,6 +331,7 @@ class Ensemble:
 
     def get_settings(self) -> Config:
         """What an ensemble is made of beside its tasks: values of JSON."""
+        self.join_layers()
         tuned = {name: getattr(self, name) for name in TUNED if hasattr(self.tasks[0], name)}
         return {"weights": self.weights, "average": self.average, **tuned}
 

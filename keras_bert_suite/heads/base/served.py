@@ -157,6 +157,7 @@ class ServedEnsemble(ServedTask):
     def __init__(self, task):
         super().__init__(task)
         self.parts = [serve(part) for part in task.tasks]
+        task.join_layers()  # A graph reads them as they are now.
 
     @property
     def encoder(self):
