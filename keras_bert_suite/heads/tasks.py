@@ -4,6 +4,7 @@ from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClas
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
 from keras_bert_suite.heads.base.ensemble import Ensemble
+from keras_bert_suite.heads.base.fold_ensembles import fit_folds
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
@@ -54,6 +55,7 @@ __all__ = [
     "TokenClassifier",
     "VectorIndex",
     "encode_with_attention",
+    "fit_folds",
     "inspect_by_folds",
     "plot_confusion_matrix",
 ]

@@ -78,6 +78,9 @@ class RowAnswers:
     #: Whether outputs stand at tokens, so that the tasks of an ensemble must cut texts alike.
     stand_at_tokens = False
 
+    #: Whether `predict` takes the rows that `fit` takes.
+    are_of_training_rows = True
+
     def to_probabilities(self, logits, xp):
         """The probabilities of outputs that are logits. `xp` is `numpy` or `keras.ops`."""
         return averages.softmax(xp, logits)

@@ -281,16 +281,24 @@ class Ensemble:
         2.1.
         """
         trial = self.map_tasks(lambda task: task)
-        outputs = _Recorder(trial.find_outputs)
-        vars(trial)["find_outputs"] = outputs
+        rewind = trial.record_outputs()
 
         def measure(weights):
-            outputs.rewind()
+            rewind()
             trial.weights = weights
             return choose_metric(trial.score(x, y, batch_size), metric)
 
         self.weights = select_greedily(measure, len(self.tasks), rounds)
         return self.weights
+
+    def record_outputs(self) -> Callable[[], None]:
+        """Computes outputs once from now on; after the function that is returned, they repeat.
+
+        Between two calls of this function the same rows must be asked for, in the same order.
+        """
+        recorder = _Recorder(self.find_outputs)
+        vars(self)["find_outputs"] = recorder
+        return recorder.rewind
 
     def join_layers(self) -> None:
         """Gives the layers on the outputs, as a CRF, the mean of their weights in the tasks."""

@@ -9,6 +9,7 @@ class RelevanceAnswers(RowAnswers):
 
     exported = {"relevance": ()}
     mean_forms = (averages.LOGITS, averages.PROBABILITIES)
+    are_of_training_rows = False
 
     def to_probabilities(self, logits, xp):
         return averages.sigmoid(xp, logits)

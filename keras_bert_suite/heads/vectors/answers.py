@@ -9,6 +9,7 @@ class VectorAnswers(RowAnswers):
 
     exported = {"embedding": ("width",)}
     mean_forms = (VECTORS,)
+    are_of_training_rows = False
 
     def serve(self, ops, outputs, packed):
         """`embedding` float32 (B, H)."""
