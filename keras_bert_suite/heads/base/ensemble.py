@@ -194,6 +194,20 @@ class Ensemble:
         return f"ensemble of {self.tasks[0].name}"
 
     @property
+    def card(self) -> Config:
+        """Facts for the model card, beside those of the first task; see `list_facts`."""
+        kinds = list(dict.fromkeys(type(task.backbone).__name__ for task in self.tasks))
+        weights = [float(f"{weight:.4g}") for weight in self.weights]
+        return {
+            "mean of": f"{self.average} of {len(self.tasks)} tasks",
+            "weights": weights,
+            **({"encoders": kinds} if len(kinds) > 1 else {}),
+        }
+
+    #: An ensemble is not trained itself.
+    history = None
+
+    @property
     def input(self) -> dict[str, Any]:
         """The symbolic inputs of the task whose encoder has most inputs."""
         return self.find_widest().input

@@ -7,6 +7,8 @@ import keras
 
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.model_card import write_card
+from keras_bert_suite.heads.base.card_facts import list_facts
 
 #: The file of a saved ensemble beside the folders of its tasks, "0", "1" and so on.
 ENSEMBLE_FILE = "ensemble.json"
@@ -20,6 +22,7 @@ def write_ensemble(ensemble, folder):
             task.save_to_preset(directory / str(number))
         text = json.dumps({"tasks": classes, **ensemble.get_settings()}, indent=2)
         (directory / ENSEMBLE_FILE).write_text(text + "\n", "utf-8")
+        write_card(directory, list_facts(ensemble))
 
 
 def read_ensemble(folder, **kwargs):
