@@ -21,9 +21,9 @@ def open_task(path, wanted=None):
     """Loads a task, one of `TASKS`.
 
     `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, that of an
-    `Ensemble`, or `hf://owner/name`. `wanted` is the name of the only class that is taken; None takes all. A
-    `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of an
-    `ElectraPretrainer` is opened.
+    `Ensemble`, or `hf://owner/name`. `wanted` is the name of the only class that is taken; None
+    takes all. A `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of
+    an `ElectraPretrainer` is opened.
     """
     import keras
 

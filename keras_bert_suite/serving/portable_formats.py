@@ -26,6 +26,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.serving.weight_precision import is_quantized
 from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
@@ -261,8 +262,7 @@ def write_companions(task, directory):
 
 def _check_not_quantized(task, owner):
     # OpenVINO computes Keras' products of integers wrongly, and LiteRT does not convert them.
-    layers = (layer for part in members_of(task) for layer in part._flatten_layers(include_self=False))
-    if any(layer.quantization_mode for layer in layers):
+    if any(is_quantized(part) for part in members_of(task)):
         raise ValueError(
             f"{task.name} was quantized, which {owner} cannot compute. Export the task as it was "
             "before `quantize`, or export a SavedModel."

@@ -16,12 +16,16 @@ def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -
             f"precision must be one of {', '.join(PRECISIONS)}, or None for the precision of the "
             f"task, got {precision!r}. export_onnx and export_openvino have precision='int8'."
         )
-    layers = (layer for part in members_of(task) for layer in part._flatten_layers(include_self=False))
-    if any(layer.quantization_mode for layer in layers):
+    if any(is_quantized(part) for part in members_of(task)):
         raise ValueError(
             f"precision must be None for a task that was quantized, got {precision!r}. Export it "
             f"as it is, or bring the task to {precision} before it is quantized."
         )
+
+
+def is_quantized(task: keras_hub.models.Task) -> bool:
+    """Whether a layer of a task computes in 8-bit integers."""
+    return any(layer.quantization_mode for layer in task._flatten_layers(include_self=False))
 
 
 def bring_to_precision(task: keras_hub.models.Task, precision: str | None) -> keras_hub.models.Task:

@@ -6,14 +6,22 @@ import pytest
 from heads.cases import CASES
 from peer_weights import randomize
 from scipy.special import expit, log_softmax, softmax
-from small_tasks import BYTE_PAIRS, assert_close, make_task, predicted_columns
-from small_texts import make_reviews
 from sklearn.ensemble import VotingClassifier
 from sklearn.preprocessing import LabelEncoder
+from small_tasks import BYTE_PAIRS, assert_close, make_task, predicted_columns
+from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.heads.attributes.answers import AttributeAnswers
+from keras_bert_suite.heads.attributes.data import AttributeLabels
 from keras_bert_suite.heads.base import ensemble as ensemble_module
+from keras_bert_suite.heads.base.answers import ClassAnswers, LabelSetAnswers
+from keras_bert_suite.heads.base.averages import from_form, to_form
 from keras_bert_suite.heads.base.ensemble_weights import choose_metric, select_greedily
+from keras_bert_suite.heads.base.labels import Classes, LabelSets
+from keras_bert_suite.heads.spans.answers import EntitySpanAnswers
+from keras_bert_suite.heads.spans.labels import EntitySpans
+from keras_bert_suite.heads.vectors.answers import VectorAnswers
 
 SHARES = [0.5, 0.3, 0.2]
 
@@ -73,6 +81,17 @@ RULES = {
 }
 
 
+#: name of a case -> (its answers, the shape of outputs).
+ANSWERS = {
+    "classes": (ClassAnswers(Classes("abc")), (4, 3)),
+    "probabilities of classes": (ClassAnswers(Classes("abc"), are_logits=False), (4, 3)),
+    "label sets": (LabelSetAnswers(LabelSets("abc")), (4, 3)),
+    "attributes": (AttributeAnswers(AttributeLabels({"a": "xy", "b": "xyz"})), (4, 5)),
+    "spans": (EntitySpanAnswers(EntitySpans("ab")), (4, 2, 3, 3)),
+    "vectors": (VectorAnswers(), (4, 5)),
+}
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_the_mean_of_outputs(name):
     average, there, back = RULES[name]
@@ -116,13 +135,31 @@ def test_logits_may_be_averaged():
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("name", ["texts", "label sets", "attributes", "vectors"])
+@pytest.mark.parametrize("name", ANSWERS)
 def test_the_mean_of_tensors_is_that_of_arrays(name):
     """A graph averages tensors, and `predict` arrays."""
-    ensemble = kbs.Ensemble(make_tasks(name)[:2], [3, 1])
-    x = ask(name, ensemble.tasks[0])
-    packed = ensemble.data.pack_texts((x,))
-    assert_close(keras.ops.convert_to_numpy(ensemble(packed)), find_outputs(ensemble, x))
+    answers, shape = ANSWERS[name]
+    draw = np.random.default_rng(0).normal(0, 3, (2, *shape)).astype("float32")
+    draw = draw if answers.are_logits else softmax(draw, -1)
+    tensors = [keras.ops.convert_to_tensor(part) for part in draw]
+    for form in answers.mean_forms:
+        means = []
+        for parts, xp in ((draw, np), (tensors, keras.ops)):
+            mean = sum(to_form(answers, part, form, xp) / 2 for part in parts)
+            means.append(np.array(keras.ops.convert_to_numpy(from_form(answers, mean, form, xp))))
+        np.testing.assert_allclose(*means, atol=2e-5)
+        back = from_form(answers, to_form(answers, draw[0], form, np), form, np)
+        same = to_form(answers, back, form, np)
+        np.testing.assert_allclose(same, to_form(answers, draw[0], form, np), atol=1e-6)
+        assert np.abs(means[0] - from_form(answers, draw[0] * 0 + 0.5, form, np)).max() > 0.1
+
+
+@pytest.mark.every_backend
+def test_a_call_is_a_prediction():
+    ensemble = kbs.Ensemble(make_tasks("attributes")[:2], [3, 1])
+    packed = ensemble.data.pack_texts((CASES["attributes"].rows,))
+    wanted = find_outputs(ensemble, CASES["attributes"].rows)
+    assert_close(keras.ops.convert_to_numpy(ensemble(packed)), wanted)
 
 
 def permute_labels(task, order):
@@ -277,12 +314,16 @@ def test_metrics():
 def test_weights_of_tasks(name):
     tasks, case = make_tasks(name), CASES[name]
     ensemble = kbs.Ensemble(tasks)
-    asked = []
-    first = tasks[0].predict_with
-    vars(tasks[0])["predict_with"] = lambda *args, **kwargs: asked.append(1) or first(*args, **kwargs)
+    asked, predict_with = [], tasks[0].predict_with
+
+    def count(*args, **kwargs):
+        asked.append(args)
+        return predict_with(*args, **kwargs)
+
+    vars(tasks[0])["predict_with"] = count
     weights = ensemble.fit_weights(case.rows, case.labels, rounds=4)
     assert len(asked) <= 2, "outputs are computed once"
-    assert weights == ensemble.weights == pytest.approx(weights) and sum(weights) == pytest.approx(1)
+    assert weights == ensemble.weights and sum(weights) == pytest.approx(1)
     assert {round(weight * 12, 6) % 1 for weight in weights} == {0}
     best = choose_metric(ensemble.score(case.rows, case.labels))
     alone = [kbs.Ensemble([task]) for task in tasks]
@@ -368,7 +409,9 @@ def test_bad_arguments(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             kbs.Ensemble(tasks, weights)
-    with pytest.raises(ValueError, match="average must be one of probabilities, logits, got 'mean'"):
+    with pytest.raises(
+        ValueError, match="average must be one of probabilities, logits, got 'mean'"
+    ):
         kbs.Ensemble(tasks, average="mean")
     ensemble = kbs.Ensemble(tasks)
     for method in ("fit", "compile", "quantize"):

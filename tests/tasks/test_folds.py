@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import pytest
 from heads.cases import CASES
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 from small_tasks import make_parts, make_task
 from small_texts import make_reviews
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.base.folds import deal_into_folds

@@ -101,7 +101,7 @@ class ClassAnswers(RowAnswers):
     """
 
     exported = {"probabilities": ("labels",)}
-    mean_forms = (averages.PROBABILITIES, averages.LOGITS)
+    mean_forms: tuple[str, ...] = (averages.PROBABILITIES, averages.LOGITS)
 
     def __init__(self, labels, are_logits=True, thresholds=None):
         self.labels = labels

@@ -1,5 +1,6 @@
 """Several tasks that answer together: over seeds, folds and models."""
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,17 @@ from keras_bert_suite.heads.base.ensemble_checks import (
     find_label_order,
 )
 from keras_bert_suite.heads.base.ensemble_files import read_ensemble, write_ensemble
+from keras_bert_suite.heads.base.ensemble_outputs import (
+    Recorder,
+    average_layers,
+    average_rows,
+    copy_layers,
+    find_form,
+    make_parts,
+    map_rows,
+)
 from keras_bert_suite.heads.base.ensemble_weights import choose_metric, select_greedily
-from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
+from keras_bert_suite.heads.base.input_checks import check_in_memory
 
 #: The methods of tasks that answer and score. They call `predict_with` of the ensemble.
 _ANSWERING = (
@@ -113,15 +123,8 @@ class Ensemble:
         self.cuts_alike = cut_alike(tasks)
         self.label_orders = [find_label_order(first, task) for task in tasks]
         self.weights = [1.0] * len(tasks) if weights is None else weights
-        self.joined_layers = {name: _copy_layer(getattr(first, name)) for name in first.label_layers}
-        said = {name: getattr(first, name) for name in first.HEAD.settings}
-        said.update(first.find_part_settings(), labels=getattr(first, "label_names", None))
-        said.update(returns_logits=first.returns_logits, input_names=first.input_names)
-        if self.joined_layers:
-            said["layer"] = next(iter(self.joined_layers.values()))
-        self.data, self.answers = first.HEAD.make_parts(
-            said, first.preprocessor, _join_inputs(tasks)
-        )
+        self.joined_layers = copy_layers(first)
+        self.data, self.answers = make_parts(tasks, self.joined_layers)
 
     @property
     def weights(self) -> list[float]:
@@ -185,7 +188,9 @@ class Ensemble:
         for number, task in enumerate(self.tasks):
             own = packed if self.cuts_alike else packed[str(number)]
             own = {name: own[name] for name in task.input if name in own}
-            parts.append(self._weigh(number, task(own, training=False), ops))
+            outputs = task(own, training=False)
+            form = find_form(task, self.label_orders[number], outputs, self.average, ops)
+            parts.append(self.weights[number] * form)
         return averages.from_form(self.answers, sum(parts), self.average, ops)
 
     @property
@@ -236,13 +241,13 @@ class Ensemble:
         """
         check_in_memory(x)
         self.join_layers()
-        own = (batch_size, steps)
-        if condense is None or (read := self.data.read(x)).is_packed:
-            return decode(*self._average(self.find_outputs(x, *own, **kwargs)))
+        read = None if condense is None or steps is not None else self.data.read(x)
+        if condense is None or read is None or read.is_packed:
+            return decode(*self._average(self.find_outputs(x, batch_size, steps, **kwargs)))
         found, number = [], len(list_columns(x)[0])
         for begin in range(0, number, _ROWS_AT_ONCE):
             rows = take_rows(x, range(begin, min(begin + _ROWS_AT_ONCE, number)))
-            found += condense(*self._average(self.find_outputs(rows, *own, **kwargs)))
+            found += condense(*self._average(self.find_outputs(rows, batch_size, **kwargs)))
         return decode(found, self.data.window(read))
 
     def find_outputs(
@@ -257,7 +262,9 @@ class Ensemble:
                     "The tasks of this ensemble make other arrays of texts, got packed arrays. "
                     "Pass the texts."
                 )
-            outputs.append(_map_rows(lambda part, n=number: self._form(n, part, np), found))
+            arguments = {"form": self.average, "xp": np}
+            form = functools.partial(find_form, task, self.label_orders[number], **arguments)
+            outputs.append(map_rows(form, found))
             rows = its_rows if rows is None else rows
         return outputs, rows
 
@@ -281,8 +288,8 @@ class Ensemble:
         Args:
             x, y: as for `score`. Rows that a task was trained on would favour it.
             batch_size: int, as for `score`.
-            metric: str, the name of a number that `score` returns; None for the first. Of names
-                with "error" the lowest is best.
+            metric: str, the name of a number that `score` returns; None for "f1" if it is there,
+                else for the first. Of names with "error" the lowest is best.
             rounds: int, at least 1.
 
         Returns:
@@ -310,46 +317,18 @@ class Ensemble:
 
         Between two calls of this function the same rows must be asked for, in the same order.
         """
-        recorder = _Recorder(self.find_outputs)
+        recorder = Recorder(self.find_outputs)
         vars(self)["find_outputs"] = recorder
         return recorder.rewind
 
     def join_layers(self) -> None:
         """Gives the layers on the outputs, as a CRF, the mean of their weights in the tasks."""
-        for name, layer in self.joined_layers.items():
-            means = [0.0] * len(layer.weights)
-            for task, weight, order in zip(
-                self.tasks, self.weights, self.label_orders, strict=True
-            ):
-                arrays = getattr(task, name).get_weights()
-                if order is not None:  # Each axis has a place for each label.
-                    arrays = [array[np.ix_(*[order] * array.ndim)] for array in arrays]
-                means = [m + weight * array for m, array in zip(means, arrays, strict=True)]
-            layer.set_weights(means)
-
-    def _form(self, number, outputs, xp):
-        """Outputs of a task as they are averaged, with the labels of the first task."""
-        answers, order = self.tasks[number].answers, self.label_orders[number]
-        outputs = averages.to_form(answers, outputs, self.average, xp)
-        return outputs if order is None else xp.take(outputs, order, axis=answers.label_axis)
-
-    def _weigh(self, number, outputs, xp):
-        return self.weights[number] * self._form(number, outputs, xp)
+        average_layers(self.joined_layers, self.tasks, self.weights, self.label_orders)
 
     def _average(self, found):
         """The means of the result of `find_outputs`, as outputs of the first task; and the rows."""
         outputs, rows = found
-        weights = np.asarray(self.weights, "float32")
-
-        def join(*parts):
-            places = min(part.shape for part in parts)  # Batches may differ in choices of a row.
-            parts = [part[tuple(map(slice, places))] for part in parts]
-            mean = sum(weight * part for weight, part in zip(weights, parts, strict=True))
-            return averages.from_form(self.answers, mean, self.average, np)
-
-        if isinstance(outputs[0], list):
-            return [join(*parts) for parts in zip(*outputs, strict=True)], rows
-        return join(*outputs), rows
+        return average_rows(self.answers, outputs, self.weights, self.average), rows
 
     def get_settings(self) -> Config:
         """What an ensemble is made of beside its tasks: values of JSON."""
@@ -407,25 +386,6 @@ class Ensemble:
         return f"<Ensemble of {len(self.tasks)} {type(self.tasks[0]).__name__}s, weights {shares}>"
 
 
-class _Recorder:
-    """A function that computes each of its results once, and then repeats them in order.
-
-    `score` asks for the same outputs in the same order each time.
-    """
-
-    def __init__(self, function):
-        self.function, self.results, self.place = function, [], 0
-
-    def rewind(self):
-        self.place = 0
-
-    def __call__(self, *args, **kwargs):
-        if self.place == len(self.results):
-            self.results.append(self.function(*args, **kwargs))
-        self.place += 1
-        return self.results[self.place - 1]
-
-
 def members_of(task: Any) -> list[Any]:
     """The tasks of an ensemble; for a task a list of itself."""
     return task.tasks if isinstance(task, Ensemble) else [task]
@@ -433,25 +393,3 @@ def members_of(task: Any) -> list[Any]:
 
 def _keep(outputs, rows):
     return outputs, rows
-
-
-def _map_rows(function, outputs):
-    """`function` of an array of all rows, or of the array of each row in a list."""
-    if isinstance(outputs, list):
-        return [function(np.asarray(row)) for row in outputs]
-    return function(outputs)
-
-
-def _copy_layer(layer):
-    made = type(layer).from_config(layer.get_config())
-    made.build((None, None, layer.num_classes))
-    return made
-
-
-def _join_inputs(tasks):
-    """`EncoderInputs` for all encoders: the inputs of all, and the ids that each of them knows."""
-    inputs = [task.data.encoder for task in tasks]
-    widest = max(inputs, key=lambda encoder: len(encoder.names))
-    sizes = [encoder.vocabulary_size for encoder in inputs if encoder.vocabulary_size]
-    fields = {**vars(widest), "vocabulary_size": min(sizes, default=None)}
-    return EncoderInputs(**fields)

@@ -83,8 +83,8 @@ def fit_folds(
             class has fewer rows than folds, by its name and rows; if the groups put a class into
             one fold alone; or if `make_task` returns one task twice.
 
-    Source: Stone, 1974, "Cross-Validatory Choice and Assessment of Statistical Predictions"; Wolpert,
-    1992, "Stacked Generalization", for answers to rows that were held out.
+    Source: Stone, 1974, "Cross-Validatory Choice and Assessment of Statistical Predictions";
+    Wolpert, 1992, "Stacked Generalization", for answers to rows that were held out.
     """
     tasks, rows, found = [], [], []
     dealt = train_folds(
@@ -96,18 +96,14 @@ def fit_folds(
         tasks.append(task)
         rows.append(held_out)
     predictions, scores, wrong = zip(*found, strict=True)
-    fold_of = np.empty(sum(map(len, rows)), "int64")
-    for fold, held_out in enumerate(rows):
-        fold_of[held_out] = fold
-    if wrong[0] is not None:
-        pairs = zip(wrong, rows, strict=True)
-        numbered = [answer for own, held_out in pairs for answer in number_rows(own, held_out)]
-    return Ensemble(tasks, average=average), HeldOutAnswers(
-        fold_of,
-        None if predictions[0] is None else _in_order(predictions, np.argsort(np.concatenate(rows))),
+    order = np.argsort(np.concatenate(rows))
+    answers = HeldOutAnswers(
+        np.repeat(np.arange(folds), list(map(len, rows)))[order],
+        None if predictions[0] is None else _in_order(predictions, order),
         None if y is None else list(scores),
-        None if wrong[0] is None else sort_by_loss(numbered),
+        None if wrong[0] is None else _number(wrong, rows),
     )
+    return Ensemble(tasks, average=average), answers
 
 
 def _answer(alone, x, y, batch_size):
@@ -124,8 +120,14 @@ def _answer(alone, x, y, batch_size):
     return predictions, scores, wrong
 
 
+def _number(wrong, rows):
+    """The wrong answers of all folds, the highest loss first. `rows` has the rows of each fold."""
+    pairs = zip(wrong, rows, strict=True)
+    return sort_by_loss([answer for own, held in pairs for answer in number_rows(own, held)])
+
+
 def _in_order(parts, order):
-    """Joins the results of `predict` of several folds. `order` has the place of each row in them."""
+    """Joins the results of `predict` of folds. `order` has the place of each row in them."""
     if any(isinstance(part, list) for part in parts):
         joined = [row for part in parts for row in part]
         return [joined[place] for place in order]
