@@ -62,6 +62,10 @@ class Flags(argparse_flags.ArgumentParser):
         """Adds a flag that takes a path. `~` is expanded, and `hf://owner/name` stays as it is."""
         self.text(name, default, explanation, type=_expand_user, metavar="PATH")
 
+    def paths(self, name, default, explanation):
+        """Adds a flag that takes one path or several, a list: --NAME A B C."""
+        self.text(name, default, explanation, type=_expand_user, metavar="PATH", nargs="+")
+
     def path_or_flag(self, name, explanation):
         """Adds a flag that takes a path and must be given. The path may stand without the flag."""
         self.defaults[name] = None

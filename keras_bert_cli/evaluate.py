@@ -13,6 +13,9 @@ Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
       --errors errors.html
 
+  # The mean of several models.
+  keras-bert evaluate --model seed1.keras seed2.keras seed3.keras --input test.tsv
+
   # Precision, recall and F1 of the entities, of every type and of all.
   keras-bert evaluate --model tagger.keras --input test.txt
 
@@ -33,7 +36,7 @@ from .error_files import check_errors_file
 from .kinds import define_kind_flags, open_kind
 from .kinds.kind import dump_json
 from .label_check import check_inspects, save_errors
-from .model_paths import check_input, check_model, is_runtime_folder, is_saved_model
+from .model_paths import check_input, is_runtime_folder, is_saved_model, take_models
 from .outputs import check_output, write_output
 from .scores import print_scores
 from .table_flags import define_table_flags
@@ -41,8 +44,11 @@ from .table_flags import define_table_flags
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    explanation = "A .keras file, or the folder of a preset or checkpoint."
-    flags.path("model", REQUIRED, explanation)
+    explanation = (
+        "A .keras file, or the folder of a preset, checkpoint or ensemble. The answers of several "
+        "models are averaged."
+    )
+    flags.paths("model", REQUIRED, explanation)
     explanation = (
         "Labelled texts (.tsv, .csv, .jsonl, .parquet or --delimiter), tagged sentences, or "
         "questions (.json)."
@@ -69,9 +75,9 @@ def run(values):
         check_errors_file(values.errors)
     for path in filter(None, (values.json, values.png, values.errors)):
         check_output(path, values.overwrite)
-    check_model(values.model)
+    take_models(values)
     check_input(values.input)
-    if is_saved_model(values.model) or is_runtime_folder(values.model):
+    if any(is_saved_model(path) or is_runtime_folder(path) for path in values.models):
         raise UsageError(
             f"--model {values.model} is an export, which only answers: keras-bert predict. "
             "Evaluate the model that it was exported from"
@@ -94,7 +100,8 @@ def run(values):
     if values.png:
         write(values, values.png, lambda path: kind.draw(scores, path))
     if values.errors:
-        title = f"Wrong answers of {Path(values.model).name} in {Path(values.input).name}"
+        models = ", ".join(Path(path).name for path in values.models)
+        title = f"Wrong answers of {models} in {Path(values.input).name}"
         names = kind.model.input_names or kind.input_names
         save_errors(values.errors, wrong, examples, names, title, values.overwrite)
 

@@ -5,11 +5,14 @@ import os
 import zipfile
 from pathlib import Path
 
+from .command_flags import UsageError
+
 #: The files of a folder that `open_runtime` opens.
 RUNTIME_FILES = ("model.onnx", "model.xml")
 
 #: A folder with any of these files is a model: a checkpoint, a preset or an export.
 MODEL_FILES = (
+    "ensemble.json",
     *("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index"),
     "*weights.hdf5",
     *RUNTIME_FILES,
@@ -40,6 +43,22 @@ def check_model(path):
         f"{path} does not exist. To download a model from the Hugging Face Hub, pass "
         "hf://owner/name."
     )
+
+
+def take_models(values):
+    """Checks the paths of --model, of which several are an ensemble.
+
+    `values.models` then has the list of them, and `values.model` the text that names them.
+    """
+    values.models = values.model
+    values.model = ", ".join(values.models)
+    for path in values.models:
+        check_model(path)
+        if len(values.models) > 1 and (is_saved_model(path) or is_runtime_folder(path)):
+            raise UsageError(
+                f"--model {path} is an export, which has no mean with others. Pass the model that "
+                "it was exported from, or export the ensemble"
+            )
 
 
 def digest_corpus(path):

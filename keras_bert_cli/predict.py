@@ -9,6 +9,9 @@ Example:
   keras-bert predict --model sentiment.keras --input test.tsv --text_column sentence \\
       --format jsonl --output test.jsonl
 
+  # The mean of several models.
+  keras-bert predict --model seed1.keras seed2.keras seed3.keras --input texts.txt
+
   # A model that labels words: the entities of each text with their offsets, as jsonl.
   keras-bert predict --model tagger.keras --input texts.txt
 
@@ -38,7 +41,7 @@ from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
 from .kinds.writing import check_asking_flags, define_asking_flags
 from .kinds.zero_shot import define_zero_shot_flags, open_zero_shot
-from .model_paths import check_input, check_model
+from .model_paths import check_input, take_models
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags
 
@@ -46,10 +49,10 @@ from .table_flags import check_table_flags, define_table_flags
 def define_flags(flags):
     """Defines the flags of this command."""
     explanation = (
-        "A .keras file, the folder of a preset or checkpoint, a SavedModel, or the folder of an "
-        "ONNX or OpenVINO model."
+        "A .keras file, the folder of a preset, checkpoint or ensemble, a SavedModel, or the "
+        "folder of an ONNX or OpenVINO model. The answers of several models are averaged."
     )
-    flags.path("model", REQUIRED, explanation)
+    flags.paths("model", REQUIRED, explanation)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv, .jsonl, .parquet or --delimiter), "
         "questions in SQuAD's format (.json), or - for standard input."
@@ -76,7 +79,7 @@ def run(values):
     check_table_flags(values, "input")
     if values.output != "-":
         check_output(values.output, values.overwrite)
-    check_model(values.model)
+    take_models(values)
     check_input(values.input)
     kind = open_zero_shot(values) or open_text_pairs(values) or open_kind(values)
     check_asking_flags(values, kind)

@@ -20,14 +20,15 @@ TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}
 def open_task(path, wanted=None):
     """Loads a task, one of `TASKS`.
 
-    `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, or
-    `hf://owner/name`. `wanted` is the name of the only class that is taken; None takes all. A
-    `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of an
-    `ElectraPretrainer` is opened.
+    `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, that of an
+    `Ensemble`, or `hf://owner/name`. `wanted` is the name of the only class that is taken; None
+    takes all. A `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of
+    an `ElectraPretrainer` is opened.
     """
     import keras
 
     import keras_bert_suite as kbs
+    from keras_bert_suite.heads.base.ensemble_files import ENSEMBLE_FILE
 
     if path.endswith(".keras"):
         # Taking a name imports the package, which registers its classes with Keras.
@@ -40,6 +41,8 @@ def open_task(path, wanted=None):
                 "keras_bert_suite. A pretraining is opened from the folder of its preset."
             )
         return task
+    if (Path(path) / ENSEMBLE_FILE).is_file():
+        return kbs.Ensemble.from_preset(path)
     found = find_task(path)
     if found == "ElectraPretrainer" and wanted == "MaskedLM":
         return open_generator(path)

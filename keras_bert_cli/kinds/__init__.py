@@ -85,7 +85,7 @@ def choose_kind(values):
 
 def open_kind(values):
     """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
-    model = open_model(values.model)
+    model = open_model(values.models)
     chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
         export = getattr(model, "description", None)
@@ -97,8 +97,13 @@ def open_kind(values):
     return make_kind(chosen[0], values, model)
 
 
-def open_model(path):
-    """The task, the `SavedModel` or the `TaskRuntime` of a model."""
+def open_model(paths):
+    """The task, the `Ensemble`, the `SavedModel` or the `TaskRuntime` of --model, a list of str."""
+    if len(paths) > 1:
+        from keras_bert_suite import Ensemble
+
+        return Ensemble([open_task(path) for path in paths])
+    (path,) = paths
     if is_saved_model(path):
         return SavedModel(path)
     if is_runtime_folder(path):

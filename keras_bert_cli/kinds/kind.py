@@ -63,7 +63,8 @@ class Kind(ABC):
         if description := getattr(model, "description", None):
             heads = {description["head"]}
         else:
-            heads = {base.__name__ for base in type(model).__mro__}
+            tasks = getattr(model, "tasks", [model])  # Those of an `Ensemble` are of one kind.
+            heads = {base.__name__ for base in type(tasks[0]).__mro__}
         return any(head.task in heads for head in heads_of_command(cls.name))
 
     @property

@@ -56,8 +56,9 @@ class EntityKind(Kind):
         if self.model is None:
             return self.task == ENTITY_SPANS.task
         import keras_bert_suite as kbs
+        from keras_bert_suite.heads.base.ensemble import members_of
 
-        return isinstance(self.model, kbs.EntitySpanClassifier)
+        return isinstance(members_of(self.model)[0], kbs.EntitySpanClassifier)
 
     @staticmethod
     def define_flags(flags):

@@ -30,9 +30,9 @@ def open_text_pairs(values):
 
     It is None, too, without --text_pair_column: whoever has single texts wants another model.
     """
-    if not values.text_pair_column:
+    if not values.text_pair_column or len(values.models) > 1:
         return None
-    path = values.model
+    (path,) = values.models
     is_other = path.endswith(".keras") or is_saved_model(path) or is_runtime_folder(path)
     if is_other or find_task(path) != "Pretrainer":
         return None

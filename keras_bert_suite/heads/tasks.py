@@ -4,6 +4,8 @@ from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClas
 from keras_bert_suite.heads.base.attended_tokens import attended_tokens
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
+from keras_bert_suite.heads.base.ensemble import Ensemble
+from keras_bert_suite.heads.base.fold_ensembles import fit_folds
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.base.integrated_gradients import integrated_gradients
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
@@ -43,6 +45,7 @@ __all__ = [
     "DocumentClassifier",
     "ElectraPretrainer",
     "ElmoPretrainer",
+    "Ensemble",
     "EntityF1",
     "EntitySpanClassifier",
     "FramePretrainer",
@@ -64,6 +67,7 @@ __all__ = [
     "attended_tokens",
     "encode_with_attention",
     "fit_few_shot",
+    "fit_folds",
     "inspect_by_folds",
     "integrated_gradients",
     "mine_negatives",

@@ -12,6 +12,13 @@ def count_rows(encoder):
     return {name: count for name, count in counts.items() if count and name in encoder.input}
 
 
+def count_common_rows(encoders):
+    """dict as from `count_rows`, of the ids that all encoders of a list have."""
+    counts = [count_rows(encoder) for encoder in encoders]
+    names = dict.fromkeys(name for own in counts for name in own)
+    return {name: min(own[name] for own in counts if name in own) for name in names}
+
+
 def check_ids(inputs, counts):
     """The inputs, dict of int32 tensors, in a graph that refuses ids out of range.
 

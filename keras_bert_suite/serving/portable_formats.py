@@ -11,11 +11,12 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.heads.base.ensemble import members_of
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
-from keras_bert_suite.serving.id_ranges import count_rows, replace_negative_ids
+from keras_bert_suite.serving.id_ranges import count_common_rows, replace_negative_ids
 from keras_bert_suite.serving.int8_models import quantize_onnx, quantize_openvino, read_calibration
 from keras_bert_suite.serving.onnx_names import describe_onnx
 from keras_bert_suite.serving.onnx_ops import (
@@ -25,6 +26,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.task_description import PACKING_FILE, describe_task, write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.serving.weight_precision import is_quantized
 from keras_bert_suite.tokenizers import CharacterTokenizer
 
 
@@ -223,7 +225,7 @@ def _make_served_model(task):
         name: keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=name)
         for name, tensor in task.input.items()
     }
-    packed = replace_negative_ids(inputs, count_rows(task.backbone))
+    packed = replace_negative_ids(inputs, count_common_rows(serve(task).encoders))
     outputs = task.answers.serve(keras.ops, task(packed), packed)
     scores = {k: v for k, v in outputs.items() if not v.dtype.startswith("int")}
     return keras.Model(inputs, scores)
@@ -261,7 +263,7 @@ def write_companions(task, directory):
 
 def _check_not_quantized(task, owner):
     # OpenVINO computes Keras' products of integers wrongly, and LiteRT does not convert them.
-    if any(layer.quantization_mode for layer in task._flatten_layers(include_self=False)):
+    if any(is_quantized(part) for part in members_of(task)):
         raise ValueError(
             f"{task.name} was quantized, which {owner} cannot compute. Export the task as it was "
             "before `quantize`, or export a SavedModel."
@@ -277,8 +279,14 @@ def _check_portable(task):
         )
     if served.needs_graph:
         raise ValueError(f"{task.name} is {with_article(task)}, and {served.needs_graph}")
-    if task.backbone.compute_dtype != "float32":
+    if not served.takes_ids:
         raise ValueError(
-            f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "
-            "float32 only. Load it with dtype='float32', and export that."
+            f"{task.name} is {with_article(task)} whose tasks have other tokenizers or lengths, "
+            "and this format takes the token ids of one. Export a SavedModel, which takes texts."
         )
+    for part in members_of(task):
+        if part.backbone.compute_dtype != "float32":
+            raise ValueError(
+                f"{part.name} computes in {part.backbone.compute_dtype}, and the converters know "
+                "float32 only. Load it with dtype='float32', and export that."
+            )

@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
+from keras_bert_suite.heads.base.ensemble import Ensemble, members_of
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
@@ -29,7 +30,7 @@ _SEALED_FILES = (
 
 
 def export_saved_model(
-    task: keras_hub.models.Task,
+    task: keras_hub.models.Task | Ensemble,
     path: PathLike,
     inputs: Sequence[str] | None = None,
     max_batch_size: int = 32,
@@ -63,7 +64,8 @@ def export_saved_model(
 
     Args:
         task: a task with a preprocessor, ours or KerasHub's. A `Pretrainer` has no answers to
-            serve; `MaskedLM.from_preset` reads its preset.
+            serve; `MaskedLM.from_preset` reads its preset. Or an `Ensemble`: its export holds all
+            its tasks, and answers with their mean.
         path: the folder of the model, such as "saved_models/sentiment", for its next version; or
             the folder of a version, whose name is a whole number, such as
             "saved_models/sentiment/1".
@@ -136,9 +138,11 @@ def write_saved_model(
     task = bring_to_precision(task, precision)
     module = tf.Module()
     # The variables that the graph reads must be attributes of the saved module.
-    module.weights = [weight.value for weight in task.weights]
+    tasks = members_of(task)
+    layers = getattr(task, "joined_layers", {}).values()
+    module.weights = [weight.value for part in (*tasks, *layers) for weight in part.weights]
     # So must the tables of KerasHub's tokenizers.
-    module.preprocessor = task.preprocessor
+    module.preprocessors = [part.preprocessor for part in tasks]
     served = serve(task)
     signatures = make_signatures(served, inputs)
     tf.saved_model.save(module, str(directory), signatures=signatures)

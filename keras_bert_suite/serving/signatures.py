@@ -1,7 +1,7 @@
 """Makes the signatures of a SavedModel."""
 
 from keras_bert_suite.models.frame_inputs import FRAMES
-from keras_bert_suite.serving.id_ranges import check_ids, count_rows
+from keras_bert_suite.serving.id_ranges import check_ids, count_common_rows
 
 
 def make_signatures(served, input_names):
@@ -82,6 +82,9 @@ def make_signatures(served, input_names):
     for tags with an axis L after B, and of a CRF those of the best path. It refuses rows without
     frames, and numbers that are not finite.
 
+    An `Ensemble` answers as its tasks do. It has no signature `embed`, and no `serve_ids` if its
+    tasks have other tokenizers or lengths.
+
     A task with `features` also takes these columns by their names, beside texts and token ids:
     float32 (B,), NaN for a missing number or boolean, and string (B,), "" for a missing category.
     In a `tf.train.Example` they may be left out.
@@ -137,7 +140,7 @@ def make_signatures(served, input_names):
         lambda texts: _embed(served.encoder, served.pack_once_traced(texts)), ranks
     )
 
-    id_counts = count_rows(served.encoder)
+    id_counts = count_common_rows(served.encoders)
 
     def serve_ids(inputs):
         tokens = {name: inputs[name] for name in token_inputs}
@@ -152,20 +155,15 @@ def make_signatures(served, input_names):
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in all_ranks))
 
-    signatures = {
-        "serving_default": serve,
-        "serve_ids": sign(
-            serve_ids,
-            {
-                **token_inputs,
-                **dict(zip(columns, specify(dict.fromkeys(columns, 1)), strict=True)),
-            },
-        ),
-        "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
-    }
+    signatures = {"serving_default": serve}
+    if served.takes_ids:
+        beside = dict(zip(columns, specify(dict.fromkeys(columns, 1)), strict=True))
+        signatures["serve_ids"] = sign(serve_ids, {**token_inputs, **beside})
+    examples = tf.TensorSpec([None], tf.string, name="examples")
+    signatures["serve_examples"] = sign(serve_examples, examples)
     for name, (answer, own_ranks) in served.more_signatures().items():
         signatures[name] = sign(_check_first(answer, own_ranks), *specify(own_ranks))
-    if token_rank > 2:
+    if token_rank > 2 or not served.has_one_encoder:
         return signatures
     return {**signatures, "embed": sign(embed, *specify(ranks))}
 

@@ -9,6 +9,7 @@ import keras_hub
 
 from keras_bert_suite.files.model_card import name_package, write_card
 from keras_bert_suite.heads.base.card_facts import list_facts
+from keras_bert_suite.heads.base.ensemble import Ensemble, members_of
 
 #: The file in each exported folder.
 DESCRIPTION_FILE = "task.json"
@@ -23,13 +24,13 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
     It has the classes of the task, its encoder and its tokenizer; `head`, the `Head` that makes its
     parts; `labels` in the order of the probabilities; `input_names` of the texts of a row; the
     `sequence_length` to which texts are cut; `encoder_inputs`, the fields of its `EncoderInputs`;
-    the version of this package; and from the head: the `settings` that are not None, and the result
-    of `describe`.
+    the version of this package; from the head: the `settings` that are not None, and the result of
+    `describe`; and of an `Ensemble`, the first of its tasks and as `ensemble` its weights.
     """
     config, encoder = task.get_config(), task.data.encoder
     labels = {"labels": list(task.label_names)} if hasattr(task, "label_names") else {}
     return {
-        "task": type(task).__name__,
+        "task": type(members_of(task)[0]).__name__,
         "head": task.HEAD.task,
         "encoder": type(task.backbone).__name__,
         **labels,
@@ -40,6 +41,7 @@ def describe_task(task: keras_hub.models.Task) -> dict[str, Any]:
         "tokenizer": type(getattr(task.preprocessor, "tokenizer", None)).__name__,
         "sequence_length": getattr(task.preprocessor, "sequence_length", None),
         "package": name_package(),
+        **({"ensemble": task.get_settings()} if isinstance(task, Ensemble) else {}),
     }
 
 

@@ -1,7 +1,7 @@
 """Runs an export under the TensorFlow backend, whichever backend the task was trained with.
 
 A process with another backend starts a new process for it:
-`python -m keras_bert_suite.serving.tensorflow_process WRITER TASK.keras DIRECTORY OPTIONS`
+`python -m keras_bert_suite.serving.tensorflow_process WRITER FOLDER DIRECTORY OPTIONS MODULES`
 """
 
 import importlib
@@ -14,6 +14,8 @@ import tempfile
 import time
 
 import keras
+
+from keras_bert_suite.heads.base.ensemble import Ensemble, members_of
 
 #: A line says after so many seconds that an export goes on.
 SECONDS_PER_LINE = 20
@@ -41,18 +43,21 @@ def write_under_tensorflow(write, task, directory, verbose="auto", **options):
     if keras.config.backend() == "tensorflow":
         write(task, directory, **options)
         return
-    task_module = type(task).__module__
-    if task_module == "__main__":
-        raise ValueError(
-            f"{type(task).__name__} is a class of the script that runs, which the process that "
-            "exports under TensorFlow does not import. Move the class into a module."
-        )
+    tasks = members_of(task)
+    for part in tasks:
+        if type(part).__module__ == "__main__":
+            raise ValueError(
+                f"{type(part).__name__} is a class of the script that runs, which the process that "
+                "exports under TensorFlow does not import. Move the class into a module."
+            )
     with tempfile.TemporaryDirectory() as scratch:
-        file = os.path.join(scratch, "task.keras")
-        # Not by `task.save`, which refuses LoRA: here the adapters shall be added to the kernels.
-        keras.saving.save_model(task, file)
+        for number, part in enumerate(tasks):
+            # Not by `save`, which refuses LoRA: here the adapters shall be added to the kernels.
+            keras.saving.save_model(part, os.path.join(scratch, f"{number}.keras"))
         writer = f"{write.__module__}:{write.__name__}"
-        arguments = [writer, file, str(directory), json.dumps(options), task_module]
+        settings = task.get_settings() if isinstance(task, Ensemble) else None
+        arguments = [writer, scratch, str(directory), json.dumps(options), json.dumps(settings)]
+        arguments += dict.fromkeys(type(part).__module__ for part in tasks)
         process = subprocess.Popen(
             [sys.executable, "-m", __name__, *arguments],
             env={
@@ -98,14 +103,19 @@ def _find_error(printed):
     return error.partition("\n")[2][:2000] if found else printed[-2000:]
 
 
-def main(writer, file, directory, options, task_module):
+def main(writer, folder, directory, options, settings, *task_modules):
     """Runs in the process that `write_under_tensorflow` starts."""
     from pathlib import Path
 
-    importlib.import_module(task_module)  # It registers the class of the task.
+    for name in task_modules:
+        importlib.import_module(name)  # It registers the class of a task.
     module, _, name = writer.partition(":")
     write = getattr(importlib.import_module(module), name)
-    write(keras.saving.load_model(file, compile=False), Path(directory), **json.loads(options))
+    files = sorted(Path(folder).glob("*.keras"), key=lambda file: int(file.stem))
+    tasks = [keras.saving.load_model(file, compile=False) for file in files]
+    settings = json.loads(settings)
+    task = tasks[0] if settings is None else Ensemble.of(tasks, settings)
+    write(task, Path(directory), **json.loads(options))
 
 
 if __name__ == "__main__":

@@ -93,6 +93,9 @@ OTHER_ROWS = {
     },
     "document_classifier": {"labels": ["negative", "positive"]},
     "serving": {"texts": TEXTS},
+    # Each fold has a row of each class.
+    "ensembles": {"texts": TEXTS, "labels": [1, 0, 1, 0]},
+    "your_rows: Labels that look wrong": {"texts": TEXTS, "labels": [1, 0, 1, 0]},
 }
 
 

@@ -15,7 +15,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite.heads.attributes.answers import AttributeAnswers
 from keras_bert_suite.heads.attributes.data import AttributeLabels
 from keras_bert_suite.heads.base.answers import ClassAnswers, LabelSetAnswers, NumberAnswers
-from keras_bert_suite.heads.base.inspection import deal_into_folds
+from keras_bert_suite.heads.base.folds import deal_into_folds
 from keras_bert_suite.heads.base.label_issues import find_label_issues
 from keras_bert_suite.heads.base.labels import Classes, LabelSets, Numbers
 from keras_bert_suite.heads.base.wrong_answers import WrongAnswer

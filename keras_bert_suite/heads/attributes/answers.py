@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.score_counts import check_scored
+from keras_bert_suite.heads.base import averages
 from keras_bert_suite.heads.base.answers import ClassAnswers, DictAnswers, RowAnswers
+from keras_bert_suite.heads.base.averages import LOGITS, PROBABILITIES
 from keras_bert_suite.heads.base.label_scores import score_classes
 from keras_bert_suite.heads.base.probabilities import softmax
 from keras_bert_suite.heads.base.wrong_answers import find_wrong_classes
@@ -21,6 +23,7 @@ class AttributeAnswers(DictAnswers):
     """
 
     exported = {"probabilities": ("labels",)}
+    mean_forms = (PROBABILITIES, LOGITS)
     read_exported = staticmethod(RowAnswers.read_exported)
 
     def __init__(self, labels, are_logits=True):
@@ -32,6 +35,11 @@ class AttributeAnswers(DictAnswers):
         """dict of the name of an attribute -> its part (N, its labels) of outputs (N, C)."""
         sizes = [len(part.names) for part in self.labels.parts.values()]
         return dict(zip(self.parts, split_attributes(outputs, sizes), strict=True))
+
+    def to_probabilities(self, logits, xp):
+        """The softmax of the part of each attribute."""
+        parts = self.split(logits).values()
+        return xp.concatenate([averages.softmax(xp, part) for part in parts], axis=-1)
 
     def decode_probabilities(self, outputs, rows):
         """dict of the name of an attribute -> float32 (N, its labels), probabilities."""

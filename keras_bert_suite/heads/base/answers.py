@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from keras_bert_suite.heads.base import averages
 from keras_bert_suite.heads.base.label_scores import score_classes, score_label_sets, score_numbers
 from keras_bert_suite.heads.base.label_sets import choose_thresholds
 from keras_bert_suite.heads.base.probabilities import softmax
@@ -65,6 +66,29 @@ class RowAnswers:
         """The outputs of the task, as the answers take them, made of the outputs `exported`."""
         return arrays[0]
 
+    #: The forms in which an `Ensemble` can average outputs, its default first; see `averages.py`.
+    mean_forms: tuple[str, ...] = ()
+
+    #: Whether outputs are logits, and not probabilities.
+    are_logits = True
+
+    #: The axis of outputs that has a place for each label.
+    label_axis = -1
+
+    #: Whether outputs stand at tokens, so that the tasks of an ensemble must cut texts alike.
+    stand_at_tokens = False
+
+    #: Whether `predict` takes the rows that `fit` takes.
+    are_of_training_rows = True
+
+    def to_probabilities(self, logits, xp):
+        """The probabilities of outputs that are logits. `xp` is `numpy` or `keras.ops`."""
+        return averages.softmax(xp, logits)
+
+    def to_logits(self, probabilities, xp):
+        """The outputs that are logits, of their probabilities."""
+        return averages.find_logits(xp, probabilities)
+
 
 class ClassAnswers(RowAnswers):
     """Classes, from logits or probabilities (N, C).
@@ -77,6 +101,7 @@ class ClassAnswers(RowAnswers):
     """
 
     exported = {"probabilities": ("labels",)}
+    mean_forms: tuple[str, ...] = (averages.PROBABILITIES, averages.LOGITS)
 
     def __init__(self, labels, are_logits=True, thresholds=None):
         self.labels = labels
@@ -154,6 +179,12 @@ class LabelSetAnswers(ClassAnswers):
     def __init__(self, labels, are_logits=True, thresholds=None):
         super().__init__(labels, are_logits, thresholds or [0.5] * len(labels.names))
 
+    def to_probabilities(self, logits, xp):
+        return averages.sigmoid(xp, logits)
+
+    def to_logits(self, probabilities, xp):
+        return averages.find_log_odds(xp, probabilities)
+
     def name(self, outputs, rows):
         """list of N lists of str."""
         return [[self.labels.names[i] for i in np.flatnonzero(row)] for row in self.choose(outputs)]
@@ -211,6 +242,7 @@ class NumberAnswers(ClassAnswers):
     """Numbers: float32 (N, T)."""
 
     exported = {"scores": ("labels",)}
+    mean_forms = (averages.NUMBERS,)
     decode_probabilities = None  # type: ignore[assignment]
 
     def name(self, outputs, rows):

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.arrays import check_same_rows, name_columns, take_rows
-from keras_bert_suite.heads.base.input_checks import check_in_memory
+from keras_bert_suite.data.arrays import take_rows
+from keras_bert_suite.heads.base.folds import train_folds
 from keras_bert_suite.heads.base.wrong_answers import WrongAnswer
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.text_inputs import decode_text
@@ -65,12 +64,14 @@ def inspect_by_folds(
     *,
     seed: int = 0,
     batch_size: int | None = None,
+    groups: Any = None,
     **fit: Any,
 ) -> list[WrongAnswer]:
     """Finds rows to train on whose labels look wrong, by tasks that were not trained on them.
 
     The rows are dealt into folds, each with the same mix of labels. For each fold a new task is
     trained on the other folds, and answers its rows. So it takes `folds` - 1 trainings on all rows.
+    `fit_folds` finds the same rows, and keeps the tasks.
 
     ```python
     def make_task():
@@ -86,6 +87,7 @@ def inspect_by_folds(
         folds: int, at least 2.
         seed: int, decides which rows are in which fold.
         batch_size: int, 32 by default, for training and for answers.
+        groups: column of N values. Rows with the same value are in one fold; see `fit_folds`.
         **fit: further arguments of `fit`, such as `epochs`.
 
     Returns:
@@ -93,39 +95,23 @@ def inspect_by_folds(
         thresholds for `label_looks_wrong`.
 
     Raises:
-        ValueError: as `fit`; or if there are fewer rows than folds, or other labels than rows.
+        ValueError: as `fit`; or as `fit_folds`.
 
     Source: Northcutt et al., 2021 (https://arxiv.org/abs/1911.00068), section 3.
     """
-    check_in_memory(x)
-    check_integer("folds", folds, at_least=2)
-    fold_of = deal_into_folds(x, y, folds, seed)
     wrong = []
-    for fold in range(folds):
-        held_out, kept = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        task = make_task()
-        task.fit(take_rows(x, kept), take_rows(y, kept), batch_size, **fit)
+    dealt = train_folds(
+        make_task, x, y, folds, seed=seed, batch_size=batch_size, groups=groups, **fit
+    )
+    for task, held_out in dealt:
         found = task.inspect(take_rows(x, held_out), take_rows(y, held_out), batch_size)
-        wrong += [dataclasses.replace(w, row=int(held_out[w.row])) for w in found]
+        wrong += number_rows(found, held_out)
     return sort_by_loss(wrong)
 
 
-def deal_into_folds(x: Inputs, y: Labels, folds: int, seed: int) -> np.ndarray:
-    """int (N,), the fold of each row. Rows with the same label are dealt out one by one."""
-    check_same_rows(x, y)
-    column = x
-    while isinstance(column := name_columns(column), (dict, tuple)):
-        column = next(iter(column.values() if isinstance(column, dict) else column))
-    if len(column) < folds:
-        raise ValueError(f"folds={folds} needs at least as many rows, got {len(column)}.")
-    order = np.random.default_rng(seed).permutation(len(column))
-    y = name_columns(y)
-    if not isinstance(y, dict) and all(map(np.isscalar, y)):
-        labels = np.unique(list(map(str, y)), return_inverse=True)[1]
-        order = order[np.argsort(labels[order], kind="stable")]
-    fold_of = np.empty(len(order), "int64")
-    fold_of[order] = np.arange(len(order)) % folds
-    return fold_of
+def number_rows(wrong: list[WrongAnswer], rows: np.ndarray) -> list[WrongAnswer]:
+    """Wrong answers of some rows, int (K,), with the numbers that these have among all rows."""
+    return [dataclasses.replace(w, row=int(rows[w.row])) for w in wrong]
 
 
 def sort_by_loss(wrong: list[WrongAnswer]) -> list[WrongAnswer]:

@@ -6,6 +6,7 @@ import functools
 from keras import ops
 
 from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
@@ -32,6 +33,8 @@ def serve(task):
     served = task.HEAD.find_served()
     if task.data.encoder.frame_dim is not None:  # There are no texts to cut or to find places in.
         served = served.of_frames or ServedTask
+    if isinstance(task, Ensemble):
+        served = type(f"{served.__name__}OfEnsemble", (ServedEnsemble, served), {})
     return served(task)
 
 
@@ -56,8 +59,23 @@ class ServedTask:
         """The model whose inputs are the packed texts of a request."""
         return self.task.backbone
 
+    @property
+    def encoders(self):
+        """list of the encoders that read the packed texts."""
+        return [self.encoder]
+
+    #: Whether a request may bring token ids instead of texts.
+    takes_ids = True
+
+    #: Whether a request may ask for the outputs of the encoder.
+    has_one_encoder = True
+
     def check(self):
         """Raises ValueError if the task cannot answer in a graph."""
+
+    def check_packed(self, packed):
+        """The inputs of the model, in a graph that refuses rows which the task cannot answer."""
+        return packed
 
     @property
     def short_text(self):
@@ -117,6 +135,7 @@ class ServedTask:
 
     def answer_ids(self, packed):
         """The answers for inputs of the model, as `pack` returns them: dict of tensors."""
+        packed = self.check_packed(packed)
         answers, outputs = self.task.answers, self.task(packed, training=False)
         return answers.name_served(tensorflow_namespace(), answers.serve(ops, outputs, packed))
 
@@ -127,6 +146,60 @@ class ServedTask:
         name of each tensor -> 1 for (B,) or 2 for (B, N); or a `tf.TensorSpec` of vectors.
         """
         return {}
+
+
+class ServedEnsemble(ServedTask):
+    """An `Ensemble` in the graph. It comes before the `ServedTask` of the class of its tasks.
+
+    If all tasks cut texts alike, their texts are packed once. Else `packed` is a dict of "0", "1"
+    and so on, the number of a task, -> its inputs.
+    """
+
+    has_one_encoder = False
+
+    def __init__(self, task):
+        super().__init__(task)
+        self.parts = [serve(part) for part in task.tasks]
+        task.join_layers()  # A graph reads them as they are now.
+
+    @property
+    def encoder(self):
+        """The encoder that has most inputs."""
+        return self.task.find_widest().backbone
+
+    @property
+    def encoders(self):
+        return [part.encoder for part in self.parts]
+
+    @property
+    def takes_ids(self):
+        return self.task.cuts_alike
+
+    def check(self):
+        for part in self.parts:
+            part.check()
+
+    def pack(self, texts):
+        if self.task.cuts_alike:
+            return super().pack(texts)
+        return {str(number): part.pack(texts) for number, part in enumerate(self.parts)}
+
+    def check_packed(self, packed):
+        if self.task.cuts_alike:
+            return super().check_packed(packed)
+        return {str(i): part.check_packed(packed[str(i)]) for i, part in enumerate(self.parts)}
+
+    def answer_texts(self, texts):
+        if self.task.cuts_alike:
+            return super().answer_texts(texts)
+        number = len(texts) - len(self.columns)
+        packed = self.pack_once_traced(texts[:number])
+        return self.answer_ids(
+            {
+                str(i): {**packed[str(i)], **part.encode_features(texts[number:])}
+                for i, part in enumerate(self.parts)
+            }
+        )
 
 
 def order_candidates(scores):

@@ -70,6 +70,10 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
     data: Any
     answers: Any = RowAnswers()
 
+    #: The names of layers after the outputs whose weights have a place for each label on each axis,
+    #: such as a CRF. An `Ensemble` averages them.
+    label_layers: tuple[str, ...] = ()
+
     def make_parts(
         self, packer: keras.layers.Layer | None, encoder: EncoderInputs | None = None, **said: Any
     ) -> None:

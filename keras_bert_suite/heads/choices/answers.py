@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_bert_suite.data.text_lists import find_texts
 from keras_bert_suite.heads.base.answers import RowAnswers
+from keras_bert_suite.heads.base.averages import LOGITS, PROBABILITIES
 from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 
 
@@ -20,6 +21,7 @@ class ChoiceAnswers(RowAnswers):
     """Scores of endings, logits (N, K)."""
 
     exported = {"probabilities": ("choices",)}
+    mean_forms = (PROBABILITIES, LOGITS)
     read_exported = staticmethod(find_logits)
 
     def decode(self, outputs, rows):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.heads.base.answers import RowAnswers
+from keras_bert_suite.heads.base.averages import LOGITS
 from keras_bert_suite.heads.questions.scores import find_threshold
 from keras_bert_suite.preprocessing.packing import NUMPY
 
@@ -75,6 +76,8 @@ class QuestionAnswers(RowAnswers):
     """
 
     exported = {"start_logits": ("length",), "end_logits": ("length",)}
+    mean_forms = (LOGITS,)  # Scores of several windows are compared, and their shares are not.
+    stand_at_tokens = True
 
     @staticmethod
     def read_exported(*ends):

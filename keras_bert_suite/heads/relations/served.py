@@ -39,8 +39,8 @@ class ServedRelations(ServedTask):
         packed = self.data.packer.pack_tokens(ids, text_starts + offsets, tf.minimum(lengths, room))
         return self.data.encoder.select(packed)
 
-    def answer_ids(self, packed):
-        """As in `ServedTask`. Running the graph fails if a row lacks a marker, or repeats one."""
+    def check_packed(self, packed):
+        """The inputs. Running the graph fails if a row lacks a marker, or repeats one."""
         import tensorflow as tf
 
         markers = tf.constant(self.task.marker_ids)
@@ -56,5 +56,4 @@ class ServedRelations(ServedTask):
         is_whole = tf.reduce_all(is_marked, axis=-1) & (first < end) & (second < last)
         check = tf.debugging.Assert(tf.reduce_all(is_whole), [message, is_whole], summarize=32)
         with tf.control_dependencies([check]):
-            packed = {name: tf.identity(array) for name, array in packed.items()}
-        return super().answer_ids(packed)
+            return {name: tf.identity(array) for name, array in packed.items()}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.heads.base import averages
 from keras_bert_suite.heads.base.answers import RowAnswers
 from keras_bert_suite.heads.spans.windows import align_spans, join_span_windows
 from keras_bert_suite.heads.tags.entities import make_entity
@@ -12,9 +13,18 @@ class EntitySpanAnswers(RowAnswers):
     """The spans with a score above 0, from scores (C, L, L) of each window."""
 
     exported = {"scores": ("labels", "length", "length")}
+    mean_forms = (averages.PROBABILITIES, averages.LOGITS)
+    label_axis = -3
+    stand_at_tokens = True
 
     def __init__(self, labels):
         self.labels = labels
+
+    def to_probabilities(self, logits, xp):
+        return averages.sigmoid(xp, logits)
+
+    def to_logits(self, probabilities, xp):
+        return averages.find_log_odds(xp, probabilities)
 
     def decode(self, outputs, rows):
         """list with a list of `Entity` for each row; the scores themselves for packed arrays.

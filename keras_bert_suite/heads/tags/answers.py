@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.heads.base.answers import ClassAnswers
+from keras_bert_suite.heads.base.averages import LOGITS
 from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 from keras_bert_suite.heads.base.wrong_answers import find_wrong_classes
 from keras_bert_suite.heads.tags.entities import read_entities
@@ -44,6 +45,7 @@ class WordAnswers(ClassAnswers):
     name = None  # type: ignore[assignment]  # Words have labels, and not rows.
     exported = {"probabilities": ("length", "labels")}
     read_exported = staticmethod(find_logits)
+    stand_at_tokens = True
 
     def decode(self, outputs, rows):
         """list with a list of `Entity` for each row; the logits themselves for packed arrays."""
@@ -182,6 +184,7 @@ class ChainAnswers(WordAnswers):
     """
 
     exported = {"emissions": ("length", "labels")}
+    mean_forms = (LOGITS,)  # The mean of the scores of all paths is again a chain.
 
     @staticmethod
     def read_exported(emissions):

@@ -81,6 +81,7 @@ class CrfTokenClassifier(TokenClassifier):
         "callback EntityF1(dev_rows, dev_tags), whose scores other callbacks may watch."
     )
     HEAD = tags.CHAIN_HEAD
+    label_layers = ("crf",)
     head_defaults = {**TokenClassifier.head_defaults, "scheme": "auto"}
 
     def __init__(

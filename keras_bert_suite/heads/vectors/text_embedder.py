@@ -257,7 +257,9 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             if not self.pools_prompts:
                 length = self.count_prompt_tokens(self.prompts[prompt])
                 x = {**self.data.pack_texts((x,)), PROMPT_ARGUMENT: np.full(len(x), length)}
-        return super().predict(x, batch_size, steps, **kwargs)
+        # Not the method of the base: an `Ensemble` of embedders has this method, too.
+        answers = self.answers
+        return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
 
     @property
     def pools_prompts(self) -> bool:
