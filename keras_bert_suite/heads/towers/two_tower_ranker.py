@@ -118,7 +118,7 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
         # === Config ===
         self.hidden_dim = hidden_dim
         self.dropout = dropout
-        self.__dict__["_vectors"] = vectors  # Keras would take an attribute for a part.
+        self.__dict__["text_vectors"] = vectors  # Keras would take an attribute for a part.
 
     @classmethod
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
@@ -140,20 +140,20 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
     @property
     def width(self) -> int:
         """int, P, the width of a vector."""
-        return int(self.__dict__["_vectors"].shape[-1])
+        return int(self.__dict__["text_vectors"].shape[-1])
 
     @property
     def encoder_features(self) -> list[Tensor]:
         """What `fit_on_features` trains on: the vectors of the texts of a row, (B, S, P)."""
-        return [self.__dict__["_vectors"]]
+        return [self.__dict__["text_vectors"]]
 
     fit_on_features = fit_on_features
 
     def split_at_vectors(self) -> tuple[keras.Model, keras.Model]:
         # Each has a function that is compiled once.
-        if "_parts" not in self.__dict__:
-            self.__dict__["_parts"] = split_at(self, self.__dict__["_vectors"])
-        return self.__dict__["_parts"]
+        if "parts_at_vectors" not in self.__dict__:
+            self.__dict__["parts_at_vectors"] = split_at(self, self.__dict__["text_vectors"])
+        return self.__dict__["parts_at_vectors"]
 
     def encode(self, texts: Sequence[str], batch_size: int | None = None) -> np.ndarray:
         """The vectors of texts, which `score_matrix` takes. Equal texts are encoded once.
