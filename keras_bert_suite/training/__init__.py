@@ -43,6 +43,12 @@ from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_sc
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
 from keras_bert_suite.training.techniques.combined_techniques import CombinedTechniques
+from keras_bert_suite.training.techniques.distillation.distillation import Distillation
+from keras_bert_suite.training.techniques.distillation.terms import (
+    AttentionRelations,
+    AttentionScores,
+    HiddenStates,
+)
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.free_lb import FreeLB
 from keras_bert_suite.training.techniques.gradient_penalty import GradientPenalty
@@ -63,6 +69,8 @@ from keras_bert_suite.training.wrapped_losses import (
 
 __all__ = [
     "AdamW",
+    "AttentionRelations",
+    "AttentionScores",
     "AttributeAccuracy",
     "AttributeLoss",
     "CarriedMemory",
@@ -74,6 +82,7 @@ __all__ = [
     "CoSENT",
     "CombinedTechniques",
     "CosineRegression",
+    "Distillation",
     "Divergence",
     "ElementwiseLoss",
     "EmbeddingLoss",
@@ -81,6 +90,7 @@ __all__ = [
     "FiniteMean",
     "FreeLB",
     "GradientPenalty",
+    "HiddenStates",
     "InBatchNegatives",
     "LabelSetF1",
     "LabelwiseLoss",

@@ -10,7 +10,9 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_arguments, is_auto, with_article
 from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
+from keras_bert_suite.heads.base.inner_states import InnerStates
 from keras_bert_suite.replicas import in_scope_of_model
+from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.runs.technique_step import set_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.trained_weights import follow_weights
@@ -100,14 +102,23 @@ class CompiledTask(TrainedModel):
         kind = self.data.labels.of_output(output).output_kind
         return OutputForm(kind, self.returns_logits, size, self.are_tokens)
 
-    def find_divergence(self) -> Divergence | None:
+    def find_divergence(self, other: Any = None) -> Divergence | None:
         """How far the predictions of two passes are apart, for techniques such as `RDrop`.
 
         None if the task has several outputs, or outputs that are no predictions.
+
+        Args:
+            other: a task of the same kind, such as a teacher, from which the first of two outputs
+                is. None for this task.
         """
         if isinstance(self.output, dict) and len(self.output) > 1:
             return None
         return Divergence.of_form(self.find_output_form())
+
+    def find_inner_states(self) -> InnerStates:
+        """The outputs and the hidden states in one pass, for techniques such as `Distillation`."""
+        check_encodes_whole_batches(self, "hidden states cannot be compared", "`terms`")
+        return InnerStates(self)
 
     #: Whether the loss has a gradient that can be differentiated, for `GradientPenalty`.
     has_second_derivative = True

@@ -1,5 +1,6 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -153,9 +154,17 @@ class CrfTokenClassifier(TokenClassifier):
         loss.crf = self.crf
         return super().read_loss(loss, output)
 
-    def find_divergence(self) -> Divergence:
-        """The divergence of the distributions of whole chains."""
-        return Divergence.of(self.crf.divergence)
+    def find_divergence(self, other: Any = None) -> Divergence:
+        """The divergence of the distributions of whole chains, each with its task's transitions."""
+        crf = self.crf if other is None else other.crf
+
+        def heat(temperature: float) -> Divergence:
+            def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+                return self.crf.divergence(y_true, p, q, crf, temperature)
+
+            return dataclasses.replace(Divergence.of(compare), heat=heat)
+
+        return heat(1.0)
 
     #: `negative_log_likelihood` writes its gradient itself.
     has_second_derivative = False

@@ -19,12 +19,17 @@ class OutputComparison:
     tokens, by their weights. If a row has several predictions, such as the first and the last token
     of an answer, their mean counts. `find_divergence` of the task says what a divergence is.
 
+    Args:
+        model: the task.
+        technique: the `Technique`, for the message.
+        other: a task of the same kind whose outputs are those of `p`; None for `model` itself.
+
     Raises:
         ValueError: if a task has several outputs, or outputs without a divergence.
     """
 
-    def __init__(self, model: Any, technique: Any) -> None:
-        self.divergence = model.find_divergence()
+    def __init__(self, model: Any, technique: Any, other: Any = None) -> None:
+        self.divergence = model.find_divergence(*([] if other is None else [other]))
         if self.divergence is None:
             raise ValueError(
                 f"{type(technique).__name__} compares the predictions of two passes, and "
