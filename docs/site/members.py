@@ -31,7 +31,8 @@ INTERNAL = {
         activation backbone_arguments_of backbone_cls call check_dataset check_embedder
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
-        encode_entities encode_for_head encode_rows export features find_divergence find_output_form
+        encode_entities encode_for_head encode_rows export features find_divergence find_inner_states
+        find_output_form
         find_part_settings generate_step get_metrics_result has_new_head jax_state_sync
         load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
