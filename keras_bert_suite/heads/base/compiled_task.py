@@ -115,6 +115,9 @@ class CompiledTask(TrainedModel):
             return None
         return Divergence.of_form(self.find_output_form())
 
+    #: The one of several outputs that a `Distillation` compares.
+    taught_output: str | None = None
+
     def find_inner_states(self) -> InnerStates:
         """The outputs and the hidden states in one pass, for techniques such as `Distillation`."""
         check_encodes_whole_batches(self, "hidden states cannot be compared", "`terms`")

@@ -29,6 +29,12 @@ class InnerStates:
 
     def __init__(self, task: Any) -> None:
         self.backbone, encoder = task.backbone, Encoder.of(task.backbone)
+        output = task.backbone.output
+        if isinstance(output, dict) and "sequence_output" not in output:
+            raise ValueError(
+                f"{with_article(task.backbone, 'A')} is no encoder, so it has no hidden states of "
+                "the rows. Learn from the outputs alone: leave out `terms`."
+            )
         layers = encoder.make_layer_model()
         if any(task.input.get(name) is not x for name, x in layers.input.items()):
             raise ValueError(

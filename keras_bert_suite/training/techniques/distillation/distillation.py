@@ -108,6 +108,11 @@ class Distillation(Technique):
         #: Why the teachers of a file cannot be opened, or None.
         self.problem: str | None = None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The digests of the teachers."""
+        return {"teacher": ", ".join(saved.digest for saved in self.saved)}
+
     def build(self, model: Any) -> None:
         """Opens the teachers, and compares them with the student.
 
@@ -177,8 +182,10 @@ class Distillation(Technique):
         found = forward.compute_outputs(batch, student and student.model)
         outputs = found["outputs"] if student else found
         total, label_weight = 0.0, self._find_label_weight()
+        # It says how the batch counts in the logged loss, too.
+        labelled = forward.compute_loss(batch, outputs)
         if label_weight:
-            total = label_weight * forward.compute_loss(batch, outputs)
+            total = label_weight * labelled
         taught = [
             _ask(inner.model if inner else task, task.input, batch.x)
             for task, inner in zip(self.teacher, teachers, strict=True)
@@ -208,8 +215,12 @@ class Distillation(Technique):
 
     def get_config(self) -> Config:
         terms = [keras.saving.serialize_keras_object(term) for term in self.terms]
-        teachers = [teacher.get_config() for teacher in self.saved]
-        return {**super().get_config(), "teacher": teachers or self.teacher, "terms": terms}
+        saved = self.saved or [SavedTeacher.describe(given) for given in self.teacher]
+        return {
+            **super().get_config(),
+            "teacher": [teacher.get_config() for teacher in saved],
+            "terms": terms,
+        }
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -20,13 +20,13 @@ class SavedTeacher:
     Attributes:
         path: str, the folder or the `.keras` file that it was opened from; None for a task that was
             in memory.
-        digest: str, see `find_digest`.
+        digest: str, see `find_digest`; None for a path that was not opened.
         widths: list of int, the widths of its hidden states; empty if they were not read.
         heads: list of int, the attention heads of its layers; None where they are not known.
     """
 
     path: str | None
-    digest: str
+    digest: str | None
     widths: Sequence[int] = ()
     heads: Sequence[int | None] = ()
 
@@ -35,6 +35,15 @@ class SavedTeacher:
         """Describes a teacher, with its `InnerStates` or None."""
         sizes = ([], []) if inner is None else (list(inner.widths), list(inner.heads))
         return cls(path, find_digest(task), *sizes)
+
+    @classmethod
+    def describe(cls, given: Any) -> "SavedTeacher":
+        """A teacher that no student has opened yet: an entry of `list_teachers`."""
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, keras.Model):
+            return cls.of(given, None, None)
+        return cls(name_place(given), None)
 
     @property
     def num_layers(self) -> int:
@@ -51,10 +60,10 @@ class SavedTeacher:
                 f"The teacher with the digest {self.digest} was a task in memory, so no file has "
                 f"its path. {remedy}"
             )
-        if not os.path.exists(self.path):
+        if not ("://" in self.path or os.path.exists(self.path)):
             return None, f"The teacher was read from {self.path}, which is not there. {remedy}"
         teacher = open_teacher(self.path, model)
-        if (found := find_digest(teacher)) != self.digest:
+        if self.digest not in (None, found := find_digest(teacher)):
             return None, (
                 f"The teacher in {self.path} has the digest {found}, and the student was trained "
                 f"by one with the digest {self.digest}. Restore it, or call compile(technique="
@@ -73,7 +82,7 @@ def find_teacher(given: Any, model: Any) -> tuple[Any, str | None, str | None]:
         return teacher, given.path, problem
     if isinstance(given, keras.Model):
         return given, None, None
-    return open_teacher(given, model), os.path.abspath(given), None
+    return open_teacher(given, model), name_place(given), None
 
 
 def list_teachers(given: Any) -> list[Any]:
@@ -98,6 +107,12 @@ def open_teacher(path: Any, model: Any) -> Any:
     return type(model).from_preset(path, compile=False)
 
 
+def name_place(path: Any) -> str:
+    """The whole path of a file or a folder. `hf://owner/name` stays as it is."""
+    path = os.fspath(path)
+    return path if "://" in path else os.path.abspath(path)
+
+
 def find_digest(task: keras.Model) -> str:
     """A short text that differs if one of the weights of a task does."""
     digest = hashlib.blake2b(digest_size=6)
@@ -118,12 +133,13 @@ def check_inputs(student: Any, teacher: Any) -> None:
             "teacher.keep_layers([0, 2, 4])."
         )
     held = [_read_vocabulary(task) for task in (teacher, student)]
+    if None in held:  # A file is opened, whose tokenizer has no vocabulary yet.
+        held = [[None] * (getattr(t.backbone, "vocabulary_size", 0) or 0) for t in (teacher, student)]
     if held[0] != held[1]:
-        said = [_describe_vocabulary(v) for v in held]
         raise ValueError(
-            f"{names[0]} has a vocabulary of {said[0]}, and {names[1]} another of {said[1]}, so "
-            "the same ids are other words. Build the student with the tokenizer of the teacher, or "
-            "train the teacher on the checkpoint of the student."
+            f"{names[0]} has a vocabulary of {len(held[0])} tokens, and {names[1]} another of "
+            f"{len(held[1])}, so the same ids are other words. Build the student with the "
+            "tokenizer of the teacher, or train the teacher on the checkpoint of the student."
         )
     length = getattr(student.preprocessor, "sequence_length", None)
     most = getattr(teacher.backbone, "max_sequence_length", None)
@@ -168,15 +184,10 @@ def check_outputs(student: Any, teacher: Any) -> None:
         )
 
 
-def _read_vocabulary(task: Any) -> Any:
-    """The tokens of a task's tokenizer, or the number of its embeddings."""
+def _read_vocabulary(task: Any) -> list[str] | None:
+    """The tokens of a task, or None if they are not known."""
     tokenizer = getattr(task.preprocessor, "tokenizer", None)
-    if hasattr(tokenizer, "get_vocabulary"):
+    try:
         return list(tokenizer.get_vocabulary())
-    return getattr(task.backbone, "vocabulary_size", None)
-
-
-def _describe_vocabulary(vocabulary: Any) -> str:
-    if not isinstance(vocabulary, list):
-        return f"{vocabulary} tokens"
-    return f"{len(vocabulary)} tokens"
+    except (AttributeError, ValueError):
+        return None
