@@ -4,6 +4,10 @@ from keras_bert_suite.heads.attributes.attribute_classifier import AttributeClas
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.confusions import plot_confusion_matrix
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
+from keras_bert_suite.heads.base.teacher_outputs import (
+    add_teacher_outputs,
+    write_teacher_outputs,
+)
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
@@ -51,7 +55,9 @@ __all__ = [
     "TextRanker",
     "TokenClassifier",
     "VectorIndex",
+    "add_teacher_outputs",
     "encode_with_attention",
     "inspect_by_folds",
     "plot_confusion_matrix",
+    "write_teacher_outputs",
 ]

@@ -94,13 +94,12 @@ def test_a_student_that_equals_its_teacher_stays():
         np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("packs", [False, True])
-def test_packed_rows_learn_as_rows_of_the_batch(packs):
+def test_packed_rows_learn_as_rows_of_the_batch():
     teacher, terms = make_teacher(), [term() for term in TERMS]
     (wanted, columns), (found, _) = make("texts"), make("texts")
     technique = kbs.Distillation(teacher, terms=terms)
     padded = fit(wanted, columns, technique, epochs=2)
-    assert fit(found, columns, technique, epochs=2, sequence_packing=packs) == pytest.approx(
+    assert fit(found, columns, technique, epochs=2, sequence_packing=True) == pytest.approx(
         padded, rel=1e-4
     )
 
@@ -173,7 +172,6 @@ def test_a_file_opens_without_its_teacher(fault, tmp_path):
     opened.train_on_batch(x, y)
 
 
-@pytest.mark.every_backend
 def test_a_killed_training_goes_on_with_the_same_teacher(tmp_path):
     teacher, terms = make_teacher(hidden_dim=12), [kbs.HiddenStates()]
 
@@ -190,6 +188,36 @@ def test_a_killed_training_goes_on_with_the_same_teacher(tmp_path):
     found, again = train(teacher, kbs.TrainingCheckpoint(tmp_path, every=2))
     assert again[-1] == losses[-1]
     assert_same(found, all_arrays(wanted))
+
+
+@pytest.mark.parametrize("kind", ["texts", "label sets", "numbers", "attributes"])
+def test_outputs_from_disk_teach_as_the_teachers_do(kind, tmp_path):
+    teachers = [make_teacher(kind), make_teacher(kind, seed=2)]
+    (beside, (x, y)), (task, _) = make(kind), make(kind)
+    temperature = 1.0 if kind == "numbers" else 2.0
+    wanted = fit(beside, (x, y), kbs.Distillation(teachers, temperature, 0.7), epochs=2)
+    kbs.write_teacher_outputs(teachers, x, tmp_path / "outputs", batch_size=5)
+    technique = kbs.Distillation(str(tmp_path / "outputs"), temperature, 0.7)
+    rows = kbs.add_teacher_outputs(tmp_path / "outputs", task, x)
+    assert fit(task, (rows, y), technique, epochs=2) == pytest.approx(wanted, rel=1e-5)
+    for path, array in weights_of(beside).items():
+        np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-5, err_msg=path)
+    if kind != "texts":
+        return
+    with pytest.raises(ValueError, match="array teacher_outputs. Pass them .* add_teacher_outputs"):
+        task.train_on_batch(x, y)
+    with pytest.raises(ValueError, match="12 rows with the digest .* got 11 rows with"):
+        kbs.add_teacher_outputs(tmp_path / "outputs", task, x[1:])
+    with pytest.raises(ValueError, match="outputs of teachers alone, got 1 terms"):
+        technique = kbs.Distillation(str(tmp_path / "outputs"), terms=[kbs.HiddenStates()])
+        task.compile(technique=technique)
+    with pytest.raises(ValueError, match="teacher with the label_names .* Build the student with"):
+        make("label sets")[0].compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
+    with pytest.raises(ValueError, match="do not say all of its predictions. Let the teacher run"):
+        kbs.write_teacher_outputs(make_teacher("chains"), x, tmp_path / "others")
+    with pytest.raises(ValueError, match="cuts its rows by its labels"):
+        tagger, (words, _) = make("words")
+        kbs.write_teacher_outputs(tagger, words, tmp_path / "others")
 
 
 def test_what_cannot_be_is_refused_with_both_sides():

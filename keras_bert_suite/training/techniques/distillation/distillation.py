@@ -9,6 +9,10 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_not_negative, check_positive, with_article
+from keras_bert_suite.training.techniques.distillation.stored_teacher import (
+    TEACHER_OUTPUTS,
+    StoredTeacher,
+)
 from keras_bert_suite.training.techniques.distillation.teachers import (
     SavedTeacher,
     check_inputs,
@@ -22,9 +26,6 @@ from keras_bert_suite.training.techniques.technique import Batch, Technique
 
 #: The arrays beside the inputs of a model that say which tokens stand where, which teachers read.
 COMPANIONS = ("sequence_layout", "global_attention_mask")
-
-#: The array of a batch that holds the outputs of the teacher, computed before.
-TEACHER_OUTPUTS = "teacher_outputs"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -48,7 +49,8 @@ class Distillation(Technique):
 
     Args:
         teacher: a task with the labels and the vocabulary of the student; the path of one, a
-            `.keras` file or the folder of a preset; or a list of several.
+            `.keras` file or the folder of a preset; or a list of several. Or the folder from
+            `write_teacher_outputs`, whose rows then come from `add_teacher_outputs`.
         temperature: float T above 0. 1 is TinyBERT's, 2 DistilBERT's.
         alpha: float, the weight of the teacher's outputs; 0 leaves them out.
         label_weight: float, the weight of the loss of the labels; None for 1 - `alpha`. With 0 any
@@ -121,6 +123,7 @@ class Distillation(Technique):
                 outputs, or if a term does not fit the layers.
         """
         given, self.teacher, self.saved, self.problem = self.teacher, [], [], None
+        self.stored: StoredTeacher | None = None
         student = model.find_inner_states() if self.terms else None
         inner = []
         for each in given:
@@ -128,6 +131,10 @@ class Distillation(Technique):
             if teacher is None:
                 self.problem = problem
                 self.saved.append(each)
+                continue
+            if isinstance(teacher, StoredTeacher):
+                self._take_outputs(model, teacher, len(given))
+                self.saved.append(SavedTeacher(teacher.path, teacher.digest))
                 continue
             self._check(model, teacher)
             inner.append(teacher.find_inner_states() if self.terms else None)
@@ -140,8 +147,20 @@ class Distillation(Technique):
             OutputComparison(model, self, teacher)
             for teacher in (self.teacher if self.alpha else ())
         ]
+        if self.stored is not None:
+            self.comparisons = [OutputComparison(model, self) for _ in self.stored.teachers]
         self._heat(model)
         self._build_terms()
+
+    def _take_outputs(self, model: Any, stored: StoredTeacher, number: int) -> None:
+        if self.terms or number > 1:
+            raise ValueError(
+                f"{stored.path} has outputs of teachers alone, got {len(self.terms)} terms and "
+                f"{number} teachers. Write the outputs of all teachers to one folder, and leave "
+                "out `terms`; or pass the tasks."
+            )
+        stored.check(model)
+        self.stored = stored
 
     def _check(self, model: Any, teacher: Any) -> None:
         if teacher is model:
@@ -186,6 +205,8 @@ class Distillation(Technique):
         labelled = forward.compute_loss(batch, outputs)
         if label_weight:
             total = label_weight * labelled
+        if self.stored is not None:
+            told = _read_outputs(self.stored, batch.x)
         taught = [
             _ask(inner.model if inner else task, task.input, batch.x)
             for task, inner in zip(self.teacher, teachers, strict=True)
@@ -198,7 +219,8 @@ class Distillation(Technique):
             ]
             total = total + term.weight * sum(apart) / len(apart)
         if self.alpha:
-            told = [each["outputs"] if student else each for each in taught]
+            if self.stored is None:
+                told = [each["outputs"] if student else each for each in taught]
             apart = [
                 comparison.one_way(batch, p, outputs)
                 for comparison, p in zip(self.comparisons, told, strict=True)
@@ -226,6 +248,17 @@ class Distillation(Technique):
     def from_config(cls, config: Config) -> Self:
         terms = [keras.saving.deserialize_keras_object(term) for term in config["terms"]]
         return cls(**{**config, "terms": terms})
+
+
+def _read_outputs(stored: StoredTeacher, x: Any) -> list[Any]:
+    """The outputs of each teacher that the rows have brought with them."""
+    if TEACHER_OUTPUTS not in x:
+        raise ValueError(
+            f"The rows have no array {TEACHER_OUTPUTS}. Pass them to `fit` with it: "
+            f"add_teacher_outputs({stored.path!r}, student, texts)."
+        )
+    outputs = ops.stop_gradient(x[TEACHER_OUTPUTS])
+    return [outputs[:, i] for i in range(len(stored.teachers))]
 
 
 def _ask(model: Any, names: Any, x: Any) -> Any:

@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.training.techniques.distillation.stored_teacher import StoredTeacher
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,8 @@ class SavedTeacher:
             )
         if not ("://" in self.path or os.path.exists(self.path)):
             return None, f"The teacher was read from {self.path}, which is not there. {remedy}"
+        if StoredTeacher.is_in(self.path):
+            return StoredTeacher.open(self.path), None
         teacher = open_teacher(self.path, model)
         if self.digest not in (None, found := find_digest(teacher)):
             return None, (
@@ -82,6 +85,8 @@ def find_teacher(given: Any, model: Any) -> tuple[Any, str | None, str | None]:
         return teacher, given.path, problem
     if isinstance(given, keras.Model):
         return given, None, None
+    if StoredTeacher.is_in(given):
+        return StoredTeacher.open(given), name_place(given), None
     return open_teacher(given, model), name_place(given), None
 
 
