@@ -19,8 +19,8 @@ from keras_bert_suite.heads.base.preset_task import PresetTask
 from keras_bert_suite.heads.relations.answers import RelationAnswers
 from keras_bert_suite.heads.tags.answers import WordAnswers
 from keras_bert_suite.runs import batches, prediction
-from keras_bert_suite.training.techniques.distillation import distillation
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
+from keras_bert_suite.training.techniques.distillation import distillation
 
 #: The modules that write texts, or score them, batch by batch.
 WRITING = [kbs.heads.targets.decoding, kbs.heads.continuations.causal_lm]

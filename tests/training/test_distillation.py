@@ -80,7 +80,9 @@ def test_every_task_learns_from_its_kind(kind):
             task.compile(technique=learn(terms=terms))
         return
     task.set_weights(teacher.get_weights())
-    assert fit(task, columns, learn(terms=terms), steps_per_epoch=1)[0] == pytest.approx(0, abs=1e-5)
+    assert fit(task, columns, learn(terms=terms), steps_per_epoch=1)[0] == pytest.approx(
+        0, abs=1e-5
+    )
 
 
 def test_a_student_that_equals_its_teacher_stays():
@@ -88,7 +90,8 @@ def test_a_student_that_equals_its_teacher_stays():
     task, _ = make("texts")
     before = weights_of(task)
     terms = [term() for term in TERMS]
-    task.compile(keras.optimizers.SGD(RATE), technique=kbs.Distillation(teacher, 2.0, 1.0, terms=terms))
+    technique = kbs.Distillation(teacher, 2.0, 1.0, terms=terms)
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
     task.train_on_batch(x, y)
     for path, array in before.items():
         np.testing.assert_allclose(weights_of(task)[path], array, atol=1e-6, err_msg=path)
@@ -114,7 +117,9 @@ def test_it_goes_with_bfloat16_accumulation_and_other_techniques():
     task.compile(keras.optimizers.SGD(RATE, gradient_accumulation_steps=2), technique=technique)
     history = task.fit(x[:8], y[:8], 4, sequence_packing=True, shuffle=False, verbose=0).history
     assert np.isfinite(history["loss"]).all()
-    assert max(np.abs(weights_of(task)[path] - array).max() for path, array in before.items()) > 1e-4
+    assert (
+        max(np.abs(weights_of(task)[path] - array).max() for path, array in before.items()) > 1e-4
+    )
 
 
 def step(technique):

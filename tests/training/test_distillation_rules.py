@@ -7,8 +7,8 @@ import torch
 from distillation_rules import Pair
 from family import MEMBERS
 from peer_weights import to_numpy
-from technique_rules import diverge
 from tables import everywhere_for
+from technique_rules import diverge
 
 import keras_bert_suite as kbs
 
@@ -44,10 +44,8 @@ def learn_mean(pair, temperature, alpha):
 
 
 def tiny_bert(pair, layers, heads):
-    hidden = [
-        pair.mean_squares(pair.project(pair.student.hidden_states[s]), pair.told[0].hidden_states[t])
-        for s, t in layers
-    ]
+    own, other = pair.student.hidden_states, pair.told[0].hidden_states
+    hidden = [pair.mean_squares(pair.project(own[s]), other[t]) for s, t in layers]
     scores = [
         pair.mean_of_pairs((pair.scores(0, s) - pair.scores(1, t)).square()) for s, t in heads
     ]
@@ -133,9 +131,11 @@ def test_several_teachers_are_their_mean(tmp_path):
 
 def check_step(teachers, peer, arguments, rule, path):
     inputs = MEMBERS["bert"].make_inputs()
-    folders = [path / "teacher"] if len(teachers) == 1 else [
-        path / f"teacher{i}" for i in range(len(teachers))
-    ]
+    folders = (
+        [path / "teacher"]
+        if len(teachers) == 1
+        else [path / f"teacher{i}" for i in range(len(teachers))]
+    )
     opened = [kbs.TextClassifier.from_preset(folder) for folder in folders]
     task = kbs.TextClassifier.from_preset(path / "student", dropout=0.0)
     technique = kbs.Distillation(opened if len(opened) > 1 else opened[0], **arguments)

@@ -52,7 +52,9 @@ class InnerStates:
     @property
     def heads(self) -> list[int | None]:
         """The attention heads of each layer; None where they have no plain scores."""
-        return [attention and attention.num_heads for attention in map(_find_attention, self.blocks)]
+        return [
+            attention and attention.num_heads for attention in map(_find_attention, self.blocks)
+        ]
 
     def count_heads(self, index: int) -> int:
         """The attention heads of layer `index`.

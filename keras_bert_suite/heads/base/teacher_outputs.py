@@ -1,13 +1,10 @@
 """The outputs of teachers, computed once, and read from disk while a student learns."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
 
 from keras_bert_suite.annotations import Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer, with_article

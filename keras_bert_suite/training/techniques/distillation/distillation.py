@@ -177,7 +177,9 @@ class Distillation(Technique):
             try:
                 comparison.divergence = comparison.divergence.at_temperature(self.temperature)
             except ValueError as error:
-                raise ValueError(f"{with_article(model, 'A')} has no temperature: {error}") from None
+                raise ValueError(
+                    f"{with_article(model, 'A')} has no temperature: {error}"
+                ) from None
 
     def _build_terms(self) -> None:
         """Pairs the layers of the terms. The projections are variables of the technique."""

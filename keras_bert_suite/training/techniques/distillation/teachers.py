@@ -139,7 +139,9 @@ def check_inputs(student: Any, teacher: Any) -> None:
         )
     held = [_read_vocabulary(task) for task in (teacher, student)]
     if None in held:  # A file is opened, whose tokenizer has no vocabulary yet.
-        held = [[None] * (getattr(t.backbone, "vocabulary_size", 0) or 0) for t in (teacher, student)]
+        held = [
+            [None] * (getattr(t.backbone, "vocabulary_size", 0) or 0) for t in (teacher, student)
+        ]
     if held[0] != held[1]:
         raise ValueError(
             f"{names[0]} has a vocabulary of {len(held[0])} tokens, and {names[1]} another of "

@@ -7,8 +7,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_integer, check_positive
-from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.argument_checks import (
+    check_choice,
+    check_integer,
+    check_positive,
+    list_arguments,
+)
 from keras_bert_suite.replicas import sum_over_replicas
 
 
