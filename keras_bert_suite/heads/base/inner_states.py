@@ -44,7 +44,8 @@ class InnerStates:
         calls: dict[Any, Any] = {}
         outputs = _inline(keras.Model(task.input, task.output), task.input, calls)
         states = _inline(layers, dict(layers.input), calls)
-        self.model = _StatesModel(task.input, {"outputs": outputs, "states": states})
+        both = {"outputs": outputs, "states": states}
+        self.model = _StatesModel(task.input, both, name="inner_states")
         self.blocks = encoder.list_calls()
         self.num_layers = len(states) - 1
         self.widths = [state.shape[-1] for state in states]

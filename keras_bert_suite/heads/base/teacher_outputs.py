@@ -56,7 +56,7 @@ def write_teacher_outputs(
         "teachers": [_describe(task) for task in teachers],
     }
     with atomic_directory(path, overwrite) as directory:
-        array = None
+        array: Any = None
         for place, task in enumerate(teachers):
             packed = _pack(task, x)
             for start in range(0, len(rows), batch_size):
@@ -64,9 +64,8 @@ def write_teacher_outputs(
                 outputs = np.asarray(task.predict_on_batch(batch), "float32")
                 if array is None:
                     shape = (len(rows), len(teachers), *outputs.shape[1:])
-                    array = np.lib.format.open_memmap(
-                        directory / ARRAY_FILE, "w+", "float32", shape
-                    )
+                    file = directory / ARRAY_FILE
+                    array = np.lib.format.open_memmap(file, "w+", "float32", shape)
                 array[start : start + len(outputs), place] = outputs
         array.flush()
         (directory / FACTS_FILE).write_text(json.dumps(facts, indent=2), "utf-8")

@@ -113,7 +113,7 @@ class Distillation(Technique):
     @property
     def facts(self) -> dict[str, Any]:
         """The digests of the teachers."""
-        return {"teacher": ", ".join(saved.digest for saved in self.saved)}
+        return {"teacher": ", ".join(str(saved.digest) for saved in self.saved)}
 
     def build(self, model: Any) -> None:
         """Opens the teachers, and compares them with the student.

@@ -137,16 +137,15 @@ def check_inputs(student: Any, teacher: Any) -> None:
             "student on an encoder with the inputs of the teacher, such as "
             "teacher.keep_layers([0, 2, 4])."
         )
-    held = [_read_vocabulary(task) for task in (teacher, student)]
-    if None in held:  # A file is opened, whose tokenizer has no vocabulary yet.
-        held = [
-            [None] * (getattr(t.backbone, "vocabulary_size", 0) or 0) for t in (teacher, student)
-        ]
-    if held[0] != held[1]:
+    both = [_read_vocabulary(task) for task in (teacher, student)]
+    sizes = [getattr(task.backbone, "vocabulary_size", None) for task in (teacher, student)]
+    # A file may be opened, whose tokenizer has no vocabulary yet.
+    differ = sizes[0] != sizes[1] if None in both else both[0] != both[1]
+    if differ:
         raise ValueError(
-            f"{names[0]} has a vocabulary of {len(held[0])} tokens, and {names[1]} another of "
-            f"{len(held[1])}, so the same ids are other words. Build the student with the "
-            "tokenizer of the teacher, or train the teacher on the checkpoint of the student."
+            f"{names[0]} has a vocabulary of {sizes[0]} tokens, and {names[1]} another of "
+            f"{sizes[1]}, so the same ids are other words. Build the student with the tokenizer of "
+            "the teacher, or train the teacher on the checkpoint of the student."
         )
     length = getattr(student.preprocessor, "sequence_length", None)
     most = getattr(teacher.backbone, "max_sequence_length", None)
@@ -193,7 +192,7 @@ def check_outputs(student: Any, teacher: Any) -> None:
 
 def _read_vocabulary(task: Any) -> list[str] | None:
     """The tokens of a task, or None if they are not known."""
-    tokenizer = getattr(task.preprocessor, "tokenizer", None)
+    tokenizer: Any = getattr(task.preprocessor, "tokenizer", None)
     try:
         return list(tokenizer.get_vocabulary())
     except (AttributeError, ValueError):

@@ -225,7 +225,8 @@ class AttentionRelations(DistillationTerm):
         for relation in relations:
             if len(relation) != 2 or not set(relation) <= set("qkv"):
                 raise ValueError(
-                    f"relations are pairs of the letters q, k and v, such as 'qk', got {relation!r}."
+                    "relations are pairs of the letters q, k and v, such as 'qk', got "
+                    f"{relation!r}."
                 )
         if not relations or isinstance(relations, str):
             raise ValueError(f"relations must be a list such as ['qk', 'vv'], got {relations!r}.")
@@ -256,7 +257,8 @@ class AttentionRelations(DistillationTerm):
                 dict(zip("qkv", map(self._cut, seen.project(index)), strict=True))
                 for seen, index in ((student, s), (teacher, t))
             )
-            for a, b in self.relations:
+            for relation in self.relations:
+                a, b = relation[0], relation[1]
                 p, q = (
                     ops.log_softmax(
                         ops.where(student.visible, _compare_tokens(x[a], x[b]), -1e9), axis=-1
