@@ -117,6 +117,7 @@ from keras_bert_suite.training import (
     RankingLoss,
     RDrop,
     Technique,
+    Theseus,
     Triplet,
 )
 
@@ -202,6 +203,7 @@ __all__ = [
     "SelfAttention",
     "SentencePieceTokenizer",
     "Technique",
+    "Theseus",
     "TokenMasker",
     "TokenShuffler",
     "TrainingCheckpoint",

@@ -38,8 +38,8 @@ INTERNAL = {
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
         make_train_function marker_ids note_data pooling_layers pooling_names pools_prompts
         predict_step predict_with preprocessor_cls preset_classes read_loss read_metric relabel
-        replace_head save_own_variables save_task_weights score_pairs score_with split_at_vectors
-        splits_batches takes_buckets target_rows taught_output test_step train_step
+        replace_head replace_modules save_own_variables save_task_weights score_pairs score_with
+        split_at_vectors splits_batches takes_buckets target_rows taught_output test_step train_step
     """,
     "layers": """
         add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens feed_forward finish

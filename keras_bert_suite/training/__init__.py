@@ -49,6 +49,7 @@ from keras_bert_suite.training.techniques.distillation.terms import (
     AttentionScores,
     HiddenStates,
 )
+from keras_bert_suite.training.techniques.distillation.theseus import Theseus
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.free_lb import FreeLB
 from keras_bert_suite.training.techniques.gradient_penalty import GradientPenalty
@@ -115,6 +116,7 @@ __all__ = [
     "ReplacedTokenRecall",
     "TokenAccuracy",
     "Technique",
+    "Theseus",
     "Triplet",
     "VAT",
     "compare_switches",

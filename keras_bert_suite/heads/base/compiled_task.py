@@ -11,6 +11,7 @@ from keras_bert_suite.argument_checks import check_arguments, is_auto, with_arti
 from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
 from keras_bert_suite.heads.base.inner_states import InnerStates
+from keras_bert_suite.heads.base.replaced_modules import replace_modules
 from keras_bert_suite.replicas import in_scope_of_model
 from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.runs.technique_step import set_technique
@@ -122,6 +123,11 @@ class CompiledTask(TrainedModel):
         """The outputs and the hidden states in one pass, for techniques such as `Distillation`."""
         check_encodes_whole_batches(self, "hidden states cannot be compared", "`terms`")
         return InnerStates(self)
+
+    def replace_modules(self, teacher: Any) -> keras.Model:
+        """This task, whose layers a `Theseus` replaces by those of a teacher."""
+        check_encodes_whole_batches(self, "its layers cannot be replaced", "`technique`")
+        return replace_modules(self, teacher)
 
     #: Whether the loss has a gradient that can be differentiated, for `GradientPenalty`.
     has_second_derivative = True

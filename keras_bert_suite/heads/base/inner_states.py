@@ -42,10 +42,10 @@ class InnerStates:
                 "hidden states are of other rows. Learn from the outputs alone: leave out `terms`."
             )
         calls: dict[Any, Any] = {}
-        outputs = _inline(keras.Model(task.input, task.output), task.input, calls)
-        states = _inline(layers, dict(layers.input), calls)
+        outputs = inline_graph(keras.Model(task.input, task.output), task.input, calls)
+        states = inline_graph(layers, dict(layers.input), calls)
         both = {"outputs": outputs, "states": states}
-        self.model = _StatesModel(task.input, both, name="inner_states")
+        self.model = StatesModel(task.input, both, name="inner_states")
         self.blocks = encoder.list_calls()
         self.num_layers = len(states) - 1
         self.widths = [state.shape[-1] for state in states]
@@ -98,19 +98,20 @@ def _find_attention(block: Any) -> SelfAttention | None:
     return attention if is_plain else None
 
 
-class _StatesModel(PackedSequences, keras.Model):
+class StatesModel(PackedSequences, keras.Model):
     """It takes packed rows as the task does."""
 
 
-def _inline(model: Any, inputs: Any, calls: dict[Any, Any]) -> Any:
+def inline_graph(model: Any, inputs: Any, calls: dict[Any, Any], call_operation: Any = None) -> Any:
     """Runs the graph of a functional model on symbolic tensors, and those of models within it.
 
     `calls` has the outputs of the calls so far: a layer is not called on the same tensors again.
+    `call_operation` is a function (operation, *args, **kwargs) in the place of the call.
     """
 
     def choose(operation: Any) -> Any:
         if isinstance(operation, keras.Model) and hasattr(operation, "_run_through_graph"):
-            return lambda x, **_: _inline(operation, x, calls)
+            return lambda x, **_: inline_graph(operation, x, calls, call_operation)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             leaves = keras.tree.flatten((args, kwargs))
@@ -119,7 +120,9 @@ def _inline(model: Any, inputs: Any, calls: dict[Any, Any]) -> Any:
                 *(id(x) if isinstance(x, keras.KerasTensor) else repr(x) for x in leaves),
             )
             if key not in calls:
-                calls[key] = operation(*args, **kwargs)
+                run = operation if call_operation is None else call_operation
+                own = () if call_operation is None else (operation,)
+                calls[key] = run(*own, *args, **kwargs)
             return calls[key]
 
         return call
