@@ -53,6 +53,7 @@ from keras_bert_suite.training.techniques.distillation.theseus import Theseus
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.free_lb import FreeLB
 from keras_bert_suite.training.techniques.gradient_penalty import GradientPenalty
+from keras_bert_suite.training.techniques.layer_drop import LayerDrop
 from keras_bert_suite.training.techniques.mixup import Mixup
 from keras_bert_suite.training.techniques.pgd import PGD
 from keras_bert_suite.training.techniques.r_drop import RDrop
@@ -96,6 +97,7 @@ __all__ = [
     "LabelSetF1",
     "LabelwiseLoss",
     "Lamb",
+    "LayerDrop",
     "LinearWarmupDecay",
     "MacroF1",
     "MaskedLMAccuracy",

@@ -124,8 +124,8 @@ class CompiledTask(TrainedModel):
         check_encodes_whole_batches(self, "hidden states cannot be compared", "`terms`")
         return InnerStates(self)
 
-    def replace_modules(self, teacher: Any) -> keras.Model:
-        """This task, whose layers a `Theseus` replaces by those of a teacher."""
+    def replace_modules(self, teacher: Any = None) -> keras.Model:
+        """This task, whose layers a `Theseus` replaces, or a `LayerDrop` leaves out."""
         check_encodes_whole_batches(self, "its layers cannot be replaced", "`technique`")
         return replace_modules(self, teacher)
 

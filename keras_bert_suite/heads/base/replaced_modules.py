@@ -1,4 +1,4 @@
-"""A task whose layers are replaced, one batch after the other, by layers of its teacher."""
+"""A task whose layers are replaced in some batches: by layers of a teacher, or by nothing."""
 
 from typing import Any
 
@@ -15,33 +15,23 @@ from keras_bert_suite.models.encoder import Encoder
 OWN_MODULES = "own_modules"
 
 
-def replace_modules(student: Any, teacher: Any) -> keras.Model:
+def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
     """A student whose i-th layer may be the k layers of its teacher that it stands for.
 
     Its further input `OWN_MODULES` says which layers are its own in a pass. Layers of the teacher
-    run without dropout.
+    run without dropout. Without a teacher, a layer that is not its own returns its input.
 
     Raises:
-        ValueError: if the layers of the teacher are no multiple, or have other widths.
+        ValueError: if layers are called twice, or those of the teacher are no multiple, or have
+            other widths.
     """
-    blocks, others = (list(Encoder.of(t.backbone).list_calls()) for t in (student, teacher))
-    both = f"The student has {len(blocks)} layers, and the teacher {len(others)}"
+    blocks = list(Encoder.of(student.backbone).list_calls())
     if len({*map(id, blocks)}) != len(blocks) or not blocks:
         raise ValueError(
             f"{with_article(student.backbone, 'A')} does not have a layer of its own for each "
-            "place, so no layer can replace others. Take an encoder such as BertBackbone."
+            "place, so no layer can be replaced. Take an encoder such as BertBackbone."
         )
-    if len(others) % len(blocks):
-        raise ValueError(f"{both}, which is no multiple. Build a student whose layers divide it.")
-    widths = [t.backbone.hidden_dim for t in (student, teacher)]
-    if type(blocks[0]) is not type(others[0]) or widths[0] != widths[1]:
-        raise ValueError(
-            f"A layer of the student, {with_article(blocks[0])} of width {widths[0]}, cannot "
-            f"replace {with_article(others[0])} of width {widths[1]}. Build the student by "
-            "teacher.keep_layers."
-        )
-    size = len(others) // len(blocks)
-    modules = {id(b): others[i * size : (i + 1) * size] for i, b in enumerate(blocks)}
+    modules = {} if teacher is None else _pair_modules(student, teacher, blocks)
     places = {id(block): i for i, block in enumerate(blocks)}
     own = keras.Input(batch_shape=(len(blocks),), dtype="bool", name=OWN_MODULES)
     reads: dict[int, Any] = {}
@@ -52,11 +42,32 @@ def replace_modules(student: Any, teacher: Any) -> keras.Model:
             reads[id(found)] = operation, args[1:], kwargs
         if id(operation) not in places:
             return found
-        replaced = _call_module(modules[id(operation)], reads, *args, **kwargs)
+        replaced = args[0]
+        if modules:
+            replaced = _call_module(modules[id(operation)], reads, *args, **kwargs)
         return ops.where(own[places[id(operation)]], found, replaced)
 
     outputs = inline_graph(keras.Model(student.input, student.output), student.input, {}, call)
     return StatesModel({**student.input, OWN_MODULES: own}, outputs, name="replaced_modules")
+
+
+def _pair_modules(student: Any, teacher: Any, blocks: Any) -> dict[int, Any]:
+    """dict of the id of a layer of the student -> list of the layers that it stands for."""
+    others = list(Encoder.of(teacher.backbone).list_calls())
+    if len(others) % len(blocks):
+        raise ValueError(
+            f"The student has {len(blocks)} layers, and the teacher {len(others)}, which is no "
+            "multiple. Build a student whose layers divide it."
+        )
+    widths = [task.backbone.hidden_dim for task in (student, teacher)]
+    if type(blocks[0]) is not type(others[0]) or widths[0] != widths[1]:
+        raise ValueError(
+            f"A layer of the student, {with_article(blocks[0])} of width {widths[0]}, cannot "
+            f"replace {with_article(others[0])} of width {widths[1]}. Build the student by "
+            "teacher.keep_layers."
+        )
+    size = len(others) // len(blocks)
+    return {id(block): others[i * size : (i + 1) * size] for i, block in enumerate(blocks)}
 
 
 def _call_module(blocks: Any, reads: Any, hidden: Any, **arguments: Any) -> Any:

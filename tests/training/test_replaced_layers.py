@@ -1,6 +1,4 @@
-"""Training in the place of a teacher's layers, against transformers' model with these layers."""
-
-import copy
+"""Theseus and LayerDrop, against transformers' model with the layers of a step."""
 
 import keras
 import numpy as np
@@ -34,34 +32,25 @@ def find_seed(rate):
 
 
 @pytest.mark.every_backend
-def test_a_step_is_that_of_the_mixed_model(tmp_path):
+@pytest.mark.parametrize("cls", [kbs.Theseus, kbs.LayerDrop], ids=lambda cls: cls.__name__)
+def test_a_step_is_that_of_the_mixed_model(cls, tmp_path):
+    """One layer is the student's. In the place of the other are two of the teacher, or none."""
     student = save_peer(tmp_path / "student", 2)
     torch.manual_seed(1)
     teacher = save_peer(tmp_path / "teacher", 4)
     task = kbs.TextClassifier.from_preset(tmp_path / "student", dropout=0.0)
-    given = kbs.TextClassifier.from_preset(tmp_path / "teacher")
-    task.compile(keras.optimizers.SGD(RATE), technique=kbs.Theseus(given, 0.5))
+    given = (kbs.TextClassifier.from_preset(tmp_path / "teacher"),) if cls is kbs.Theseus else ()
+    task.compile(keras.optimizers.SGD(RATE), technique=cls(*given, 0.5))
     seed, own = find_seed(0.5)
+    if cls is kbs.LayerDrop:
+        own = ~own
     task.technique_state.rng.state.assign([seed, 0])
     inputs = MEMBERS["bert"].make_inputs()
     task.train_on_batch(inputs, LABELS)
-    mixed, layers = copy.copy(student), []
-    for i, is_own in enumerate(own):
-        layers += (
-            [student.bert.encoder.layer[i]] if is_own else teacher.bert.encoder.layer[2 * i :][:2]
-        )
-    kept = student.bert.encoder.layer
-    parameters = list(student.parameters())
-    mixed.bert.encoder.layer = torch.nn.ModuleList(layers)
-    loss = torch.nn.functional.cross_entropy(
-        run_peer(mixed, inputs).logits, torch.tensor(LABELS).long()
-    )
-    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-    student.bert.encoder.layer = kept
-    with torch.no_grad():
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            if gradient is not None:
-                parameter -= RATE * gradient
+    layers = student.bert.encoder.layer
+    replaced = [teacher.bert.encoder.layer[2 * i :][:2] if given else [] for i in range(2)]
+    mixed = [[layers[i]] if own[i] else replaced[i] for i in range(2)]
+    step(student, [layer for module in mixed for layer in module], inputs)
     student.save_pretrained(tmp_path / "after")
     MEMBERS["bert"].write_tokenizer(tmp_path / "after")
     after = kbs.TextClassifier.from_preset(tmp_path / "after")
@@ -69,6 +58,20 @@ def test_a_step_is_that_of_the_mixed_model(tmp_path):
     for variable in task.trainable_variables:
         name = variable.path
         np.testing.assert_allclose(to_numpy(variable), wanted[name], atol=1e-6, err_msg=name)
+
+
+def step(peer, layers, inputs):
+    """A step of a model of transformers, in a pass of which it has other layers."""
+    parameters, kept = list(peer.parameters()), peer.bert.encoder.layer
+    peer.bert.encoder.layer = torch.nn.ModuleList(layers)
+    labels = torch.tensor(LABELS).long()
+    loss = torch.nn.functional.cross_entropy(run_peer(peer, inputs).logits, labels)
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+    peer.bert.encoder.layer = kept
+    with torch.no_grad():
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is not None:
+                parameter -= RATE * gradient
 
 
 def make(seed=0, **arguments):
@@ -104,13 +107,15 @@ def test_at_rate_one_it_is_a_plain_step(kind):
     assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(other, plain, strict=True))
 
 
-def test_a_killed_training_goes_on(tmp_path):
-    """With the random numbers and the step of the schedule."""
+@pytest.mark.parametrize("cls", [kbs.Theseus, kbs.LayerDrop], ids=lambda cls: cls.__name__)
+def test_a_killed_training_goes_on(cls, tmp_path):
+    """With the random numbers, and the step of the schedule."""
     teacher = randomize(make(num_layers=2)[0])
+    technique = kbs.LayerDrop(0.5) if cls is kbs.LayerDrop else cls(teacher, 0.3, slope=0.1)
 
     def train(*callbacks):
         task, (x, y) = make(dropout=0.1)
-        compile_model(task, kbs.Theseus(teacher, 0.3, slope=0.1))
+        compile_model(task, technique)
         task.fit(x, y, 4, 2, shuffle=False, verbose=0, callbacks=list(callbacks))
         return task
 
@@ -118,8 +123,34 @@ def test_a_killed_training_goes_on(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(kbs.TrainingCheckpoint(tmp_path, every=2), At(4, interrupt))
     found = train(kbs.TrainingCheckpoint(tmp_path, every=2))
-    assert int(to_numpy(found.technique.step)) == 6
     assert_same(found, all_arrays(wanted))
+    if cls is kbs.Theseus:
+        assert int(to_numpy(found.technique.step)) == 6
+
+
+def test_a_file_keeps_them(tmp_path):
+    make(num_layers=2)[0].save(tmp_path / "teacher.keras")
+    for technique in (kbs.LayerDrop(0.5), kbs.Theseus(str(tmp_path / "teacher.keras"), 0.25)):
+        task, (x, y) = make()
+        task.compile(keras.optimizers.SGD(RATE), technique=technique)
+        task.train_on_batch(x, y)
+        task.save(tmp_path / "task.keras")
+        opened = keras.saving.load_model(tmp_path / "task.keras")
+        assert opened.technique.get_config() == task.technique.get_config()
+        for each in (task, opened):
+            each.train_on_batch(x, y)
+        assert_same(opened, all_arrays(task))
+
+
+def test_packed_rows_lose_the_same_layers():
+    found = []
+    for packs in (False, True):
+        task, (x, y) = make(num_layers=2)
+        compile_model(task, kbs.LayerDrop(0.5))
+        task.technique_state.rng.state.assign([7, 0])
+        history = task.fit(x, y, 4, 2, shuffle=False, verbose=0, sequence_packing=packs).history
+        found.append(history["loss"])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
 
 
 def test_what_cannot_be_is_refused():
@@ -136,3 +167,8 @@ def test_what_cannot_be_is_refused():
         kbs.Theseus(task, 0.0)
     with pytest.raises(ValueError, match="rate must be from 0 to 1, got 2"):
         kbs.Theseus(task, 2)
+    with pytest.raises(ValueError, match="rate is 0, which leaves no layer out"):
+        kbs.LayerDrop(0)
+    albert = kbs.TextClassifier(kbs.AlbertBackbone(24, 2, 2, 8, 16), num_classes=2)
+    with pytest.raises(ValueError, match="AlbertBackbone does not have a layer of its own for ea"):
+        albert.compile(technique=kbs.LayerDrop())
