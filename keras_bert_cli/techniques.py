@@ -12,6 +12,7 @@ TECHNIQUES = {
     "gradient_penalty": "GradientPenalty",
     "r_drop": "RDrop",
     "mixup": "Mixup",
+    "layer_drop": "LayerDrop",
 }
 
 

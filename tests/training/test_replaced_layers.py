@@ -107,6 +107,21 @@ def test_at_rate_one_it_is_a_plain_step(kind):
     assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(other, plain, strict=True))
 
 
+@pytest.mark.parametrize("kind", ["choices", "documents", "chains", "rankings", "pretraining"])
+def test_each_layer_of_a_task_is_replaced(kind):
+    """With no layer of its own, a student of one layer depends on no weight of the layer."""
+    task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
+    compile_model(task, kbs.LayerDrop(1 - 1e-9))
+    x, y, *w = columns
+    before = {v.path: np.array(to_numpy(v)) for v in task.trainable_variables}
+    weights = {"sample_weight": w[0]} if w else {}
+    task.fit(x, y, 4, shuffle=False, verbose=0, steps_per_epoch=1, **weights)
+    changes = {v.path: np.abs(to_numpy(v) - before[v.path]).max() for v in task.trainable_variables}
+    biases = [p for p in changes if "transformer_layer_0" in p and p.endswith("bias")]
+    assert biases and all(changes[path] == 0 for path in biases)  # Others decay.
+    assert max(changes.values()) > 1e-5
+
+
 @pytest.mark.parametrize("cls", [kbs.Theseus, kbs.LayerDrop], ids=lambda cls: cls.__name__)
 def test_a_killed_training_goes_on(cls, tmp_path):
     """With the random numbers, and the step of the schedule."""
@@ -172,3 +187,10 @@ def test_what_cannot_be_is_refused():
     albert = kbs.TextClassifier(kbs.AlbertBackbone(24, 2, 2, 8, 16), num_classes=2)
     with pytest.raises(ValueError, match="AlbertBackbone does not have a layer of its own for ea"):
         albert.compile(technique=kbs.LayerDrop())
+    for kind, message in (
+        ("replaced tokens", "An ElectraPretrainer has two encoders"),
+        ("corrupted texts", "layers that cannot be found in it|layer of its own for each"),
+    ):
+        pretrainer, _ = make_task(kind, "none")
+        with pytest.raises(ValueError, match=message):
+            pretrainer.compile(technique=kbs.LayerDrop())

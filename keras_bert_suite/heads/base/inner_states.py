@@ -28,6 +28,7 @@ class InnerStates:
     """
 
     def __init__(self, task: Any) -> None:
+        check_one_encoder(task)
         self.backbone, encoder = task.backbone, Encoder.of(task.backbone)
         output = task.backbone.output
         if isinstance(output, dict) and "sequence_output" not in output:
@@ -96,6 +97,15 @@ def _find_attention(block: Any) -> SelfAttention | None:
     plain = SelfAttention.compute_probabilities
     is_plain = getattr(type(attention), "compute_probabilities", None) is plain
     return attention if is_plain else None
+
+
+def check_one_encoder(task: Any) -> None:
+    """Raises a ValueError if a task has a second encoder, which has layers of the same names."""
+    if getattr(task, "generator", None) is not None:
+        raise ValueError(
+            f"{with_article(task, 'A')} has two encoders, so its layers cannot be told apart. "
+            "Train a Pretrainer or a MaskedLM so, or drop `technique`."
+        )
 
 
 class StatesModel(PackedSequences, keras.Model):

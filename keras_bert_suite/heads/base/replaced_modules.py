@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.heads.base.inner_states import StatesModel, inline_graph
+from keras_bert_suite.heads.base.inner_states import StatesModel, check_one_encoder, inline_graph
 from keras_bert_suite.layers.attention.read_tokens import ReadTokens
 from keras_bert_suite.models.encoder import Encoder
 
@@ -35,6 +35,7 @@ def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
     places = {id(block): i for i, block in enumerate(blocks)}
     own = keras.Input(batch_shape=(len(blocks),), dtype="bool", name=OWN_MODULES)
     reads: dict[int, Any] = {}
+    called: set[int] = set()
 
     def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
         found = operation(*args, **kwargs)
@@ -42,12 +43,20 @@ def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
             reads[id(found)] = operation, args[1:], kwargs
         if id(operation) not in places:
             return found
+        called.add(id(operation))
         replaced = args[0]
         if modules:
             replaced = _call_module(modules[id(operation)], reads, *args, **kwargs)
         return ops.where(own[places[id(operation)]], found, replaced)
 
+    check_one_encoder(student)
     outputs = inline_graph(keras.Model(student.input, student.output), student.input, {}, call)
+    if called != set(places):
+        raise ValueError(
+            f"{with_article(student, 'A')} on {with_article(student.backbone)} has layers that "
+            "cannot be found in it, so they cannot be replaced. Take an encoder such as "
+            "BertBackbone."
+        )
     return StatesModel({**student.input, OWN_MODULES: own}, outputs, name="replaced_modules")
 
 
