@@ -26,12 +26,15 @@ class Divergence:
         of_tokens: bool, whether weights of the labels say which predictions count.
         heat: function T -> the divergence of the predictions at a temperature T: of the T-th roots
             of their probabilities, normalised. None for numbers and vectors, which have none.
+        between: function of another task -> the divergence of its predictions, p, from those of the
+            task. None if outputs say all of the predictions, so that it is this divergence.
     """
 
     one_way: Callable[[Any, Any, Any], Tensor]
     symmetric: Callable[[Any, Any, Any], Tensor]
     of_tokens: bool = False
     heat: Callable[[float], "Divergence"] | None = None
+    between: Callable[[Any], "Divergence"] | None = None
 
     @classmethod
     def of(

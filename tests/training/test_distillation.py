@@ -130,10 +130,15 @@ def step(technique):
 
 
 def test_a_file_names_the_teacher_and_does_not_hold_it(tmp_path):
-    """With the path of the teacher it trains on. A projection is in the file."""
+    """With its path and all arguments, the task trains on. A projection is in the file."""
     teacher = make_teacher(hidden_dim=12)
     teacher.save(tmp_path / "teacher.keras")
-    task = step(kbs.Distillation(str(tmp_path / "teacher.keras"), terms=[kbs.HiddenStates()]))
+    terms = [
+        kbs.HiddenStates({1: 0}, "cosine", 2.0),
+        kbs.AttentionScores({0: 0}, 3.0),
+        kbs.AttentionRelations(["qk"], 4, {0: 0}, 0.5),
+    ]
+    task = step(kbs.Distillation(str(tmp_path / "teacher.keras"), 2.0, 0.3, 0.9, terms))
     assert {*copy_variables(task, "technique/")} == {
         *(f"technique/{name}" for name in ("rng", "projections/0", "projections/1"))
     }

@@ -119,7 +119,7 @@ def test_each_layer_of_a_task_is_replaced(kind):
     changes = {v.path: np.abs(to_numpy(v) - before[v.path]).max() for v in task.trainable_variables}
     biases = [p for p in changes if "transformer_layer_0" in p and p.endswith("bias")]
     assert biases and all(changes[path] == 0 for path in biases)  # Others decay.
-    assert max(changes.values()) > 1e-5
+    assert max(changes.values()) > 1e-7
 
 
 @pytest.mark.parametrize("cls", [kbs.Theseus, kbs.LayerDrop], ids=lambda cls: cls.__name__)
@@ -145,7 +145,10 @@ def test_a_killed_training_goes_on(cls, tmp_path):
 
 def test_a_file_keeps_them(tmp_path):
     make(num_layers=2)[0].save(tmp_path / "teacher.keras")
-    for technique in (kbs.LayerDrop(0.5), kbs.Theseus(str(tmp_path / "teacher.keras"), 0.25)):
+    for technique in (
+        kbs.LayerDrop(0.5),
+        kbs.Theseus(str(tmp_path / "teacher.keras"), 0.25, 0.1, 9),
+    ):
         task, (x, y) = make()
         task.compile(keras.optimizers.SGD(RATE), technique=technique)
         task.train_on_batch(x, y)

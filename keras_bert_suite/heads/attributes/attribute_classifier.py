@@ -133,7 +133,7 @@ class AttributeClassifier(Task, keras_hub.models.Task):
         weights = [self.attribute_weights.get(name, 1.0) for name in self.attributes]
         return AttributeLoss([len(names) for names in self.attributes.values()], weights)
 
-    def find_divergence(self, other: Any = None) -> Divergence:
+    def find_divergence(self) -> Divergence:
         """The sum over the attributes, by the `attribute_weights`."""
         sizes = [len(names) for names in self.attributes.values()]
         weights = [self.attribute_weights.get(name, 1.0) for name in self.attributes]

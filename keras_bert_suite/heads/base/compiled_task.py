@@ -103,14 +103,10 @@ class CompiledTask(TrainedModel):
         kind = self.data.labels.of_output(output).output_kind
         return OutputForm(kind, self.returns_logits, size, self.are_tokens)
 
-    def find_divergence(self, other: Any = None) -> Divergence | None:
+    def find_divergence(self) -> Divergence | None:
         """How far the predictions of two passes are apart, for techniques such as `RDrop`.
 
         None if the task has several outputs, or outputs that are no predictions.
-
-        Args:
-            other: a task of the same kind, such as a teacher, from which the first of two outputs
-                is. None for this task.
         """
         if isinstance(self.output, dict) and len(self.output) > 1:
             return None

@@ -103,11 +103,11 @@ class FramePretrainer(Task, keras_hub.models.Task):
         """`MaskedFrameLoss`, the mean absolute error; or the cross-entropy of codes."""
         return {"mfm": MaskedFrameLoss() if self.num_codes is None else MaskedLMLoss()}
 
-    def find_divergence(self, other: Any = None) -> Divergence | None:
+    def find_divergence(self) -> Divergence | None:
         """Of frames the mean of the squared differences, over those that count."""
         if self.num_codes is None:
             return dataclasses.replace(Divergence.of_numbers(), of_tokens=True)
-        return super().find_divergence(other)
+        return super().find_divergence()
 
     def make_metrics(self) -> dict[str, Any]:
         """The accuracy of codes; none for a regression."""

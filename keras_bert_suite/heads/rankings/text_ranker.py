@@ -107,7 +107,7 @@ class TextRanker(PairScorer, keras_hub.models.Task):
             y_pred = ops.reshape(y_pred, ops.shape(y))
         return y, y_pred, sample_weight
 
-    def find_divergence(self, other: Any = None) -> Divergence:
+    def find_divergence(self) -> Divergence:
         """The divergence of the shares of the candidates of a list, softmax of their scores.
 
         With a "pointwise" loss, the mean over the candidates: each is relevant or not, by itself.

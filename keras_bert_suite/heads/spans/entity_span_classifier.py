@@ -143,7 +143,7 @@ class EntitySpanClassifier(WordTask, LabelledTask, keras_hub.models.Task):
     def make_loss(self) -> keras.losses.Loss:
         return SpanLoss()
 
-    def find_divergence(self, other: Any = None) -> Divergence:
+    def find_divergence(self) -> Divergence:
         """The sum over all spans and types: each is an entity or not, by itself."""
 
         def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,17 +155,19 @@ class CrfTokenClassifier(TokenClassifier):
         loss.crf = self.crf
         return super().read_loss(loss, output)
 
-    def find_divergence(self, other: Any = None) -> Divergence:
-        """The divergence of the distributions of whole chains, each with its task's transitions."""
-        crf = self.crf if other is None else other.crf
+    def find_divergence(self) -> Divergence:
+        """The divergence of the distributions of whole chains."""
+        divergence = self._compare_chains(self)
+        return dataclasses.replace(divergence, between=self._compare_chains)
 
-        def heat(temperature: float) -> Divergence:
-            def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
-                return self.crf.divergence(y_true, p, q, crf, temperature)
+    def _compare_chains(self, other: Any, temperature: float = 1.0) -> Divergence:
+        """The divergence from the chains of another task, with its transitions."""
 
-            return dataclasses.replace(Divergence.of(compare), heat=heat)
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            return self.crf.divergence(y_true, p, q, other.crf, temperature)
 
-        return heat(1.0)
+        heat = functools.partial(self._compare_chains, other)
+        return dataclasses.replace(Divergence.of(compare), heat=heat)
 
     #: `negative_log_likelihood` writes its gradient itself.
     has_second_derivative = False

@@ -263,7 +263,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         # Without the token that ends a text, which follows the prompt only here.
         return int(ops.sum(ops.cast(mask, "int32"))) - 1
 
-    def find_divergence(self, other: Any = None) -> Divergence:
+    def find_divergence(self) -> Divergence:
         """The squared distance of the vectors of a text."""
         return Divergence.of_numbers(is_mean=False)
 

@@ -35,7 +35,9 @@ class OutputComparison:
         if self.output is not None:
             self.divergence = Divergence.of_form(model.find_output_form(self.output))
         else:
-            self.divergence = model.find_divergence(*([] if other is None else [other]))
+            self.divergence = model.find_divergence()
+            if other is not None and self.divergence is not None and self.divergence.between:
+                self.divergence = self.divergence.between(other)
         if self.divergence is None:
             raise ValueError(
                 f"{type(technique).__name__} compares the predictions of two passes, and "
