@@ -37,7 +37,7 @@ from harness.side_runs import report, run_in_turn
 from peer_recipes import find_minilm
 from text_classification import SEQUENCE_LENGTH, read_task
 
-METRICS = {"stsb": "spearmanr", "sst2": "accuracy"}
+METRICS = {"stsb": "spearman", "sst2": "accuracy"}
 SIDES = ("dropped", "outputs", "distilbert", "tinybert", "minilm", "minilm-v2", "theseus")
 
 
