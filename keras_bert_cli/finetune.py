@@ -59,6 +59,10 @@ Example:
   keras-bert finetune --checkpoint bert-base --train reviews.tsv --sequence_length 256 \\
       --window_pooling max --output reviews.keras
 
+  # A model of three layers learns from one of six, and from the labels.
+  keras-bert finetune --checkpoint sentiment --layers 0,2,4 --teacher sentiment \\
+      --train train.tsv --text_column sentence --output small_sentiment
+
   # Write titles of articles. CLGE's files of CSL have a title, a tab and an abstract in each line.
   keras-bert finetune --task seq2seq --checkpoint bert-base-chinese --train train.tsv --noheader \\
       --text_column 2 --target_column 1 --num_beams 3 --output titles.keras
@@ -88,7 +92,7 @@ from .run_settings import check_run, claim_folder, drop_run, read_settings, repo
 from .saved_tasks import export_version, open_task
 from .scores import format_scores
 from .table_flags import define_table_flags
-from .techniques import define_technique_flags, make_technique
+from .techniques import define_teacher_flags, define_technique_flags, make_technique
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
@@ -143,6 +147,8 @@ def define_flags(flags):
     flags.number("layer_decay", None, explanation, at_most=1)
     explanation = "Layers of the encoder that are kept, the first ones. Default: all."
     flags.integer("num_layers", None, explanation)
+    explanation = "Layers of the encoder that are kept: 0,2,4. 0 is the first. Default: all."
+    flags.list("layers", None, explanation, int)
     explanation = (
         f"Share of the steps that are warm-up. Default: {describe_defaults('warmup_ratio')}"
     )
@@ -155,6 +161,7 @@ def define_flags(flags):
     )
     flags.choice("class_weight", "none", ("none", "balanced"), explanation)
     define_technique_flags(flags)
+    define_teacher_flags(flags)
     explanation = "Pack several texts in a row of the encoder, so that it skips padding."
     flags.switch("sequence_packing", False, explanation)
     flags.path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
@@ -182,7 +189,13 @@ def run(values):
     if values.export:
         input_names.check_signature_names((*inputs, *data.feature_names))
         check_output(versions.version_path(values.export), values.overwrite, folder=True)
-    check_model(values.checkpoint)
+    for path in (values.checkpoint, *(values.teacher or ())):
+        check_model(path)
+    if values.layers and values.num_layers:
+        raise ValueError(
+            f"--num_layers={values.num_layers} keeps the first layers, and --layers={values.layers}"
+            " names the layers to keep. Pass one of them."
+        )
     files = (values.train, values.dev, values.test)
     train, dev, test = (path and data.read(path) for path in files)
     arguments = data.find_arguments(train)
@@ -267,6 +280,8 @@ def make_task(values, data, arguments, train):
             **data.find_preprocessor(),
             **arguments,
         )
+    if values.layers:
+        task = task.keep_layers(values.layers)
     set_sequence_length(task, values.sequence_length, train, data)
     if values.truncation:
         task.preprocessor.truncation = values.truncation

@@ -51,6 +51,13 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number above 0, got {value!r}.")
 
 
+def check_not_negative(name: str, value: Any) -> None:
+    """Raises ValueError if a value is no finite number of at least 0."""
+    is_number = isinstance(value, numbers.Real)
+    if not is_number or not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r}.")
+
+
 def check_finite(name: str, value: Any) -> None:
     """Raises ValueError if a value is no finite number."""
     if not isinstance(value, numbers.Real) or not math.isfinite(value):

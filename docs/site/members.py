@@ -31,15 +31,15 @@ INTERNAL = {
         activation backbone_arguments_of backbone_cls call check_dataset check_embedder
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
-        encode_entities encode_for_head encode_rows export features find_divergence find_output_form
-        find_part_settings generate_step get_metrics_result has_movable_embeddings has_new_head
-        jax_state_sync
+        encode_entities encode_for_head encode_rows export features find_divergence
+        find_inner_states find_output_form find_part_settings generate_step
+        get_metrics_result has_movable_embeddings has_new_head jax_state_sync
         load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
         make_train_function marker_ids note_data pooling_layers pooling_names pools_prompts
         predict_step predict_with preprocessor_cls preset_classes read_loss read_metric relabel
-        replace_head save_own_variables save_task_weights score_pairs score_with split_at_vectors
-        splits_batches takes_buckets target_rows test_step train_step
+        replace_head replace_modules save_own_variables save_task_weights score_pairs score_with
+        split_at_vectors splits_batches takes_buckets target_rows taught_output test_step train_step
     """,
     "layers": """
         add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens feed_forward finish

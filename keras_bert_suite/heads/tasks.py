@@ -8,6 +8,10 @@ from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.heads.base.fold_ensembles import fit_folds
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.base.integrated_gradients import integrated_gradients
+from keras_bert_suite.heads.base.teacher_outputs import (
+    add_teacher_outputs,
+    write_teacher_outputs,
+)
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
@@ -65,6 +69,7 @@ __all__ = [
     "VectorIndex",
     "ZeroShotClassifier",
     "attended_tokens",
+    "add_teacher_outputs",
     "encode_with_attention",
     "fit_few_shot",
     "fit_folds",
@@ -72,4 +77,5 @@ __all__ = [
     "integrated_gradients",
     "mine_negatives",
     "plot_confusion_matrix",
+    "write_teacher_outputs",
 ]

@@ -167,7 +167,7 @@ class BertEncoderDecoder(TextEncoder):
             "the same with `resize_vocabulary`."
         )
 
-    resize_vocabulary = take_tokens = resize
+    resize_vocabulary = take_tokens = keep_layers = resize
 
     def encode_sources(self, source: dict[str, Tensor]) -> Tensor:
         """The output of the encoder in the width of the decoder: float (B, L, H)."""

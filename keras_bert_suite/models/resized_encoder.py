@@ -1,5 +1,6 @@
-"""Copies an encoder with fewer layers, or with another number of positions."""
+"""Copies an encoder with some of its layers, or with another number of positions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -30,7 +31,7 @@ def resize_encoder(
         )
     config = backbone.get_config()
     if num_layers is not None:
-        config.update(_cut_layers(backbone, config, num_layers))
+        config.update(_cut_layers(backbone, config, _list_first(backbone, num_layers)))
     if max_sequence_length is not None:
         check_integer("max_sequence_length", max_sequence_length, at_least=1)
         config["max_sequence_length"] = max_sequence_length
@@ -65,26 +66,66 @@ def check_unconverted(model: keras.Model) -> None:
             )
 
 
-def _cut_layers(backbone: Any, config: Config, num_layers: int) -> Config:
-    """The arguments of a constructor that change with the number of layers."""
+def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
+    """See `TextEncoder.keep_layers`."""
+    check_unconverted(backbone)
+    layers = list(layers)
+    for layer in layers:
+        check_integer("a layer", layer)
+    if not layers or layers != sorted(set(layers)) or layers[-1] >= backbone.num_layers:
+        raise ValueError(
+            f"keep_layers takes some of the layers 0 to {backbone.num_layers - 1} of this "
+            f"{type(backbone).__name__}, each once and in their order, got {layers}."
+        )
+    config = backbone.get_config()
+    arguments = {**config, **_cut_layers(backbone, config, layers)}
+    blocks, calls = backbone.transformer_layers, backbone.list_calls()
+    is_shared = config.get("num_groups") is not None
+    if not is_shared and (list(blocks) != list(calls) or len(blocks) != backbone.num_layers):
+        raise ValueError(
+            f"The layers of {with_article(backbone)} are not one after the other, so keep_layers "
+            "cannot choose among them. Keep its first ones, by num_layers of `resize`."
+        )
+    copy = type(backbone).from_config(arguments)
+    values = {weight.path: weight for weight in backbone.weights}
+    if not is_shared:
+        for block, i in zip(copy.transformer_layers, layers, strict=True):
+            if len(block.weights) != len(blocks[i].weights):
+                raise ValueError(
+                    f"The first layer of this {type(backbone).__name__} has other weights than "
+                    f"layer {i}, which cannot take its place, got {layers}. Keep layer 0, too."
+                )
+            pairs = zip(block.weights, blocks[i].weights, strict=True)
+            values.update((new.path, old) for new, old in pairs)
+    for weight in copy.weights:
+        weight.assign(values[weight.path])
+    return copy
+
+
+def _list_first(backbone: Any, num_layers: int) -> list[int]:
     check_integer("num_layers", num_layers, at_least=1)
     if num_layers > backbone.num_layers:
         raise ValueError(
             f"num_layers must be at most {backbone.num_layers}, the layers of this "
             f"{type(backbone).__name__}, got {num_layers}."
         )
-    if config.get("num_groups", 1) > 1 and num_layers < backbone.num_layers:
+    return list(range(num_layers))
+
+
+def _cut_layers(backbone: Any, config: Config, layers: Sequence[int]) -> Config:
+    """The arguments of a constructor that change if some layers are kept alone."""
+    if config.get("num_groups", 1) > 1 and len(layers) < backbone.num_layers:
         raise ValueError(
             f"The layers of this {type(backbone).__name__} share the weights of "
-            f"{backbone.num_groups} groups, so its first layers are no such model, got num_layers="
-            f"{num_layers}. Leave it out."
+            f"{backbone.num_groups} groups, so some of its layers are no such model, got "
+            f"{len(layers)} layers. Keep all."
         )
     by_layer = {
-        name: value[:num_layers]
+        name: [value[i] for i in layers]
         for name, value in config.items()
         if isinstance(value, list) and len(value) == backbone.num_layers
     }
-    return {**by_layer, "num_layers": num_layers}
+    return {**by_layer, "num_layers": len(layers)}
 
 
 def _fill_positions(table: Any, num_rows: int, offset: int, alpha: float) -> Any:

@@ -17,7 +17,7 @@ from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
-from keras_bert_suite.models.resized_encoder import check_unconverted, resize_encoder
+from keras_bert_suite.models.resized_encoder import check_unconverted, keep_layers, resize_encoder
 from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
@@ -235,6 +235,30 @@ class TextEncoder(
         Source of the positions: Su, 2020 (https://kexue.fm/archives/7947), as in bert4keras.
         """
         return resize_encoder(self, num_layers, max_sequence_length, hierarchical_positions)
+
+    def keep_layers(self, layers: Sequence[int]) -> Self:
+        """Makes a copy of this encoder with some of its layers.
+
+        A student of a `Distillation` begins so, with every other layer of its teacher, say. All
+        other weights are copied.
+
+        ```python
+        small = BertBackbone.from_preset("path/to/checkpoint").keep_layers([0, 2, 4, 7, 9, 11])
+        ```
+
+        Args:
+            layers: list of int, the layers that stay, in their order; 0 is the first.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if a layer is not there, or comes twice or out of order; if the encoder is
+                quantized, has LoRA, or is an ALBERT of several groups.
+
+        Source: Sanh et al., 2019, DistilBERT (https://arxiv.org/abs/1910.01108), section 3.
+        """
+        return keep_layers(self, layers)
 
     def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
         """Makes a copy of this encoder with embeddings for more tokens.

@@ -16,12 +16,13 @@ def describe_training(model: keras.Model, training: Batches, shuffle: bool) -> d
     Learning rates and the number of epochs may change. Weights differ from start to start. The
     batches of a user's dataset are not compared: they may be drawn anew at each start.
     """
-    dataset = training.dataset
+    dataset, technique = training.dataset, getattr(model, "technique", None)
     facts = {
         "task": type(model).__name__,
         "loss": str(keras.tree.map_structure(_name, model.loss)),
         "optimizer": _name(getattr(model.optimizer, "inner_optimizer", model.optimizer)),
-        "technique": _name(getattr(model, "technique", None)),
+        "technique": _name(technique),
+        **({} if technique is None else technique.facts),
         "shuffle": shuffle,
         "backend": keras.config.backend(),
     }

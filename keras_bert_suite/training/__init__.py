@@ -47,9 +47,17 @@ from keras_bert_suite.training.schedule_lengths import open_schedule_end, set_sc
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
 from keras_bert_suite.training.techniques.combined_techniques import CombinedTechniques
+from keras_bert_suite.training.techniques.distillation.distillation import Distillation
+from keras_bert_suite.training.techniques.distillation.terms import (
+    AttentionRelations,
+    AttentionScores,
+    HiddenStates,
+)
+from keras_bert_suite.training.techniques.distillation.theseus import Theseus
 from keras_bert_suite.training.techniques.fgm import FGM
 from keras_bert_suite.training.techniques.free_lb import FreeLB
 from keras_bert_suite.training.techniques.gradient_penalty import GradientPenalty
+from keras_bert_suite.training.techniques.layer_drop import LayerDrop
 from keras_bert_suite.training.techniques.mixup import Mixup
 from keras_bert_suite.training.techniques.pgd import PGD
 from keras_bert_suite.training.techniques.r_drop import RDrop
@@ -68,6 +76,8 @@ from keras_bert_suite.training.wrapped_losses import (
 
 __all__ = [
     "AdamW",
+    "AttentionRelations",
+    "AttentionScores",
     "AttributeAccuracy",
     "AttributeLoss",
     "BatchAllTriplet",
@@ -82,6 +92,7 @@ __all__ = [
     "CombinedTechniques",
     "CosineRegression",
     "DistilledScores",
+    "Distillation",
     "Divergence",
     "ElementwiseLoss",
     "EmbeddingLoss",
@@ -89,10 +100,12 @@ __all__ = [
     "FiniteMean",
     "FreeLB",
     "GradientPenalty",
+    "HiddenStates",
     "InBatchNegatives",
     "LabelSetF1",
     "LabelwiseLoss",
     "Lamb",
+    "LayerDrop",
     "LinearWarmupDecay",
     "MacroF1",
     "MarginMSE",
@@ -117,6 +130,7 @@ __all__ = [
     "ReplacedTokenRecall",
     "TokenAccuracy",
     "Technique",
+    "Theseus",
     "Triplet",
     "VAT",
     "WeightRate",

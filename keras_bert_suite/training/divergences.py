@@ -24,16 +24,51 @@ class Divergence:
         symmetric: function of the same arguments, KL(p || q) + KL(q || p). For numbers and vectors
             both are the squared distance.
         of_tokens: bool, whether weights of the labels say which predictions count.
+        heat: function T -> the divergence of the predictions at a temperature T: of the T-th roots
+            of their probabilities, normalised. None for numbers and vectors, which have none.
+        between: function of another task -> the divergence of its predictions, p, from those of the
+            task. None if outputs say all of the predictions, so that it is this divergence.
     """
 
     one_way: Callable[[Any, Any, Any], Tensor]
     symmetric: Callable[[Any, Any, Any], Tensor]
     of_tokens: bool = False
+    heat: Callable[[float], "Divergence"] | None = None
+    between: Callable[[Any], "Divergence"] | None = None
 
     @classmethod
-    def of(cls, function: Callable[[Any, Any, Any], Tensor], of_tokens: bool = False) -> Any:
-        """A divergence whose symmetric form is the sum of both ways."""
-        return cls(function, lambda y, p, q: function(y, p, q) + function(y, q, p), of_tokens)
+    def of(
+        cls,
+        function: Callable[[Any, Any, Any], Tensor],
+        of_tokens: bool = False,
+        temper: Callable[[Any, float], Tensor] = lambda x, t: ops.cast(x, "float32") / t,
+    ) -> Any:
+        """A divergence whose symmetric form is the sum of both ways.
+
+        `temper` is a function (outputs, T) -> outputs at a temperature T. By default it divides
+        logits.
+        """
+
+        def heat(t: float) -> Divergence:
+            return cls.of(lambda y, p, q: function(y, temper(p, t), temper(q, t)), of_tokens)
+
+        both = lambda y, p, q: function(y, p, q) + function(y, q, p)  # noqa: E731
+        return cls(function, both, of_tokens, heat)
+
+    def at_temperature(self, temperature: float) -> "Divergence":
+        """The divergence of the predictions at a temperature.
+
+        Raises:
+            ValueError: if the predictions have no temperature, and it is not 1.
+        """
+        if temperature == 1:
+            return self
+        if self.heat is None:
+            raise ValueError(
+                f"temperature={temperature} is for probabilities, and these predictions are "
+                "numbers or vectors, whose squared distance has none. Leave it out."
+            )
+        return self.heat(temperature)
 
     @classmethod
     def of_form(cls, form: OutputForm) -> Any:
@@ -49,7 +84,9 @@ class Divergence:
             p, q = ops.cast(p, "float32"), ops.cast(q, "float32")
             return compare(p, q, form.from_logits)
 
-        return cls.of(one_way, form.are_tokens)
+        if form.from_logits:
+            return cls.of(one_way, form.are_tokens)
+        return cls.of(one_way, form.are_tokens, _TEMPERED[form.kind])
 
     @classmethod
     def of_numbers(cls, is_mean: bool = True, of_tokens: bool = False) -> Any:
@@ -79,6 +116,20 @@ def _compare_sets(p: Tensor, q: Tensor, from_logits: bool) -> Tensor:
     p, q = (ops.clip(x, _LEAST, 1 - _LEAST) for x in (p, q))
     on, off = p * ops.log(p / q), (1 - p) * ops.log((1 - p) / (1 - q))
     return ops.sum(on + off, axis=-1)
+
+
+def _temper_classes(p: Tensor, temperature: float) -> Tensor:
+    """The probabilities (..., C) at a temperature."""
+    return ops.softmax(ops.log(ops.maximum(ops.cast(p, "float32"), _LEAST)) / temperature, axis=-1)
+
+
+def _temper_sets(p: Tensor, temperature: float) -> Tensor:
+    """The probability of each label by itself, at a temperature."""
+    p = ops.clip(ops.cast(p, "float32"), _LEAST, 1 - _LEAST)
+    return ops.sigmoid(ops.log(p / (1 - p)) / temperature)
+
+
+_TEMPERED = {"classes": _temper_classes, "label sets": _temper_sets}
 
 
 def compare_switches(p: Tensor, q: Tensor) -> Tensor:

@@ -302,6 +302,13 @@ FINETUNE = {
         "fit.self.technique.steps": 2,
         "fit.self.technique.rate": 0.5,
     },
+    "--layers=0": {"keep_layers.layers": [0]},
+    "--teacher=classify": {"list_teachers.given": ["classify"]},
+    "--teacher_values=temperature=3,alpha=0.25 --teacher=classify --technique=fgm": {
+        "fit.self.technique.techniques.0.temperature": 3.0,
+        "fit.self.technique.techniques.0.alpha": 0.25,
+        "fit.self.technique.techniques.1.__class__.__name__": "FGM",
+    },
     "--class_weight=balanced": {"fit.class_weight": "balanced"},
     "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".

@@ -20,6 +20,7 @@ from keras_bert_suite.heads.relations.answers import RelationAnswers
 from keras_bert_suite.heads.tags.answers import WordAnswers
 from keras_bert_suite.runs import batches, prediction
 from keras_bert_suite.tokenizers.word_piece import vocabulary_training, word_counts
+from keras_bert_suite.training.techniques.distillation import distillation
 
 #: The modules that write texts, or score them, batch by batch.
 WRITING = [kbs.heads.targets.decoding, kbs.heads.continuations.causal_lm]
@@ -30,6 +31,7 @@ FUNCTIONS = {
     **{"read_conll": [ner], "read_annotations": [ner], "read_semeval": [relation]},
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
     "from_preset": [PresetTask, kbs.Pretrainer],
+    **{"keep_layers": [PresetTask], "list_teachers": [distillation]},
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
     **{"batch_rows": [batches, prediction], "choose_size": WRITING},
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},

@@ -50,6 +50,7 @@ SMALLER = [
     (r"\breuse_length=\d+", "reuse_length=8"),
     (r"\bmemory_length=\d+", "memory_length=8"),
     (r"\bnum_layers=6", "num_layers=1"),
+    (r"keep_layers\(\[[\d, ]+\]\)", "keep_layers([0])"),
     (r"share_rows\(\d+", "share_rows(6"),
     (r"\[text\] \* 20", "[text] * 2"),
 ]

@@ -1,5 +1,6 @@
 """Against the divergences of `torch.distributions`, and of all paths of small chains."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -87,3 +88,38 @@ def test_the_divergence_of_chains():
         a, b = (find_shares(x[row][kept].astype("float64")) for x in (p, q))
         assert found[row] == pytest.approx((a * np.log(a / b)).sum(), abs=1e-5)
     assert found[2] == 0
+
+
+def test_chains_of_another_task_at_a_temperature():
+    """Its transitions are other ones, and all scores are divided by the temperature."""
+    layers = [ConditionalRandomField(3) for _ in range(2)]
+    for seed, crf in enumerate(layers):
+        crf.build((None, None, 3))
+        for place, weight in enumerate(crf.weights):
+            weight.assign(np.random.default_rng([seed, place]).normal(size=weight.shape))
+    labels = np.zeros((1, 4), "int32")
+    p, q = np.random.default_rng(1).normal(size=(2, 1, 4, 3)).astype("float32")
+    shares = []
+    for crf, emissions in zip(layers, (p[0], q[0]), strict=True):
+        starts, ends, transitions = (to_numpy(w).astype("float64") for w in crf.weights)
+        scores = [
+            starts[path[0]]
+            + ends[path[-1]]
+            + sum(emissions[range(4), path])
+            + sum(transitions[a, b] for a, b in itertools.pairwise(path))
+            for path in itertools.product(range(3), repeat=4)
+        ]
+        shares.append(softmax(np.array(scores) / 2))
+    found = layers[1].divergence(labels, *map(ops.convert_to_tensor, (p, q)), layers[0], 2.0)
+    a, b = shares
+    assert float(to_numpy(found)[0]) == pytest.approx((a * np.log(a / b)).sum(), abs=1e-5)
+
+
+@pytest.mark.parametrize("form", [OutputForm("classes"), OutputForm("label sets")])
+def test_probabilities_at_a_temperature_are_logits_at_it(form):
+    squash = softmax if form.kind == "classes" else sigmoid
+    shares = Divergence.of_form(dataclasses.replace(form, from_logits=False))
+    wanted = Divergence.of_form(form).one_way(None, *map(ops.convert_to_tensor, (P / 3, Q / 3)))
+    p, q = (ops.convert_to_tensor(squash(x)) for x in (P, Q))
+    found = shares.at_temperature(3.0).one_way(None, p, q)
+    np.testing.assert_allclose(to_numpy(found), to_numpy(wanted), atol=1e-5)

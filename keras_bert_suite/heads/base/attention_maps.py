@@ -73,7 +73,7 @@ def encode_with_attention(
     packed = {name: tensors[name] for name in backbone.input}
     with hand_on({name: tensors[name] for name in tensors.keys() - packed.keys()}):
         states = layers(packed, training=False)
-    mask = _find_mask(backbone, tensors)
+    mask = find_mask(backbone, tensors)
     if isinstance(backbone, XLNetBackbone):
         pairs = backbone.compare_tokens(states[0], tensors)
         measure = [functools.partial(attend, **pairs) for attend in measure]
@@ -81,7 +81,7 @@ def encode_with_attention(
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
 
 
-def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Any:
+def find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Any:
     """The padding mask (B, L), or (B, L, L) if the backbone hides tokens from each other.
 
     For a Longformer it is the rows with their global tokens.

@@ -10,9 +10,12 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_arguments, is_auto, with_article
 from keras_bert_suite.heads.base.compile_arguments import METRICS, read_losses, read_metrics
 from keras_bert_suite.heads.base.head import Head, make_no_parts
+from keras_bert_suite.heads.base.inner_states import InnerStates
+from keras_bert_suite.heads.base.replaced_modules import replace_modules
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.layer_groups import number_weights
 from keras_bert_suite.replicas import in_scope_of_model
+from keras_bert_suite.runs.packed_layout import check_encodes_whole_batches
 from keras_bert_suite.runs.technique_step import set_technique
 from keras_bert_suite.runs.trained_model import TrainedModel
 from keras_bert_suite.runs.trained_weights import follow_weights
@@ -113,6 +116,19 @@ class CompiledTask(TrainedModel):
         if isinstance(self.output, dict) and len(self.output) > 1:
             return None
         return Divergence.of_form(self.find_output_form())
+
+    #: The one of several outputs that a `Distillation` compares.
+    taught_output: str | None = None
+
+    def find_inner_states(self) -> InnerStates:
+        """The outputs and the hidden states in one pass, for techniques such as `Distillation`."""
+        check_encodes_whole_batches(self, "hidden states cannot be compared", "`terms`")
+        return InnerStates(self)
+
+    def replace_modules(self, teacher: Any = None) -> keras.Model:
+        """This task, whose layers a `Theseus` replaces, or a `LayerDrop` leaves out."""
+        check_encodes_whole_batches(self, "its layers cannot be replaced", "`technique`")
+        return replace_modules(self, teacher)
 
     #: Whether the loss has a gradient that can be differentiated, for `GradientPenalty`.
     has_second_derivative = True

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
@@ -249,6 +250,29 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
         token_ids = [old.token_to_id(token) for token in kept.get_vocabulary()]
         packer = type(packer).from_config({**packer.get_config(), "tokenizer": kept})
         return self._resize("take_tokens", packer, token_ids=token_ids)
+
+    def keep_layers(self, layers: Sequence[int]) -> Self:
+        """Makes a copy of this task with some of the layers of its encoder.
+
+        ```python
+        student = teacher.keep_layers([0, 2, 4])
+        student.compile(technique=kbs.Distillation(teacher))
+        ```
+
+        All other weights are copied, the head included. Train the copy: its layers get other
+        states than before.
+
+        Args:
+            layers: list of int, the layers that stay, in their order; 0 is the first.
+
+        Returns:
+            the new task, which is not compiled. It has the preprocessor of this task.
+
+        Raises:
+            ValueError: as for `TextEncoder.keep_layers`; if the encoder is not of this package; or
+                if the head has a value for each layer.
+        """
+        return self._resize("keep_layers", layers=layers)
 
     def _resize(self, method: str, preprocessor: Any = None, **sizes: Any) -> Self:
         """A copy of this task on the backbone that a method of its backbone makes.

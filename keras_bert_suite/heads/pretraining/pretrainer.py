@@ -82,6 +82,7 @@ class Pretrainer(Task, keras_hub.models.Task):
     global_tokens = "none"
     takes_further_inputs = True
     are_tokens = True
+    taught_output = "mlm"
     HEAD = pretraining.HEAD
 
     def __init__(

@@ -1,5 +1,7 @@
 """Labels words with a conditional random field: a label depends on its neighbours."""
 
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -156,7 +158,17 @@ class CrfTokenClassifier(TokenClassifier):
 
     def find_divergence(self) -> Divergence:
         """The divergence of the distributions of whole chains."""
-        return Divergence.of(self.crf.divergence)
+        divergence = self._compare_chains(self)
+        return dataclasses.replace(divergence, between=self._compare_chains)
+
+    def _compare_chains(self, other: Any, temperature: float = 1.0) -> Divergence:
+        """The divergence from the chains of another task, with its transitions."""
+
+        def compare(y_true: Any, p: Tensor, q: Tensor) -> Tensor:
+            return self.crf.divergence(y_true, p, q, other.crf, temperature)
+
+        heat = functools.partial(self._compare_chains, other)
+        return dataclasses.replace(Divergence.of(compare), heat=heat)
 
     #: `negative_log_likelihood` writes its gradient itself.
     has_second_derivative = False

@@ -119,24 +119,39 @@ class ConditionalRandomField(ShapeKeepingLayer):
         surrogate = _weigh([ops.stop_gradient(d) for d in differences], scores)
         return ops.stop_gradient(value - surrogate) + surrogate
 
-    def divergence(self, labels: Tensor, emissions: Tensor, others: Tensor) -> Tensor:
+    def divergence(
+        self,
+        labels: Tensor,
+        emissions: Tensor,
+        others: Tensor,
+        crf: Any = None,
+        temperature: float = 1.0,
+    ) -> Tensor:
         """KL(p || q) of the distributions of chains that two tensors of emissions give.
 
-        The sum over all chains of p (log p - log q) is the sum over the tokens of the differences
-        of the emissions, weighted by the marginals of p, plus the difference of the logarithms of
+        The sum over all chains of p (log p - log q) is the sum of the differences of all scores,
+        weighted by how often they are expected under p, plus the difference of the logarithms of
         both sums.
 
         Args:
             labels: int (B, L), as for `negative_log_likelihood`. Only its signs are read: they say
                 which tokens are part of the chain.
             emissions, others: float (B, L, C), of p and of q.
+            crf: the layer with the other scores of p, such as a teacher's; None for this layer.
+            temperature: float, by which all scores of p and of q are divided.
 
         Returns:
             float32 (B,), 0 for a chain without a label.
         """
-        _, lengths, both, scores = self._arrange(labels, [emissions, others])
-        (log_p, marginals, _), (log_q, *_) = (sum_paths(x, lengths, *scores) for x in both)
-        return ops.sum(marginals * (both[0] - both[1]), axis=(1, 2)) - log_p + log_q
+        scores: list[list[Tensor]] = []
+        found = []
+        for layer, x in ((crf or self, emissions), (self, others)):
+            _, lengths, (x,), further = layer._arrange(labels, [x])
+            scores.append([score / temperature for score in (x, *further)])
+            found.append(sum_paths(scores[-1][0], lengths, *scores[-1][1:]))
+        (log_p, marginals, pairs), (log_q, *_) = found
+        apart = [p - q for p, q in zip(*scores, strict=True)]
+        return _weigh(_features(marginals, pairs, lengths), apart) - log_p + log_q
 
     def marginals(self, emissions: Tensor, lengths: Tensor) -> Tensor:
         """The probability of each label at each token, under the allowed paths.

@@ -75,6 +75,11 @@ class CombinedTechniques(Technique):
         """The techniques that own variables and models."""
         return self.techniques
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of all parts."""
+        return {name: fact for part in self.techniques for name, fact in part.facts.items()}
+
     def build(self, model: keras.Model) -> None:
         # Several models may be compiled with one technique, and each has variables of its own.
         self.techniques = [copy.copy(technique) for technique in self.techniques]

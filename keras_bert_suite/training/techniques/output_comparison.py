@@ -8,6 +8,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.replicas import sum_over_replicas
+from keras_bert_suite.training.divergences import Divergence
 from keras_bert_suite.training.loss_shares import mean_over_rows
 from keras_bert_suite.training.techniques.technique import Batch, advise
 
@@ -19,12 +20,24 @@ class OutputComparison:
     tokens, by their weights. If a row has several predictions, such as the first and the last token
     of an answer, their mean counts. `find_divergence` of the task says what a divergence is.
 
+    Args:
+        model: the task.
+        technique: the `Technique`, for the message.
+        other: a task of the same kind whose outputs are those of `p`; None for `model` itself. Of
+            several outputs, the one that `model.taught_output` names is compared.
+
     Raises:
         ValueError: if a task has several outputs, or outputs without a divergence.
     """
 
-    def __init__(self, model: Any, technique: Any) -> None:
-        self.divergence = model.find_divergence()
+    def __init__(self, model: Any, technique: Any, other: Any = None) -> None:
+        self.output = None if other is None else model.taught_output
+        if self.output is not None:
+            self.divergence = Divergence.of_form(model.find_output_form(self.output))
+        else:
+            self.divergence = model.find_divergence()
+            if other is not None and self.divergence is not None and self.divergence.between:
+                self.divergence = self.divergence.between(other)
         if self.divergence is None:
             raise ValueError(
                 f"{type(technique).__name__} compares the predictions of two passes, and "
@@ -44,7 +57,7 @@ class OutputComparison:
         return self._reduce(self.divergence.symmetric, batch, p, q, reduction)
 
     def _reduce(self, compare: Any, batch: Batch, p: Any, q: Any, reduction: str) -> Tensor:
-        y, weights, p, q = map(_take_only, (batch.y, batch.sample_weight, p, q))
+        y, weights, p, q = map(self._take_only, (batch.y, batch.sample_weight, p, q))
         found = ops.cast(compare(y, p, q), "float32")
         if self.divergence.of_tokens:
             weights = ops.ones_like(found) if weights is None else ops.cast(weights, "float32")
@@ -56,10 +69,11 @@ class OutputComparison:
             found = ops.mean(found, axis=tuple(range(1, len(found.shape))))
         return ops.sum(found) if reduction == "sum" else mean_over_rows(found)
 
-
-def _take_only(part: Any) -> Any:
-    """The only tensor of a structure; None for None."""
-    if part is None:
-        return None
-    (tensor,) = keras.tree.flatten(part)
-    return tensor
+    def _take_only(self, part: Any) -> Any:
+        """The only tensor of a structure, or that of the output; None for None."""
+        if part is None:
+            return None
+        if self.output is not None:
+            return part.get(self.output)
+        (tensor,) = keras.tree.flatten(part)
+        return tensor

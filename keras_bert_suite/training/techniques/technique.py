@@ -125,6 +125,11 @@ class Technique:
         """Techniques that this one is made of. Their variables and models are saved as its own."""
         return ()
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a resumed training must share beside the class: dict of name -> value of JSON."""
+        return {}
+
     def build(self, model: keras.Model) -> None:
         """Makes variables and models. `compile` calls it on a copy, `task.technique`.
 

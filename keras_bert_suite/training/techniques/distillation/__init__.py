@@ -1,0 +1,1 @@
+"""A student learns from teachers: their outputs, their hidden states, and their attention."""
