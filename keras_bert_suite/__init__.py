@@ -64,6 +64,14 @@ from keras_bert_suite.models import (
     XLNetBackbone,
     change_pattern,
 )
+from keras_bert_suite.models.adaptations import (
+    Adaptation,
+    BitFit,
+    HoulsbyAdapters,
+    LoRA,
+    PfeifferAdapters,
+    PrefixTuning,
+)
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import TrainingCheckpoint
@@ -232,4 +240,10 @@ __all__ = [
     "read_table",
     "replace_words",
     "train_vocabulary",
+    "Adaptation",
+    "BitFit",
+    "HoulsbyAdapters",
+    "LoRA",
+    "PfeifferAdapters",
+    "PrefixTuning",
 ]

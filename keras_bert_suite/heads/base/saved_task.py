@@ -341,6 +341,9 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
             restore_trainability(task.backbone, trainability)
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
+        if getattr(task.backbone, "adapter", None) is not None:
+            # Layers have been thawed as a whole.
+            task.backbone.train_adapter(task.backbone.adapter)
         return task
 
 
