@@ -76,6 +76,7 @@ from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import TrainingCheckpoint
 from keras_bert_suite.serving import (
+    export_adapters,
     export_litert,
     export_onnx,
     export_openvino,
@@ -215,6 +216,7 @@ __all__ = [
     "XLNetTokenizer",
     "change_pattern",
     "edit_words",
+    "export_adapters",
     "export_litert",
     "export_onnx",
     "export_openvino",

@@ -71,6 +71,20 @@ def read_folder(path: PathLike) -> tuple[Config, SafetensorsFile]:
     return description, SafetensorsFile(folder / WEIGHTS_FILE)
 
 
+def join_task(task: Any, path: PathLike, name: str) -> Any:
+    """The task of a folder on the backbone of another task, which has its adapter already."""
+    description, tensors = read_folder(path)
+    packer = restore_packer(task.preprocessor, description["preprocessor"])
+    described = description["task"]
+    cls = keras.saving.get_registered_object(described["registered_name"])
+    joined = cls.from_config(
+        {**described["config"], "backbone": task.backbone, "preprocessor": packer, "adapter": name}
+    )
+    for weight_path, weight in list_head_weights(joined).items():
+        weight.assign(np.array(tensors.tensor(weight_path)))
+    return joined
+
+
 def list_head_weights(task: Any) -> dict[str, keras.Variable]:
     """The weights of a task that its backbone does not have, by their paths."""
     of_encoder = {id(weight) for weight in task.backbone.weights}
@@ -81,6 +95,7 @@ def describe_task(task: Any) -> Config:
     """The class of a task and the arguments that make its head."""
     config = task.get_config()
     left_out = ("backbone", "preprocessor", "card", "trainable", "head_trainability", "name")
+    left_out = (*left_out, "adapter")
     return {
         "class_name": type(task).__name__,
         "registered_name": keras.saving.get_registered_name(type(task)),
@@ -164,7 +179,8 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
         raise ValueError(
             f"The adapter in {path} was trained on other weights than those of this "
             f"{type(encoder).__name__}: the SHA-256 of its base{named} begins with "
-            f"{base['sha256'][:16]}, and that of this one with {own[:16]}. Open the checkpoint that it was trained on, in "
+            f"{base['sha256'][:16]}, and that of this one with {own[:16]}. Open the checkpoint "
+            "that it was trained on, in "
             f"the dtype {base['dtype']} (this one has {encoder.dtype_policy.name}); or pass "
             "any_base=True for outputs that nobody has tested."
         )

@@ -168,11 +168,8 @@ def _check_new(encoder: Any, adaptation: Any, name: str) -> None:
         raise ValueError(
             f"An encoder is adapted by an Adaptation, such as LoRA(8), got {adaptation!r}."
         )
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name == "adapter":
-        raise ValueError(
-            "The name of an adapter has letters, digits, '_' and '-', and is not 'adapter', got "
-            f"{name!r}."
-        )
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise ValueError(f"The name of an adapter has letters, digits, '_' and '-', got {name!r}.")
     if name in encoder.adapters:
         raise ValueError(
             f"This {type(encoder).__name__} has an adapter {name!r}: "
