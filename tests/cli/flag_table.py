@@ -296,6 +296,13 @@ FINETUNE = {
         "fit.self.technique.steps": 2,
         "fit.self.technique.rate": 0.5,
     },
+    "--adapt=pfeiffer": {"adapt.adaptation.__class__.__name__": "PfeifferAdapters"},
+    "--adapt_values=rank=4,use_rslora=true,targets=.*/query --adapt=lora": {
+        "adapt.adaptation.rank": 4,
+        "adapt.adaptation.use_rslora": True,
+        "adapt.adaptation.targets": [".*/query"],
+    },
+    "--adapter=there --adapt=bit_fit": {"put_in_place.path": "there"},
     "--class_weight=balanced": {"fit.class_weight": "balanced"},
     "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".

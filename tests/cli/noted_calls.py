@@ -29,6 +29,7 @@ FUNCTIONS = {
     **{"read_lines": [table_flags, search, qa], "read_squad": [qa], "read_swag": [choice]},
     **{"read_conll": [ner], "read_annotations": [ner], "read_semeval": [relation]},
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
+    "adapt": [PresetTask],
     "from_preset": [PresetTask, kbs.Pretrainer],
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
     **{"batch_rows": [batches, prediction], "choose_size": WRITING},
