@@ -64,9 +64,7 @@ def main():
                 f"{max(result['memory'] for result in results) / 1e9:.2f}",
             ]
         )
-    print(
-        f"\n{describe_processor()}, {keras.config.backend()}, {options.batch_size} pairs a step.\n"
-    )
+    print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
     names = ["side", "Pearson on dev", "spread", "weights that train", "MB saved"]
     print(format_table([*names, "seconds a step", "GB"], table))
 

@@ -67,8 +67,8 @@ class Dense(Adaptable, keras.layers.Dense):
         if self.quantization_mode is None:
             outputs = self._compute(inputs, training, None)
         else:
-            bare = object.__new__(type(self))  # The layer itself, without its activation.
-            vars(bare).update(vars(self), activation=None)
+            bare: Any = object.__new__(type(self))  # The layer itself, without its activation.
+            bare.__dict__.update(self.__dict__, activation=None)
             outputs = keras.layers.Dense.quantized_call(bare, inputs, training=training)
         added = call_inner(low_rank, ops.cast(inputs, self.compute_dtype), training=training)
         outputs = outputs + ops.cast(added, outputs.dtype)

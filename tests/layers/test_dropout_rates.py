@@ -12,6 +12,7 @@ from peer_weights import randomize, to_numpy
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.attention import attention_kernels, self_attention
 from keras_bert_suite.layers.heads.entity_states import EntityAverages
 
@@ -131,6 +132,7 @@ CASES = [
         for remat in (False, True)
     ),
     (EntityAverages, {}, "dropout", of_entities),
+    (LowRank, {"units": H, "rank": H, "scale": 1.0}, "dropout", of_states),
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from guest_techniques import AverageOfMoved
 from small_tasks import make_task, predict, predicted_columns
 
-from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives, MacroF1
+from keras_bert_suite import FGM, AdamW, CoSENT, InBatchNegatives, LoRA, MacroF1
 
 #: Of 11 rows in batches of 4, the last batch of each epoch has 3 rows.
 NUM_ROWS, BATCH_SIZE, EPOCHS = 11, 4, 2
@@ -50,6 +50,8 @@ CASES = {
     ),
     "a step that is not finite": ("texts", {}, {"weighted": True, "bad_row": 5}),
     "optimizer of Keras": ("texts", {"keras": True}, {}),
+    # Each process would draw other matrices.
+    "few weights": ("texts", {}, {"adapt": LoRA(2, targets=".*")}),
     # A random start would be another one for each replica's rows.
     "moved embeddings": ("pretraining", {}, {"technique": AverageOfMoved(first_norm=0.0)}),
     "moved with one row left": ("texts", {}, {"technique": FGM(0.5), "rows": 9}),
@@ -78,6 +80,8 @@ def build_case(name, seed=0, scope=contextlib.nullcontext):
     keras.utils.set_random_seed(seed)
     with scope():
         task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
+        if "adapt" in settings:
+            task.adapt(settings["adapt"], verbose=False)
         if "keras" in optimizer:
             optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05, name="adam")
         else:

@@ -32,8 +32,18 @@ def make_tasks(folder):
     return first, kbs.TextClassifier.from_adapter(folder / "topic", first)
 
 
-@pytest.mark.backend("torch", "tensorflow")
+@pytest.mark.backend("tensorflow")
 def test_each_adapter_is_a_signature(tmp_path):
+    check_signatures(tmp_path)
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("torch")
+def test_they_go_to_the_process_of_tensorflow(tmp_path):
+    check_signatures(tmp_path)
+
+
+def check_signatures(tmp_path):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401
 
@@ -48,7 +58,7 @@ def test_each_adapter_is_a_signature(tmp_path):
             np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
             assert {*answers["labels"].numpy()} <= {label.encode() for label in task.label_names}
     described = json.loads((path / "assets.extra/topic/task.json").read_text())
-    assert described["label_names"] == ["a", "b", "c"]
+    assert described["labels"] == ["a", "b", "c"]
     # The encoder is there once.
     values = sum(x.numpy().nbytes for x in model.weights)
     assert values == sum(4 * int(np.prod(w.shape)) for w in tasks[0].weights) + 4 * (16 * 3 + 3)

@@ -94,8 +94,8 @@ def list_head_weights(task: Any) -> dict[str, keras.Variable]:
 def describe_task(task: Any) -> Config:
     """The class of a task and the arguments that make its head."""
     config = task.get_config()
-    left_out = ("backbone", "preprocessor", "card", "trainable", "head_trainability", "name")
-    left_out = (*left_out, "adapter")
+    left_out = ["backbone", "preprocessor", "card", "trainable", "head_trainability", "name"]
+    left_out += ["adapter"]
     return {
         "class_name": type(task).__name__,
         "registered_name": keras.saving.get_registered_name(type(task)),

@@ -71,7 +71,6 @@ class PrefixVectors(ConfiguredLayer):
         return both[:, 0], both[:, 1]
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class AttentionPrefix(keras.layers.Layer):
     """The prefix of one attention layer.
 
