@@ -166,6 +166,54 @@ def test_other_bases_are_refused(tmp_path):
         make_task().load_adapter(tmp_path / "adapter")
 
 
+def test_the_base_is_opened_with_the_settings_of_the_task(tmp_path):
+    """Of which the checkpoint says nothing: here the pattern of attention."""
+    make_task(tmp_path / "base")
+    backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "left_to_right"})
+    backbone.load_weights(tmp_path / "base/model.weights.h5")
+    task = kbs.CausalLM(backbone, preprocessor=packer)
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    other = kbs.CausalLM.from_adapter(tmp_path / "adapter", tmp_path / "base")
+    assert other.backbone.attention_pattern == "left_to_right"
+    with pytest.raises(ValueError, match="attention_pattern is 'bidirectional' here, and 'left_to"):
+        kbs.CausalLM.from_adapter(tmp_path / "adapter", make_task().backbone)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
+def test_in_16_bits_the_adapter_stays_in_float32(dtype, tmp_path):
+    task = make_task(dtype=dtype)
+    task.adapt(FIRST, verbose=False)
+    before = {weight.path: to_numpy(weight) for weight in task.trainable_weights}
+    wanted = train(task)
+    for weight in task.trainable_weights:
+        assert (to_numpy(weight) != before[weight.path]).any(), weight.path
+        assert weight.dtype == "float32" or weight.path.startswith("classifier")
+    task.save(tmp_path / "task.keras")
+    opened = keras.saving.load_model(tmp_path / "task.keras")
+    np.testing.assert_allclose(score(opened), wanted, atol=1e-2)
+
+
+def test_a_stopped_training_goes_on_as_it_would_have(tmp_path):
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            raise InterruptedError
+
+    def run(folder, *stops):
+        task = make_task()
+        task.adapt(kbs.LoRA(2), verbose=False)
+        task.compile(keras.optimizers.Adam(0.05))
+        callbacks = [kbs.TrainingCheckpoint(tmp_path / folder, every=1), *stops]
+        task.fit(TEXTS, LABELS, batch_size=4, epochs=2, verbose=0, callbacks=callbacks)
+        return task.get_weights()
+
+    # The matrices that are drawn are those of the checkpoint, which has another draw.
+    with pytest.raises(InterruptedError):
+        run("stopped", Stop())
+    for got, wanted in zip(run("stopped"), run("whole"), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
 def test_an_encoder_of_keras_hub_is_refused():
     backbone, packer = make_parts("KerasHub's BERT", {})
     task = kbs.TextClassifier(backbone, preprocessor=packer, num_classes=2)
@@ -204,11 +252,11 @@ def test_several_adapters_on_one_encoder(tmp_path):
 def test_switched_per_call_by_compiled_functions(tmp_path):
     task = make_task(tmp_path / "base")
     plain = score(task)
-    results = []
+    results, rng = [], np.random.default_rng(0)
     for name in ("first", "second"):
-        task.adapt(kbs.LoRA(2), name, verbose=False)
+        task.adapt(kbs.LoRA(2, targets=".*"), name, verbose=False)
         for weight in task.backbone.weights_of_adapter(name).values():
-            weight.assign(to_numpy(weight) + 0.2 + 0.2 * len(results))
+            weight.assign(rng.normal(size=weight.shape))
         results.append(score(task))
     parts = {"backbone": task.backbone, "preprocessor": task.preprocessor, "adapter": "first"}
     first = kbs.TextClassifier.from_config({**task.get_config(), **parts})

@@ -140,7 +140,7 @@ class AdaptedTask:
                 adaptation,
                 name,
                 [re.escape(part) for part in description["trained"]],
-                description["base"]["sha256"],
+                None if any_base else description["base"]["sha256"],
             )
         finally:
             vars(encoder)["new_paths"] = before
@@ -342,7 +342,8 @@ def _open_base(cls: Any, base: Any, description: Any, dtype: Any) -> tuple[Any, 
                 f"The adapter was trained on a backbone of the class {kind}, which is not of this "
                 "package. Open it, and pass it as `base`."
             )
-        backbone = BACKBONES[kind].from_preset(base, **arguments)
+        settings = {**description["base"]["settings"], **arguments}
+        backbone = BACKBONES[kind].from_preset(base, **settings)
         if description["base"]["is_quantized"]:
             backbone.quantize("int8")
         card = describe_base(preset, checkpoint.path if checkpoint else preset)

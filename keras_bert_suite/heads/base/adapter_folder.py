@@ -32,6 +32,7 @@ def write_folder(task: Any, name: str, path: PathLike) -> None:
         "base": {
             "class": type(encoder).__name__,
             "sizes": _list_sizes(encoder),
+            "settings": _list_settings(encoder),
             "name": task.card.get("base"),
             "sha256": adapter.digest,
             "left_out": list(adapter.left_out),
@@ -127,9 +128,15 @@ def is_quantized(encoder: Any) -> bool:
 
 
 def _list_sizes(encoder: Any) -> Config:
-    """The whole numbers among the arguments of an encoder, from which its shapes follow."""
-    config = encoder.get_config()
-    return {name: value for name, value in config.items() if type(value) is int}
+    """The whole numbers and names among the arguments of an encoder, which decide its outputs."""
+    config = {**encoder.get_config(), "name": None}
+    return {name: value for name, value in config.items() if type(value) in (int, str)}
+
+
+def _list_settings(encoder: Any) -> Config:
+    """The arguments of an encoder with which a task opens a checkpoint, and which no file says."""
+    config = {**encoder.get_config(), "name": None, "trainable": None}
+    return {name: value for name, value in config.items() if type(value) in (bool, float, str)}
 
 
 def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool) -> None:
@@ -156,7 +163,8 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
     if wrong:
         raise ValueError(
             f"The adapter in {path} was trained on an encoder of another shape{named}: "
-            f"{list_names(wrong, separator='; ')}. Open the checkpoint of its base."
+            f"{list_names(wrong, separator='; ')}. Open the checkpoint of its base so, and pass "
+            "the backbone."
         )
     if is_quantized(encoder) != base["is_quantized"] and not any_base:
         state = "quantized" if base["is_quantized"] else "not quantized"

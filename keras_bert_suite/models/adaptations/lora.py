@@ -84,13 +84,11 @@ class LoRA(Adaptation):
                 f"No dense layer has a path that matches {self.targets}; its layers are "
                 f"{', '.join(names)}.",
             )
+        double = [layer.path for layer in chosen if getattr(layer, "lora_enabled", False)]
+        if double:
+            advice = "Open the encoder anew, without enable_lora."
+            raise refuse(self, encoder, f"{double[0]} has LoRA of Keras. {advice}")
         for layer in chosen:
-            if getattr(layer, "lora_enabled", False):
-                raise refuse(
-                    self,
-                    encoder,
-                    f"{layer.path} has LoRA of Keras. Open the encoder anew, without enable_lora.",
-                )
             low_rank = LowRank(
                 layer.units,
                 self.rank,
@@ -100,10 +98,5 @@ class LoRA(Adaptation):
                 name=name_layer(LOW_RANK, name),
             )
             with scope_of(layer):
-                low_rank.build((None, _width(layer)))
+                low_rank.build((None, layer.kernel.shape[0]))
             layer.add_adapter(LOW_RANK, name, low_rank)
-
-
-def _width(layer: Any) -> int:
-    """The width of the input of a dense layer."""
-    return int(layer._kernel.shape[0])
