@@ -302,7 +302,7 @@ FINETUNE = {
         "adapt.adaptation.use_rslora": True,
         "adapt.adaptation.targets": [".*/query"],
     },
-    "--adapter=small --adapt=bit_fit": {"put_in_place.path": "small"},
+    "--adapter=small --adapt=bit_fit": {"write_output.path": "small"},
     "--class_weight=balanced": {"fit.class_weight": "balanced"},
     "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".

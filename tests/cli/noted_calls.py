@@ -9,7 +9,7 @@ import numpy as np
 import torch.distributed.run
 
 import keras_bert_suite as kbs
-from keras_bert_cli import adapt, export, kinds, search, show, table_flags
+from keras_bert_cli import adapt, export, finetune, kinds, search, show, table_flags
 from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
@@ -52,7 +52,7 @@ FUNCTIONS = {
     **{"export_saved_model": [serving], "open_backbone": [models]},
     **{f"export_{name}": [kbs] for name in ("onnx", "openvino", "litert")},
     **{f"save_{name}": [checkpoints] for name in ("hugging_face", "google_tf1", "keras_hub")},
-    **{"save_to_preset": [PresetTask], "write_output": [export]},
+    **{"save_to_preset": [PresetTask], "write_output": [export, finetune]},
 }
 CLASSES = (kbs.TokenMasker, kbs.EntityF1, kbs.AnswerF1, kbs.AugmentedRows)
 CLASSES += (pretraining.PretrainingBatches, input_files.InputOptions, keras.callbacks.TensorBoard)
