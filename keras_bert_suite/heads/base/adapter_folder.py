@@ -130,6 +130,9 @@ def is_quantized(encoder: Any) -> bool:
 def _list_sizes(encoder: Any) -> Config:
     """The whole numbers and names among the arguments of an encoder, which decide its outputs."""
     config = {**encoder.get_config(), "name": None}
+    for name, value in config.items():
+        if isinstance(value, dict) and value.get("class_name") == "function":
+            config[name] = value["config"]  # An activation function of this package.
     return {name: value for name, value in config.items() if type(value) in (int, str)}
 
 
