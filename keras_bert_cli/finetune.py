@@ -80,6 +80,7 @@ from keras_bert_suite.files.checksums import find_digest
 from keras_bert_suite.heads.base.head import HEAD_LAYERS_RATE
 from keras_bert_suite.serving import input_names, versions
 
+from .adaptations import define_adaptation_flags, make_adaptation
 from .command_flags import DTYPES, REQUIRED
 from .cut_texts import check_length_flag, report_cut_texts, set_sequence_length
 from .devices import define_devices_flag, is_leader, use_devices
@@ -97,7 +98,7 @@ from .techniques import define_teacher_flags, define_technique_flags, make_techn
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("errors", "folds", "devices", "backend", "traceback", "given"),
+    *("adapter", "errors", "folds", "devices", "backend", "traceback", "given"),
 )
 
 
@@ -162,6 +163,7 @@ def define_flags(flags):
     flags.choice("class_weight", "none", ("none", "balanced"), explanation)
     define_technique_flags(flags)
     define_teacher_flags(flags)
+    define_adaptation_flags(flags)
     explanation = "Pack several texts in a row of the encoder, so that it skips padding."
     flags.switch("sequence_packing", False, explanation)
     flags.path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
@@ -183,6 +185,9 @@ def run(values):
     """
     is_preset = not values.output.endswith(".keras")
     check_output(values.output, values.overwrite, is_preset)
+    if values.adapter:
+        check_output(values.adapter, values.overwrite, True)
+    make_adaptation(values)  # A wrong value is the first error.
     data = choose_kind(values)
     check_length_flag(values.sequence_length, data)
     inputs = data.input_names
@@ -229,6 +234,9 @@ def run(values):
             print(f"test {task.card['test']}")
         if not is_leader(values):
             return None
+        if values.adapter:
+            write_output(values.adapter, task.save_adapter, values.overwrite, True)
+            print(f"wrote {values.adapter}, the adapter and the head alone")
         save = task.save_to_preset if is_preset else task.save
         print(f"wrote {write_output(values.output, save, values.overwrite, is_preset)}")
     if state is not None:
@@ -285,6 +293,9 @@ def make_task(values, data, arguments, train):
     set_sequence_length(task, values.sequence_length, train, data)
     if values.truncation:
         task.preprocessor.truncation = values.truncation
+    adaptation = make_adaptation(values)
+    if adaptation is not None:
+        task.adapt(adaptation, verbose=is_leader(values))
     rate = values.head_learning_rate
     task.compile(
         optimizer=task.make_optimizer(

@@ -64,10 +64,19 @@ from keras_bert_suite.models import (
     XLNetBackbone,
     change_pattern,
 )
+from keras_bert_suite.models.adaptations import (
+    Adaptation,
+    BitFit,
+    HoulsbyAdapters,
+    LoRA,
+    PfeifferAdapters,
+    PrefixTuning,
+)
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import GradualUnfreezing, TrainingCheckpoint
 from keras_bert_suite.serving import (
+    export_adapters,
     export_litert,
     export_onnx,
     export_openvino,
@@ -232,6 +241,7 @@ __all__ = [
     "XLNetTokenizer",
     "change_pattern",
     "edit_words",
+    "export_adapters",
     "export_litert",
     "export_onnx",
     "export_openvino",
@@ -257,4 +267,10 @@ __all__ = [
     "read_table",
     "replace_words",
     "train_vocabulary",
+    "Adaptation",
+    "BitFit",
+    "HoulsbyAdapters",
+    "LoRA",
+    "PfeifferAdapters",
+    "PrefixTuning",
 ]

@@ -13,15 +13,16 @@ BASES = (Encoder, Head, LabelledTask, Task, Technique, TextEncoder)
 
 #: Beginnings of names: make a model, train, ask, score, improve and keep it; then the rest.
 ORDER = (
-    "from_",
+    "from_(?!adapter)",
     "compile$",
     "fit$",
     "fit",
+    "adapt|count_trained",
     "evaluate$",
     "predict(?!_on_batch)|generate$|fill_mask|rank$|search$|index$|similarity",
     "score|(pseudo_)?perplexity",
     "inspect|tune_",
-    "save|load|quantize",
+    "save|load|from_adapter|merge_|quantize",
     "",
 )
 
@@ -39,20 +40,23 @@ INTERNAL = {
         make_train_function marker_ids note_data pooling_layers pooling_names pools_prompts
         predict_step predict_with preprocessor_cls preset_classes read_loss read_metric relabel
         replace_head replace_modules save_own_variables save_task_weights score_pairs score_with
-        split_at_vectors splits_batches takes_buckets target_rows taught_output test_step train_step
+        split_at_vectors splits_batches takes_buckets target_rows taught_output test_step
+        train_own_adapter train_step
     """,
     "layers": """
-        add_bias_of_tokens attend check_heads choose_kernel combine embed_tokens feed_forward finish
-        make_attention make_table merge place_keys place_queries prepare project project_queries
-        project_source read_scores run score_vocabulary sum_tables weigh
+        add_adapter add_bias_of_tokens attend check_heads choose_kernel close combine embed_tokens
+        feed_forward find_adapter finish make_attention make_table merge place_keys place_queries
+        prepare project project_queries project_source read_scores run score_vocabulary sum_tables
+        usual_adapter weigh
     """,
     "masking": "check_task count_context draw_kinds make_arrays separator_id",
     "models": """
-        call check_summary compare_tokens count_positions embed encode encode_rows encode_sources
-        encode_summary find_unused for_texts list_calls list_unused make_block make_causal_decoder
-        make_decoder make_embeddings make_inputs make_layer_model masked_lm_activation name_blocks
-        of packs_sequences pooler_activation save_own_variables show_tokens take_tokens
-        takes_buckets token_transform transform_tokens
+        add call check_summary choose_width compare_tokens count_positions describe_adapters embed
+        encode encode_rows encode_sources encode_summary find_unused for_texts list_calls
+        list_unused make_block make_causal_decoder make_decoder make_embeddings make_inputs
+        make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
+        pooler_activation restore_adapters save_own_variables show_tokens take_tokens takes_buckets
+        token_transform train_adapter transform_tokens weights_of_adapter
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """

@@ -3,6 +3,7 @@
 from keras_bert_suite.checkpoints.checkpoint import head_arguments
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.google_tf1.writer import save_google_tf1
+from keras_bert_suite.checkpoints.hugging_face.peft import PEFT_CONFIG, read_peft, save_peft
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import embedder_arguments
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer import (
     save_sentence_transformers,
@@ -31,6 +32,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 )
 
 __all__ = [
+    "PEFT_CONFIG",
     "SealedPreset",
     "check_backbone",
     "check_case",
@@ -49,9 +51,11 @@ __all__ = [
     "preset_name",
     "read_folder_tokenizer",
     "read_json_tokenizer",
+    "read_peft",
     "save_google_tf1",
     "save_hugging_face",
     "save_keras_hub",
+    "save_peft",
     "save_sentence_transformers",
     "write_tokenizer",
 ]

@@ -104,6 +104,12 @@ def collect_weights(model, table, owner):
                 f"The files of {owner} have no place for {name} of an encoder. Save a preset of "
                 "this package: `save_to_preset(path)`."
             )
+    if getattr(getattr(model, "backbone", model), "adapters", None):
+        raise ValueError(
+            f"{owner} has no adapters, got {with_article(model)} with some. Write "
+            "`task.merge_adapter()`, a copy that computes the same with LoRA in its kernels; or "
+            "`task.save_adapter(path)`, or `task.save_peft(path)`."
+        )
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
         pooling = getattr(model, name, None)

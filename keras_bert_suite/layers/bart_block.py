@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.adapters.adaptable_block import FEEDFORWARD, SELF_ATTENTION
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.transformer_block import TransformerBlock
@@ -68,8 +69,9 @@ class BartBlock(TransformerBlock):
         if not self.pre_norm:
             return super().finish(hidden, attended, cross, training)
         drop = partial(call_inner, self.sublayer_dropout, training=training)
-        hidden = hidden + drop(attended)
+        hidden = self.close(SELF_ATTENTION, hidden, drop(attended), training=training)
         if cross is not None:
             hidden = hidden + drop(cross(call_inner(self.cross_attention_norm, hidden)))
         normalised = call_inner(self.feedforward_norm, hidden)
-        return hidden + drop(self.feed_forward(normalised, training))
+        projected = drop(self.feed_forward(normalised, training))
+        return self.close(FEEDFORWARD, hidden, projected, training=training)

@@ -7,16 +7,21 @@ from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
+from keras_bert_suite.layers.adapters.adaptable import Adaptable, find_acting
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.layers.eager_pass import read_weight
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.torch_products import linear
+
+#: The kind of adapter that a dense layer takes.
+LOW_RANK = "low_rank"
 
 #: PyTorch's names for the two functions.
 GELU_APPROXIMATIONS = {gelu_erf: "none", gelu_tanh: "tanh"}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Dense(keras.layers.Dense):
+class Dense(Adaptable, keras.layers.Dense):
     """Keras' dense layer, computed as one product of two matrices that adds the bias itself.
 
     Keras multiplies (B, L, I) with (I, units), and then adds the bias, which reads and writes the
@@ -29,7 +34,8 @@ class Dense(keras.layers.Dense):
     - On a CPU, JAX multiplies bfloat16 fast only if the result is float32. So outside of training
       the result is float32.
 
-    Weights, LoRA and quantization: see `keras.layers.Dense`.
+    Weights, LoRA and quantization: see `keras.layers.Dense`. A `LowRank` that is added by
+    `add_adapter` adds its output before the activation.
     """
 
     is_rounded_together = True
@@ -43,8 +49,36 @@ class Dense(keras.layers.Dense):
 
         `training` says whether gradients will be taken.
         """
+        low_rank = self.find_adapter(LOW_RANK)
+        if low_rank is not None:
+            return self._add(low_rank, inputs, training)
+        return self._compute(inputs, training, self.activation)
+
+    def quantized_call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """As Keras' layer, with a `LowRank` of the adapter that acts."""
+        low_rank = self.find_adapter(LOW_RANK)
+        if low_rank is None:
+            return super().quantized_call(inputs, *args, **kwargs)
+        return self._add(low_rank, inputs, kwargs.get("training"))
+
+    def _add(self, low_rank: Any, inputs: Tensor, training: bool | None) -> Tensor:
+        """The layer with the output of a `LowRank`, for which the activation waits."""
+        acting = find_acting()
+        if training is None and acting is not None:
+            training = acting.training
+        if self.quantization_mode is None:
+            outputs = self._compute(inputs, training, None)
+        else:
+            bare: Any = object.__new__(type(self))  # The layer itself, without its activation.
+            bare.__dict__.update(self.__dict__, activation=None)
+            outputs = keras.layers.Dense.quantized_call(bare, inputs, training=training)
+        added = call_inner(low_rank, ops.cast(inputs, self.compute_dtype), training=training)
+        outputs = outputs + ops.cast(added, outputs.dtype)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def _compute(self, inputs: Tensor, training: bool | None, activation: Any) -> Tensor:
         backend = keras.config.backend()
-        activation = self.activation or keras.activations.linear
+        activation = activation or keras.activations.linear
         if backend == "torch":
             # The property asks for all kinds of quantization, which have other calls than this.
             kernel = read_weight(self.kernel if self.lora_enabled else self._kernel)

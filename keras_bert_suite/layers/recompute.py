@@ -7,6 +7,7 @@ from keras import ops
 from keras.src.backend.common.variables import AutocastScope
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.adapters.adaptable import act, find_acting
 
 
 def recompute(
@@ -27,8 +28,11 @@ def recompute(
         values = [ops.convert_to_tensor(variable.value) for variable in variables]
     states = [v for v in layer.non_trainable_variables if not keras.backend.is_float_dtype(v.dtype)]
 
+    acting = find_acting()  # The second time comes after the call of the model.
+
     def step(values: list[Tensor], *inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-        with keras.StatelessScope(list(zip(variables, values, strict=True))) as scope:
+        pairs = list(zip(variables, values, strict=True))
+        with act(acting), keras.StatelessScope(pairs) as scope:
             output = function(*inputs)
         return output, [scope.get_current_value(state) for state in states]
 

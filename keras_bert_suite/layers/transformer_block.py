@@ -8,6 +8,11 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
+from keras_bert_suite.layers.adapters.adaptable_block import (
+    FEEDFORWARD,
+    SELF_ATTENTION,
+    AdaptableBlock,
+)
 from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
@@ -19,7 +24,7 @@ from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TransformerBlock(ShapeKeepingLayer):
+class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
     """Self-attention and a feed-forward network, each with residual and norm after it.
 
     As a layer of a decoder it attends to the output of an encoder between the two.
@@ -224,11 +229,12 @@ class TransformerBlock(ShapeKeepingLayer):
             float (B, L, H).
         """
         drop = partial(call_inner, self.sublayer_dropout, training=training)
-        hidden = call_inner(self.self_attention_norm, hidden + drop(attended))
+        norm = self.self_attention_norm
+        hidden = self.close(SELF_ATTENTION, hidden, drop(attended), norm, training)
         if cross is not None:
             hidden = call_inner(self.cross_attention_norm, hidden + drop(cross(hidden)))
-        projected = self.feed_forward(hidden, training)
-        return call_inner(self.feedforward_norm, hidden + drop(projected))
+        projected = drop(self.feed_forward(hidden, training))
+        return self.close(FEEDFORWARD, hidden, projected, self.feedforward_norm, training)
 
     def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
         """The feed-forward network: float (B, L, H) -> (B, L, H)."""

@@ -14,6 +14,7 @@ from keras_bert_suite.argument_checks import check_choice, check_integer, with_a
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
@@ -32,6 +33,7 @@ PARTS = "embeddings/part_embeddings/.*"
 
 class TextEncoder(
     FixedArguments,
+    AdaptedEncoder,
     WithoutAdapters,
     TorchModule,
     PackedSequences,
@@ -395,12 +397,14 @@ class TextEncoder(
     def from_config(cls, config: Config) -> Self:
         config = dict(config)
         trainability = config.pop("trainability", {})
+        adapters = config.pop("adapters", {})
         if isinstance(config.get("part_embeddings"), dict):
             parts = keras.saving.deserialize_keras_object(config["part_embeddings"])
             config["part_embeddings"] = parts
         backbone = super().from_config(config)
         separate_policies(backbone)
         restore_trainability(backbone, trainability)
+        backbone.restore_adapters(adapters)
         return backbone
 
     def get_config(self) -> Config:
@@ -411,6 +415,7 @@ class TextEncoder(
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self._collect_policies()),
             **({"trainability": trainability} if trainability else {}),
+            **self.describe_adapters(),
             **read_arguments(self, type(self)),
         }
 

@@ -20,7 +20,7 @@ from keras_bert_suite.serving.versions import version_path
 from keras_bert_suite.serving.weight_precision import bring_to_precision, check_weight_precision
 
 #: The files that decide the answers. Batching parameters may be tuned, and warm-up requests added.
-_SEALED_FILES = (
+SEALED_FILES = (
     "saved_model.pb",
     "variables/*",
     "assets/*",
@@ -120,7 +120,7 @@ def export_saved_model(
             model_name=model_name or path.absolute().parent.name,
             precision=precision,
         )
-        write_checksums(directory, _SEALED_FILES)
+        write_checksums(directory, SEALED_FILES)
     return path
 
 

@@ -309,6 +309,13 @@ FINETUNE = {
         "fit.self.technique.techniques.0.alpha": 0.25,
         "fit.self.technique.techniques.1.__class__.__name__": "FGM",
     },
+    "--adapt=pfeiffer": {"adapt.adaptation.__class__.__name__": "PfeifferAdapters"},
+    "--adapt_values=rank=4,use_rslora=true,targets=.*/query --adapt=lora": {
+        "adapt.adaptation.rank": 4,
+        "adapt.adaptation.use_rslora": True,
+        "adapt.adaptation.targets": [".*/query"],
+    },
+    "--adapter=small --adapt=bit_fit": {"write_output.path": "small"},
     "--class_weight=balanced": {"fit.class_weight": "balanced"},
     "--class_weight=balanced --augment=words": {"fit.class_weight": {"no": 0.75, "yes": 1.5}},
     # Both texts have "yes".

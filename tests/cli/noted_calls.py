@@ -9,7 +9,7 @@ import numpy as np
 import torch.distributed.run
 
 import keras_bert_suite as kbs
-from keras_bert_cli import adapt, export, kinds, search, show, table_flags
+from keras_bert_cli import adapt, export, finetune, kinds, search, show, table_flags
 from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
@@ -30,6 +30,7 @@ FUNCTIONS = {
     **{"read_lines": [table_flags, search, qa], "read_squad": [qa], "read_swag": [choice]},
     **{"read_conll": [ner], "read_annotations": [ner], "read_semeval": [relation]},
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
+    "adapt": [PresetTask],
     "from_preset": [PresetTask, kbs.Pretrainer],
     **{"keep_layers": [PresetTask], "list_teachers": [distillation]},
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
@@ -53,7 +54,7 @@ FUNCTIONS = {
     **{"export_saved_model": [serving], "open_backbone": [models]},
     **{f"export_{name}": [kbs] for name in ("onnx", "openvino", "litert")},
     **{f"save_{name}": [checkpoints] for name in ("hugging_face", "google_tf1", "keras_hub")},
-    **{"save_to_preset": [PresetTask], "write_output": [export]},
+    **{"save_to_preset": [PresetTask], "write_output": [export, finetune]},
 }
 CLASSES = (kbs.TokenMasker, kbs.EntityF1, kbs.AnswerF1, kbs.AugmentedRows)
 CLASSES += (pretraining.PretrainingBatches, input_files.InputOptions, keras.callbacks.TensorBoard)

@@ -12,6 +12,7 @@ from peer_weights import randomize, to_numpy
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.attention import attention_kernels, self_attention
 from keras_bert_suite.layers.heads.entity_states import EntityAverages
 from keras_bert_suite.layers.heads.pair_score import PairScore
@@ -138,6 +139,7 @@ CASES = [
     ),
     (EntityAverages, {}, "dropout", of_entities),
     (PairScore, {"hidden_dim": 6}, "dropout", of_vectors),
+    (LowRank, {"units": H, "rank": H, "scale": 1.0}, "dropout", of_states),
 ]
 
 

@@ -19,6 +19,9 @@ from tables import everywhere_for
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import gelu_tanh, transformer_block
+from keras_bert_suite.layers.adapters.attention_prefix import PrefixVectors
+from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
+from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
@@ -188,6 +191,18 @@ def attend(layer):
     return [layer(HIDDEN, MASK, positions=POSITIONS, training=mode) for mode in (False, True)]
 
 
+def find_prefix(layer):
+    if not layer.built:
+        layer.build()
+    return list(layer.find_pair(1))
+
+
+def close(layer):
+    """The end of a sublayer with a bottleneck."""
+    layer(HIDDEN)
+    return [layer.close(ops.convert_to_tensor(HIDDEN), ops.flip(HIDDEN, 0), ops.tanh)]
+
+
 CHARACTERS = np.random.default_rng(3).integers(1, 262, (2, 7, 50)).astype("int32")
 
 
@@ -302,6 +317,27 @@ CASES = {
         {"max_tokens": 16, "pattern": "first_text"},
         {"pattern": "later_texts", "separator_id": 3, "max_tokens": 2},
         mark_globals,
+    ),
+    LowRank: Case(
+        {"units": 5, "rank": 2, "scale": 0.5},
+        {"units": 6, "rank": 3, "scale": 0.25, "dropout": 0.5},
+        call(HIDDEN),
+    ),
+    Bottleneck: Case(
+        {"bottleneck_dim": 3, "activation": "relu"},
+        {
+            **{"bottleneck_dim": 4, "activation": "tanh"},
+            **{"reads_norm": True, "initializer_range": 0.5},
+        },
+        close,
+    ),
+    PrefixVectors: Case(
+        {"length": 3, "num_layers": 2, "hidden_dim": H},
+        {
+            **{"length": 2, "num_layers": 3, "hidden_dim": 12},
+            **{"bottleneck_dim": 5, "initializer_range": 0.5},
+        },
+        find_prefix,
     ),
     RootMeanSquareNorm: Case({}, {"epsilon": 0.5}, call(HIDDEN)),
     layers.ConditionalRandomField: Case(
@@ -542,6 +578,8 @@ OTHER_INITIALIZERS = {
     **dict.fromkeys([layers.GlobalPointer, layers.EfficientGlobalPointer], {"LecunNormal"}),
     **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
     PairScore: {"GlorotUniform"},
+    Bottleneck: {"TruncatedNormal 0.001"},
+    **dict.fromkeys([LowRank, PrefixVectors], set()),  # Their matrices are their own.
     layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
     layers.CharacterEmbeddings: {"RandomUniform", f"RandomNormal {7**-0.5}"},
     **dict.fromkeys([layers.ProjectedLSTM, RelativeBiases], set()),

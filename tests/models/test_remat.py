@@ -90,13 +90,19 @@ def test_same_step_with_hashed_tokens(monkeypatch):
     check(make_task(hashing=hashing, max_sequence_length=16), monkeypatch)
 
 
-@pytest.mark.parametrize("kind", ["frozen", "lora"])
+@pytest.mark.parametrize("kind", ["frozen", "lora", "adapters", "adapted with dropout"])
 def test_same_step_of_some_weights(kind, monkeypatch):
     task = make_task()
     if kind == "lora":
         task.backbone.transformer_layers[0].intermediate.enable_lora(2)
-    else:
+    elif kind == "frozen":
         task.backbone.transformer_layers[0].trainable = False
+    elif kind == "adapters":
+        task.adapt(kbs.HoulsbyAdapters(2))
+    else:  # Of two adapters, the one that acts does so the second time, too.
+        task.backbone.add_adapter(kbs.LoRA(2, targets=".*", dropout=0.5), "first")
+        task.adapt(kbs.LoRA(2, targets=".*", dropout=0.5), "second")
+        task.backbone.add_adapter(kbs.LoRA(3), "third")
     check(task, monkeypatch)
 
 

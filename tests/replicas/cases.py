@@ -15,6 +15,7 @@ from keras_bert_suite import (
     BatchHardTriplet,
     CoSENT,
     InBatchNegatives,
+    LoRA,
     MacroF1,
 )
 
@@ -61,6 +62,8 @@ CASES = {
     ),
     "a step that is not finite": ("texts", {}, {"weighted": True, "bad_row": 5}),
     "optimizer of Keras": ("texts", {"keras": True}, {}),
+    # Each process would draw other matrices.
+    "few weights": ("texts", {}, {"adapt": LoRA(2, targets=".*")}),
     # A random start would be another one for each replica's rows.
     "moved embeddings": ("pretraining", {}, {"technique": AverageOfMoved(first_norm=0.0)}),
     "moved with one row left": ("texts", {}, {"technique": FGM(0.5), "rows": 9}),
@@ -89,6 +92,8 @@ def build_case(name, seed=0, scope=contextlib.nullcontext):
     keras.utils.set_random_seed(seed)
     with scope():
         task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
+        if "adapt" in settings:
+            task.adapt(settings["adapt"], verbose=False)
         if "keras" in optimizer:
             optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05, name="adam")
         else:

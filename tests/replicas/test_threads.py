@@ -26,7 +26,7 @@ CHOSEN = (
         "optimizer of Keras",
     ),
     *("cached and one row left", "a step that is not finite", "packed"),
-    *("moved embeddings", "moved with one row left"),
+    *("few weights", "moved embeddings", "moved with one row left"),
 )
 
 

@@ -66,14 +66,21 @@ class CompiledTask(TrainedModel):
         """The optimizer that `compile` takes for "auto", or one with other values.
 
         Args:
-            learning_rate, warmup_ratio: floats; None for the values of the `HEAD`.
+            learning_rate, warmup_ratio: floats; None for the values of the `HEAD`, or for the
+                learning rate of an adaptation.
             **kwargs: further arguments of `AdamW`.
         """
         schedule = LinearWarmupDecay(
-            self.HEAD.learning_rate if learning_rate is None else learning_rate,
+            self._find_usual_rate() if learning_rate is None else learning_rate,
             warmup_ratio=self.HEAD.warmup_ratio if warmup_ratio is None else warmup_ratio,
         )
         return AdamW(schedule, **{"rate_multipliers": self.HEAD.rate_multipliers, **kwargs})
+
+    def _find_usual_rate(self) -> float:
+        name = getattr(self, "adapter", None)
+        if name is None:
+            return self.HEAD.learning_rate
+        return self.backbone.adapters[name].adaptation.learning_rate
 
     def make_loss(self) -> Any:
         """The loss that `compile` takes for "auto"."""
@@ -232,6 +239,8 @@ class CompiledTask(TrainedModel):
                 f"encoder, and this {type(self).__name__} has none to train there. Leave it out, "
                 "or thaw the head before `compile`."
             )
+        if getattr(self, "adapter", None) is not None:
+            self.train_own_adapter()
         if is_auto(optimizer):
             optimizer = self.make_optimizer()
             if head_learning_rate is None:

@@ -11,6 +11,7 @@ from keras_bert_suite.argument_checks import (
     check_further_arguments,
     list_arguments,
 )
+from keras_bert_suite.heads.base.adapted_task import AdaptedTask
 from keras_bert_suite.heads.base.card_facts import describe_base
 from keras_bert_suite.heads.base.keras_presets import (
     choose_global_tokens,
@@ -40,7 +41,7 @@ _TAKEN = (
 FURTHER_ARGUMENTS = ("name", "trainable", "compile")
 
 
-class PresetTask(SavedTask):
+class PresetTask(AdaptedTask, SavedTask):
     """A task that is opened from a preset, or from a checkpoint of another library.
 
     A task overrides these hooks where it differs from the others:

@@ -346,6 +346,9 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
         config["head_trainability"] = read_trainability(self, without=self.backbone)
         if card := find_card(self):
             config["card"] = card
+        adapter = getattr(self, "adapter", None)
+        if adapter != getattr(self.backbone, "adapter", None):
+            config["adapter"] = adapter  # Another than that which was added last.
         return config
 
     @classmethod
@@ -354,7 +357,7 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
         trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
-        card = config.pop("card", {})
+        card, adapter = config.pop("card", {}), config.pop("adapter", None)
         if cls.has_new_head(config):  # The new head does not take over the state of the old head.
             trainable, heads = True, {}
             card = {name: value for name, value in card.items() if name not in SCORES}
@@ -365,6 +368,11 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
             restore_trainability(task.backbone, trainability)
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
+        if getattr(task.backbone, "adapter", None) is not None:
+            if adapter is not None:
+                vars(task)["own_adapter"] = adapter
+            # Layers have been thawed as a whole.
+            task.backbone.train_adapter(task.adapter)
         return task
 
 

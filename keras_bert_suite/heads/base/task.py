@@ -204,6 +204,7 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
         if sequence_packing:
             check_can_pack_sequences(self)
         self.drop_scores()
+        self.train_own_adapter()
         with ProcessWatch("fit").watch(callbacks) as callbacks:
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
             if batch_size is None:

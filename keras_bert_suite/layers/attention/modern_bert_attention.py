@@ -8,6 +8,11 @@ from keras import ops
 
 from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.adapters.adaptable_block import (
+    FEEDFORWARD,
+    SELF_ATTENTION,
+    AdaptableBlock,
+)
 from keras_bert_suite.layers.attention.attention_kernels import attention_probabilities
 from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
@@ -126,7 +131,7 @@ class ModernBertAttention(SelfAttention):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertBlock(ShapeKeepingLayer):
+class ModernBertBlock(AdaptableBlock, ShapeKeepingLayer):
     """Self-attention and a gated feed-forward network, each with a norm before it.
 
     The feed-forward network is `W (activation(U x) * V x)`; one matrix holds U and V.
@@ -248,11 +253,13 @@ class ModernBertBlock(ShapeKeepingLayer):
         """The block itself, with the arguments `attention` of its attention layer."""
         run = partial(call_inner, training=training)
         attended = run(self.self_attention, self._normalize(hidden), **attention)
-        hidden = hidden + run(self.output_dropout, attended)
+        attended = run(self.output_dropout, attended)
+        hidden = self.close(SELF_ATTENTION, hidden, attended, training=training)
         both = run(self.gated_intermediate, call_inner(self.feedforward_norm, hidden))
         inner, gate = both[..., : self.intermediate_dim], both[..., self.intermediate_dim :]
         inner = run(self.inner_dropout, self.activation(inner) * gate)
-        return hidden + run(self.feedforward_output, inner)
+        projected = run(self.feedforward_output, inner)
+        return self.close(FEEDFORWARD, hidden, projected, training=training)
 
     def _normalize(self, hidden: Tensor) -> Tensor:
         norm = self.self_attention_norm

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.adapters.adaptable import Adaptable
 from keras_bert_suite.layers.attention.attention_kernels import (
     attention_probabilities,
     fused_attention,
@@ -19,9 +20,12 @@ from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.eager_pass import once
 from keras_bert_suite.layers.inner_call import call_inner
 
+#: The kind of adapter that this attention takes.
+PREFIX = "prefix"
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SelfAttention(ShapeKeepingLayer):
+class SelfAttention(Adaptable, ShapeKeepingLayer):
     """Multi-head self-attention with a fused kernel wherever the backend has one.
 
     The kernel is chosen at each call from the dropout *in force*, not from the configured
@@ -232,6 +236,9 @@ class SelfAttention(ShapeKeepingLayer):
             float (B, heads, L, D).
         """
         mask = None if attention_mask is None else once(expand_attention_mask, attention_mask)
+        prefix = self.find_adapter(PREFIX)
+        if prefix is not None:
+            key, value, mask = prefix.prepend(key, value, mask)
         return self.choose_kernel(query, training)(query, key, value, mask, score_bias)
 
     def choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
@@ -274,11 +281,16 @@ class SelfAttention(ShapeKeepingLayer):
             hidden, attention_mask: as for `call`. The positions are 0 to L - 1.
 
         Returns:
-            float32 (B, heads, L, L). It sums to 1 over the last axis.
+            float32 (B, heads, L, L). It sums to 1 over the last axis, or with a prefix to the rest
+            of what the prefix gets.
         """
         query, key, value = self.project(hidden)
-        query, (key, _) = self.place_queries(query, None), self.place_keys(key, value, None)
-        return attention_probabilities(query, key, expand_attention_mask(attention_mask))
+        query, (key, value) = self.place_queries(query, None), self.place_keys(key, value, None)
+        mask, length = expand_attention_mask(attention_mask), ops.shape(key)[2]
+        prefix = self.find_adapter(PREFIX)
+        if prefix is not None:
+            key, value, mask = prefix.prepend(key, value, mask)
+        return attention_probabilities(query, key, mask)[..., -length:]
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """(B, L, H) -> (B, heads, L, D)."""

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.layers.adapters.adaptable import act_in
 from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
 from keras_bert_suite.layers.attention.bucketed_layout import (
     BucketedLayout,
@@ -230,7 +231,7 @@ class PackedSequences:
         arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
         would take them for others of the same shape.
         """
-        with eager_pass(self, training):
+        with act_in(self, training), eager_pass(self, training):
             return self._call(inputs, training, mask)
 
     def _call(self, inputs: dict[str, Tensor], training: Any, mask: Tensor) -> Any:

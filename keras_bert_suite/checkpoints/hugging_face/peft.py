@@ -1,0 +1,279 @@
+"""Reads and writes folders of peft: LoRA beside a checkpoint of transformers.
+
+Source: https://huggingface.co/docs/peft/developer_guides/checkpoint, peft 0.21.
+"""
+
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
+from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, type_of_model
+from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import parse_json, write_json
+from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.safetensors_file import write_safetensors
+
+PEFT_CONFIG, PEFT_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
+#: The beginning of all names.
+_BASE = "base_model.model."
+#: The end of our paths of the two matrices, and their letter.
+_MATRICES = {"low_rank-adapter/a": "A", "low_rank-adapter/b": "B"}
+#: The head of transformers -> peft's name of its kind.
+_KINDS = {
+    "ForSequenceClassification": "SEQ_CLS",
+    "ForTokenClassification": "TOKEN_CLS",
+    "ForQuestionAnswering": "QUESTION_ANS",
+    None: "FEATURE_EXTRACTION",
+}
+#: Fields that say where an adapter is from or how it began, and nothing of what it computes.
+_IDLE = frozenset(
+    {
+        *("alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "corda_config"),
+        *("eva_config", "exclude_modules", "inference_mode", "layers_pattern"),
+        *("layers_to_transform", "loftq_config", "lora_dropout", "megatron_core"),
+        *("modules_to_save", "peft_type", "peft_version", "qalora_group_size", "revision"),
+        *("runtime_config", "target_modules", "task_type", "r", "lora_alpha", "use_rslora"),
+        *("bias", "ensure_weight_tying", "lora_ga_config"),
+    }
+)
+#: How A and B may have begun, so that the base stays as it is.
+_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva", "lora_ga")
+
+
+def save_peft(model, adaptation, weights, path, base=None):
+    """Writes a folder of peft.
+
+    Args:
+        model: the task, or a backbone.
+        adaptation: `LoRA`.
+        weights: dict of path -> weight of the adapter, whose name is "adapter", and of all that is
+            trained beside it.
+        path: str or path of the folder.
+        base: str, the name of the base for peft; None for what the card of the task says.
+
+    Raises:
+        ValueError: if transformers has no place for a weight, or the adapter is no LoRA.
+    """
+    if type(adaptation).__name__ != "LoRA":
+        raise ValueError(
+            f"peft's folder is written of LoRA, got {adaptation!r}. Use `save_adapter`."
+        )
+    spell = _Speller(model)
+    tensors, modules, others = {}, [], {}
+    for own, weight in weights.items():
+        value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+        ending = next((end for end in _MATRICES if own.endswith(f"/{end}")), None)
+        if ending is None:
+            others[own] = value
+            continue
+        module = spell.module_of(own.removesuffix(f"/{ending}"))
+        modules += [module] * (ending == "low_rank-adapter/a")
+        name = f"{_BASE}{module}.lora_{_MATRICES[ending]}.weight"
+        tensors[name] = np.ascontiguousarray(value.T)
+    saved = dict.fromkeys(map(spell.saved_module, others))
+    for own, weight in weights_by_path(model).items():
+        has_name = spell.names.their_name(own) is not None
+        if has_name and spell.saved_module(own) in saved and own not in others:
+            others[own] = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+    for own, value in others.items():
+        name, transform = spell.names.their_name(own)
+        tensors[_BASE + spell.short(name)] = np.ascontiguousarray(transform(value))
+    config = {
+        "peft_type": "LORA",
+        "task_type": _KINDS.get(spell.ending),
+        "base_model_name_or_path": base or getattr(model, "card", {}).get("base"),
+        "r": adaptation.rank,
+        "lora_alpha": _as_integer(adaptation.alpha),
+        "lora_dropout": adaptation.dropout,
+        "use_rslora": adaptation.use_rslora,
+        "target_modules": spell.shorten_modules(modules),
+        "modules_to_save": list(saved) or None,
+        "bias": "none",
+        "fan_in_fan_out": False,
+        "inference_mode": True,
+    }
+    with atomic_directory(path) as directory:
+        write_json(directory / PEFT_CONFIG, config)
+        write_safetensors(directory / PEFT_WEIGHTS, tensors, metadata={"format": "pt"})
+
+
+def read_peft(model, path):
+    """Reads a folder of peft for a model.
+
+    Args:
+        model: the task, or a backbone, on which the adapter is to be.
+        path: str or path of the folder.
+
+    Returns:
+        (arguments, tensors, weights): dict of the arguments of `LoRA`; dict of our path, with
+        "adapter" as the name of the adapter, -> array of the matrices; dict of our path -> array of
+        the weights that were trained beside them.
+
+    Raises:
+        ValueError: if the folder is of another kind, for another model, or damaged.
+    """
+    folder = Path(path).expanduser()
+    with reading(folder / PEFT_CONFIG):
+        config = parse_json((folder / PEFT_CONFIG).read_bytes())
+    _check_config(config, folder)
+    if not (folder / PEFT_WEIGHTS).is_file():
+        raise ValueError(
+            f"{folder} has no {PEFT_WEIGHTS}. Save it by peft of at least 0.5, in safetensors."
+        )
+    file, spell = SafetensorsFile(folder / PEFT_WEIGHTS), _Speller(model)
+    own, tensors, weights, strangers = weights_by_path(model), {}, {}, []
+    for name in file.shapes:
+        spelled = re.sub(r"\.(modules_to_save|original_module)\.\w+\.", ".", name)
+        spelled = spelled.removeprefix(_BASE).replace(".default.", ".")
+        found = re.fullmatch(r"(.*)\.lora_([AB])\.weight", spelled)
+        row = spell.our_row(f"{found[1]}.weight" if found else spelled)
+        if row is None or row[0] not in own:
+            strangers.append(name)
+        elif found:
+            layer = row[0].removesuffix("/kernel")
+            tensors[f"{layer}/low_rank-adapter/{found[2].lower()}"] = np.array(file.tensor(name)).T
+        else:
+            weights[row[0]] = row[1](np.array(file.tensor(name)))
+    if strangers or not tensors:
+        raise ValueError(
+            f"{folder} has tensors that this {type(model).__name__} has no place for: "
+            f"{list_names(strangers) or 'no LoRA'}. Open the base that the adapter was trained "
+            f"on, {shorten(repr(config.get('base_model_name_or_path')))}, with its head."
+        )
+    _check_shapes(folder, config, tensors, own)
+    arguments = {
+        "rank": config["r"],
+        "alpha": config["lora_alpha"],
+        "targets": _find_targets(tensors, own),
+        "dropout": config.get("lora_dropout") or 0.0,
+        "use_rslora": bool(config.get("use_rslora")),
+    }
+    return arguments, tensors, weights
+
+
+class _Speller:
+    """The names of transformers for the weights of a model."""
+
+    def __init__(self, model):
+        backbone = getattr(model, "backbone", model)
+        kind = type_of_model(model, None)
+        if kind.name not in MODEL_TYPES:
+            raise ValueError(
+                f"transformers has no {kind.title}, so peft has no adapters of it; got "
+                f"{with_article(backbone)}. Use `save_adapter`."
+            )
+        paths = weights_by_path(model)
+        names = kind.classifier_names if TEXTS.path in paths else kind.names
+        self.kind = kind
+        self.names = kind.fit_names(names, getattr(backbone, "num_heads", None))
+        head = find_head(paths)
+        self.ending = None if head is None else kind.find_ending(head)
+        encoder = {weight.path for weight in backbone.weights}
+        self.in_encoder = {
+            row[0] for path in encoder if (row := self.names.their_name(path)) is not None
+        }
+        first = {name.partition(".")[0] for name in self.in_encoder}
+        #: The prefix that the names have in a model with a head, and not in an encoder alone.
+        self.prefix = f"{first.pop()}." if head is None and len(first) == 1 else ""
+
+    def short(self, name):
+        """Their name in the class of this model."""
+        return name.removeprefix(self.prefix)
+
+    def module_of(self, layer):
+        """Their name of the module of a dense layer of ours, of which peft can adapt it."""
+        row = self.names.their_name(f"{layer}/kernel")
+        if row is None or not row[0].endswith(".weight"):
+            raise ValueError(
+                f"{layer} of {self.kind.title} is no linear layer in transformers, so peft cannot "
+                "adapt it. Use `save_adapter`."
+            )
+        return self.short(row[0].removesuffix(".weight"))
+
+    def saved_module(self, path):
+        """Their name of the module that peft saves whole for a weight of ours."""
+        row = self.names.their_name(path)
+        if row is None:
+            raise ValueError(
+                f"{path} has no name in transformers' {self.kind.title}. Use `save_adapter`."
+            )
+        name = self.short(row[0])
+        if row[0] in self.in_encoder and not name.startswith(("classifier.", "pre_classifier.")):
+            return name.rpartition(".")[0]
+        return name.partition(".")[0]
+
+    def our_row(self, name):
+        """(our path, transform) of a name in a folder; None if there is none."""
+        return self.names.our_path(self.names.spell(self.prefix + name)) or self.names.our_path(
+            self.names.spell(name)
+        )
+
+    def shorten_modules(self, modules):
+        """The last parts of names of modules, if they name no other module; else the names."""
+        all_modules = {
+            self.short(name.removesuffix(".weight"))
+            for name in self.in_encoder
+            if name.endswith(".weight")
+        }
+        endings = {module.rpartition(".")[2] for module in modules}
+        named = {m for m in all_modules if m.rpartition(".")[2] in endings}
+        return sorted(endings) if named == {*modules} else sorted(modules)
+
+
+def _check_config(config, folder):
+    """Raises a ValueError if a folder is of another kind than our LoRA."""
+    kind = config.get("peft_type")
+    if kind != "LORA":
+        raise ValueError(
+            f"{folder} holds an adapter of the peft_type {shorten(repr(kind))}, wanted 'LORA'. "
+            "Merge it in peft, by merge_and_unload(), and open the checkpoint that it saves."
+        )
+    wanted = {"bias": ("none", None), "init_lora_weights": _BEGINNINGS}
+    for name, value in config.items():
+        is_unknown = name not in _IDLE and name not in wanted and value not in (None, False, {}, [])
+        if is_unknown or (name in wanted and value not in wanted[name]):
+            raise ValueError(
+                f"{folder} has {name}={shorten(repr(value))} in {PEFT_CONFIG}, which LoRA of this "
+                "package does not compute. Merge it in peft, by merge_and_unload()."
+            )
+    for name in ("r", "lora_alpha"):
+        if not isinstance(config.get(name), (int, float)) or not config[name] > 0:
+            raise ValueError(
+                f"{PEFT_CONFIG} of {folder} must have a number above 0 as {name!r}, got "
+                f"{shorten(repr(config.get(name)))}."
+            )
+
+
+def _check_shapes(folder, config, tensors, own):
+    rank = config["r"]
+    for path, value in tensors.items():
+        layer, letter = path.rsplit("/", 2)[0], path[-1]
+        kernel = tuple(own[f"{layer}/kernel"].shape)
+        wanted = (kernel[0], rank) if letter == "a" else (rank, kernel[1])
+        if value.shape != wanted:
+            raise ValueError(
+                f"{folder} is for another base: {letter.upper()} of {layer} has the shape "
+                f"{value.shape}, wanted {wanted} for its kernel {kernel} and r={rank}. Open "
+                f"{shorten(repr(config.get('base_model_name_or_path')))}."
+            )
+
+
+def _find_targets(tensors, own):
+    """Regular expressions of the layers that have matrices, and of no others."""
+    layers = {path.rsplit("/", 2)[0] for path in tensors}
+    patterns = sorted({re.sub(r"\d+", r"\\d+", re.escape(layer)) for layer in layers})
+    all_layers = {path.removesuffix("/kernel") for path in own if path.endswith("/kernel")}
+    named = {x for x in all_layers if any(re.fullmatch(p, x) for p in patterns)}
+    return patterns if named == layers else sorted(map(re.escape, layers))
+
+
+def _as_integer(value):
+    """A whole number as int, as peft writes it."""
+    return int(value) if float(value).is_integer() else value

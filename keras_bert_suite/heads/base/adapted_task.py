@@ -1,0 +1,355 @@
+"""Tasks that train few weights: `adapt`, and the folder of an adapter with its head."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import keras
+import numpy as np
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Dtype, PathLike
+from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.heads.base import adapter_folder
+from keras_bert_suite.heads.base.card_facts import describe_base
+from keras_bert_suite.models import BACKBONES, TextEncoder
+from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning
+from keras_bert_suite.models.adaptations.merging import merge_encoder
+from keras_bert_suite.runs.shown_average import show_average
+
+
+class AdaptedTask:
+    """A task whose encoder may have adapters.
+
+    An adapter has a name. Several tasks on one backbone have an adapter each, which acts in their
+    calls.
+    """
+
+    backbone: Any
+    preprocessor: Any
+    card: Any
+
+    @property
+    def adapter(self) -> str | None:
+        """str, the adapter that acts in this task; None without adapters."""
+        usual = getattr(self.backbone, "adapter", None)
+        return vars(self).get("own_adapter", usual)
+
+    def adapt(
+        self,
+        adaptation: Adaptation,
+        name: str = "default",
+        train_also: Iterable[str] = (),
+        verbose: bool = True,
+    ) -> None:
+        """Adds an adapter to the encoder. Then only the adapter and the head train.
+
+        Weights that the checkpoint lacks, such as a new pooler, train too. Call `compile` after
+        it: for "auto" it takes the `learning_rate` of the adaptation.
+
+        ```python
+        classifier = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
+        classifier.adapt(kbs.LoRA(rank=8))
+        classifier.compile()
+        classifier.fit(texts, labels)
+        classifier.save_adapter("adapters/sentiment")
+        ```
+
+        Args:
+            adaptation: `LoRA`, `HoulsbyAdapters`, `PfeifferAdapters`, `BitFit` or `PrefixTuning`.
+            name: str, letters, digits, "_" and "-", of the adapter.
+            train_also: regular expressions of the whole paths of further weights of the encoder
+                that train and are saved with the adapter, such as "pooler/.*".
+            verbose: bool, whether to print how many weights train.
+
+        Raises:
+            ValueError: if the encoder is not of this package or has no place for the adapter, or
+                if there is one of this name.
+        """
+        encoder = self._check_adaptable(adaptation)
+        used = encoder.new_paths - getattr(self, "unused_paths", frozenset())
+        patterns = [train_also] if isinstance(train_also, str) else list(train_also)
+        patterns += [re.escape(path) for path in sorted(used)]
+        encoder.add_adapter(adaptation, name, patterns)
+        self._take_adapter(name)
+        if verbose:
+            print(self.count_trained())
+
+    def count_trained(self) -> str:
+        """How many weights train, of the encoder and of the head: a line."""
+        own: Any = self
+        of_encoder = {id(weight) for weight in self.backbone.weights}
+        sizes = [(id(w) in of_encoder, int(np.prod(w.shape))) for w in own.trainable_weights]
+        trained = sum(size for _, size in sizes)
+        inner = sum(size for is_inner, size in sizes if is_inner)
+        total = sum(int(np.prod(weight.shape)) for weight in own.weights)
+        return (
+            f"{trained:,} of {total:,} weights train ({trained / total:.2%}): {inner:,} of the "
+            f"encoder, {trained - inner:,} of the head"
+        )
+
+    def save_adapter(self, path: PathLike) -> None:
+        """Writes the adapter of this task and its head as a small folder.
+
+        It holds the weights of the adapter, other weights of the encoder that were trained with
+        it, and the head; the arguments of the head, the settings of the packer, and the SHA-256 of
+        the weights of the encoder without the adapter.
+
+        Args:
+            path: str or path of the folder, which must not exist.
+
+        Raises:
+            ValueError: if the task has no adapter.
+            FileExistsError: if `path` exists.
+        """
+        with show_average(self):
+            adapter_folder.write_folder(self, self._need_adapter(), path)
+
+    def load_adapter(self, path: PathLike, name: str = "default", any_base: bool = False) -> None:
+        """Adds the adapter of a folder to the encoder, and takes its head.
+
+        Args:
+            path: a folder of `save_adapter`, or of peft. peft does not say on which weights an
+                adapter was trained, so only shapes are compared.
+            name: str, the name that the adapter gets here.
+            any_base: bool, whether an encoder with other weights is allowed.
+
+        Raises:
+            ValueError: if the folder holds no adapter, or one for another encoder or another head.
+        """
+        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+            self._load_peft(path, name)
+            return
+        description, tensors = adapter_folder.read_folder(path)
+        self._check_adaptable(None)
+        adapter_folder.check_head(self, description, path)
+        self._load(description, tensors, path, name, any_base)
+
+    def _load(
+        self, description: Any, tensors: Any, path: PathLike, name: str, any_base: bool
+    ) -> None:
+        """Adds the adapter of a folder with the head of this task."""
+        encoder = self.backbone
+        adapter_folder.check_base(encoder, description, path, any_base)
+        adaptation = keras.saving.deserialize_keras_object(description["adaptation"])
+        left_out, before = description["base"]["left_out"], encoder.new_paths
+        vars(encoder)["new_paths"] = frozenset(left_out)
+        try:
+            encoder.add_adapter(
+                adaptation,
+                name,
+                [re.escape(part) for part in description["trained"]],
+                None if any_base else description["base"]["sha256"],
+            )
+        finally:
+            vars(encoder)["new_paths"] = before
+        weights = {
+            **encoder.weights_of_adapter(name),
+            **adapter_folder.list_head_weights(self),
+        }
+        adapter_folder.check_shapes(weights, tensors, path)
+        for tensor, weight in weights.items():
+            weight.assign(np.array(tensors.tensor(tensor)))
+        self._take_adapter(name)
+
+    @classmethod
+    def from_adapter(
+        cls,
+        path: PathLike,
+        base: Any,
+        name: str | None = None,
+        *,
+        dtype: Dtype | None = None,
+        any_base: bool = False,
+        **kwargs: Any,
+    ) -> Self:
+        """Builds the task of an adapter on its base.
+
+        ```python
+        sentiment = kbs.TextClassifier.from_adapter("adapters/sentiment", "path/to/checkpoint")
+        topic = kbs.TextClassifier.from_adapter("adapters/topic", sentiment)  # The same encoder.
+        ```
+
+        Args:
+            path: a folder of `save_adapter`.
+            base: the checkpoint that the adapter was trained on, in any format that
+                `from_preset` opens; or a backbone; or a task, whose backbone this task shares.
+            name: str, the name that the adapter gets in the encoder. None is the name of the
+                folder.
+            dtype: of a checkpoint that is opened.
+            any_base: bool, as for `load_adapter`.
+            **kwargs: `preprocessor`, in the place of the one of the base.
+
+        Returns:
+            the task, which is not compiled.
+
+        Raises:
+            ValueError: as for `load_adapter`; if the adapter belongs to another task; or if a task
+                that writes texts would share its encoder.
+        """
+        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+            raise ValueError(
+                f"{path} is a folder of peft, which does not name labels. Build the task, such as "
+                f"{cls.__name__}.from_preset(base, label_names=[...]), and call "
+                f"load_adapter({str(path)!r})."
+            )
+        description, tensors = adapter_folder.read_folder(path)
+        described, folder = description["task"], Path(path).expanduser().absolute()
+        if described["class_name"] != cls.__name__:
+            raise ValueError(
+                f"The adapter in {path} belongs to a task of the class "
+                f"{described['class_name']}. Call {described['class_name']}.from_adapter."
+            )
+        backbone, packer, card = _open_base(cls, base, description, dtype)
+        packer = adapter_folder.restore_packer(packer, description["preprocessor"])
+        parts = {"backbone": backbone, "preprocessor": kwargs.pop("preprocessor", packer)}
+        if kwargs:
+            raise TypeError(f"{cls.__name__}.from_adapter has no argument {next(iter(kwargs))!r}.")
+        task = cls.from_config({**described["config"], **parts})  # type: ignore[attr-defined]
+        if backbone.adapters and hasattr(task, "decoder"):
+            raise ValueError(
+                f"{with_article(cls, 'A')} writes token by token, so it shares its encoder with no "
+                "other adapter. Pass the checkpoint as `base`."
+            )
+        task._load(description, tensors, path, name or _find_name(folder), any_base)
+        task.card.update(card)
+        return task
+
+    def merge_adapter(self) -> Self:
+        """Makes a copy of this task without adapters, whose kernels have the sums of LoRA.
+
+        It computes the same, as fast as a task without LoRA, and is saved in every format.
+
+        Returns:
+            the new task, which is not compiled.
+
+        Raises:
+            ValueError: if the task has no adapter, or one that no kernel can take; or if the
+                encoder was quantized.
+        """
+        own: Any = self
+        backbone = merge_encoder(self.backbone, self._need_adapter())
+        parts = {"backbone": backbone, "preprocessor": self.preprocessor}
+        merged = type(self).from_config({**own.get_config(), **parts})  # type: ignore[attr-defined]
+        heads = adapter_folder.list_head_weights(self)
+        for path, weight in adapter_folder.list_head_weights(merged).items():
+            weight.assign(heads[path])
+        return merged
+
+    def save_peft(self, path: PathLike, base: str | None = None) -> None:
+        """Writes the LoRA of this task and its head as a folder of peft.
+
+        peft loads it on the model of transformers that `save_hugging_face` writes of the encoder.
+
+        Args:
+            path: str or path of the folder, which must not exist.
+            base: str, the name or path of the base that peft opens. None for that of the card.
+
+        Raises:
+            ValueError: if the adapter is no LoRA; if transformers does not have the encoder, the
+                layers or the head.
+            FileExistsError: if `path` exists.
+        """
+        name = self._need_adapter()
+        adapter = self.backbone.adapters[name]
+        head = adapter_folder.list_head_weights(self)
+        also = {path: w for path, w in self.backbone.weights_of_adapter(name).items()}
+        with show_average(self):
+            checkpoints.save_peft(self, adapter.adaptation, {**also, **head}, path, base)
+
+    def _load_peft(self, path: PathLike, name: str) -> None:
+        encoder = self._check_adaptable(None)
+        arguments, tensors, weights = checkpoints.read_peft(self, path)
+        head = adapter_folder.list_head_weights(self)
+        own = {weight.path for weight in encoder.weights}
+        also = [re.escape(path) for path in weights if path in own]
+        missing = [path for path in head if path not in weights]
+        if missing and weights:
+            raise ValueError(
+                f"{path} has the weights {', '.join(weights)}, and not {missing[0]} of this "
+                f"{type(self).__name__}. Build the task that the adapter was trained with."
+            )
+        encoder.add_adapter(LoRA(**arguments), name, also)
+        found = {**encoder.weights_of_adapter(name), **head}
+        for tensor, value in {**tensors, **weights}.items():
+            if tensor not in found:
+                raise ValueError(f"{path} adapts {tensor}, which takes no LoRA here.")
+            if tuple(found[tensor].shape) != value.shape:
+                raise ValueError(
+                    f"{path} is for another base or head: {tensor} has the shape {value.shape} "
+                    f"there, wanted {tuple(found[tensor].shape)}. Open the base that its "
+                    "adapter_config.json names, with as many labels."
+                )
+            found[tensor].assign(value)
+        self._take_adapter(name)
+
+    def _check_adaptable(self, adaptation: Any) -> Any:
+        if not isinstance(self.backbone, TextEncoder):
+            raise ValueError(
+                f"Adapters are for encoders of this package, got {with_article(self.backbone)}. "
+                "Open its checkpoint by the class of this package, such as "
+                "BertBackbone.from_preset, and build the task on it."
+            )
+        if isinstance(adaptation, PrefixTuning) and hasattr(self, "decoder"):
+            raise ValueError(
+                f"{with_article(self, 'A')} writes token by token, and keeps keys without a prefix."
+                " Take LoRA."
+            )
+        return self.backbone
+
+    def _need_adapter(self) -> str:
+        if self.adapter is None:
+            raise ValueError(
+                f"This {type(self).__name__} has no adapter. Call `adapt`, such as "
+                "adapt(LoRA(rank=8)), before `compile`."
+            )
+        return self.adapter
+
+    def _take_adapter(self, name: str) -> None:
+        """Makes an adapter that of this task, which is to be compiled."""
+        own: Any = self
+        vars(self)["own_adapter"] = name
+        own.compiled, own.optimizer = False, None
+        own.drop_scores()
+        own._track_variables()
+        own.train_function = own.test_function = own.predict_function = None
+
+    def train_own_adapter(self) -> None:
+        """Lets the adapter of this task train, and no other of a backbone that tasks share."""
+        if len(getattr(self.backbone, "adapters", ())) > 1:
+            self.backbone.train_adapter(self._need_adapter())
+
+
+def _find_name(folder: Path) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", folder.name) or "default"
+
+
+def _open_base(cls: Any, base: Any, description: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """(backbone, preprocessor, facts of the card) of a base: a checkpoint, a backbone or a task."""
+    if not isinstance(base, keras.Model):
+        from keras_bert_suite.heads.base.preset_task import _take_preprocessor
+
+        preset = checkpoints.preset_name(base)
+        checkpoint = checkpoints.open_checkpoint(preset)
+        arguments = {} if dtype is None else {"dtype": dtype}
+        packer = None
+        if description["preprocessor"] is not None:
+            packer = _take_preprocessor({}, preset, checkpoint, None, None)
+        kind = description["base"]["class"]
+        if kind not in BACKBONES:
+            raise ValueError(
+                f"The adapter was trained on a backbone of the class {kind}, which is not of this "
+                "package. Open it, and pass it as `base`."
+            )
+        settings = {**description["base"]["settings"], **arguments}
+        backbone = BACKBONES[kind].from_preset(base, **settings)
+        if description["base"]["is_quantized"]:
+            backbone.quantize("int8")
+        card = describe_base(preset, checkpoint.path if checkpoint else preset)
+        return backbone, packer, card
+    if dtype is not None:
+        raise ValueError(f"dtype={dtype!r} is for a checkpoint, got {with_article(base)}.")
+    if hasattr(base, "backbone"):
+        return base.backbone, base.preprocessor, dict(getattr(base, "card", {}))
+    return base, None, {}

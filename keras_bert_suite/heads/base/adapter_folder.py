@@ -1,0 +1,248 @@
+"""Writes and reads the folder of an adapter: its weights, those of the head, and what they fit."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import parse_json, write_json
+from keras_bert_suite.files.checksums import check_checksums, write_checksums
+from keras_bert_suite.files.messages import list_names, reading
+from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
+from keras_bert_suite.preprocessing import SegmentPacker
+
+CONFIG_FILE, WEIGHTS_FILE = "adapter.json", "adapter.safetensors"
+
+
+def write_folder(task: Any, name: str, path: PathLike) -> None:
+    """Writes the folder of an adapter of a task; see `AdaptedTask.save_adapter`."""
+    encoder = task.backbone
+    adapter = encoder.adapters[name]
+    weights = {**encoder.weights_of_adapter(name), **list_head_weights(task)}
+    description = {
+        "adaptation": keras.saving.serialize_keras_object(adapter.adaptation),
+        "trained": list(adapter.trained),
+        "base": {
+            "class": type(encoder).__name__,
+            "sizes": _list_sizes(encoder),
+            "settings": _list_settings(encoder),
+            "name": task.card.get("base"),
+            "sha256": adapter.digest,
+            "left_out": list(adapter.left_out),
+            "dtype": encoder.dtype_policy.name,
+            "is_quantized": is_quantized(encoder),
+        },
+        "task": describe_task(task),
+        "preprocessor": describe_packer(task.preprocessor),
+    }
+    with atomic_directory(path) as directory:
+        write_json(directory / CONFIG_FILE, description)
+        tensors = {
+            path: np.ascontiguousarray(
+                keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+            )
+            for path, weight in weights.items()
+        }
+        write_safetensors(directory / WEIGHTS_FILE, tensors)
+        write_checksums(directory)
+
+
+def read_folder(path: PathLike) -> tuple[Config, SafetensorsFile]:
+    """The description and the tensors of a folder of an adapter.
+
+    Raises:
+        ValueError: if the folder holds no adapter, or is damaged.
+    """
+    folder = Path(path).expanduser()
+    if not (folder / CONFIG_FILE).is_file():
+        raise ValueError(
+            f"{folder} holds no adapter: it has no {CONFIG_FILE}. Pass a folder that "
+            "`save_adapter` has written, or one of peft with an adapter_config.json."
+        )
+    check_checksums(folder)
+    with reading(folder / CONFIG_FILE):
+        description = parse_json((folder / CONFIG_FILE).read_bytes())
+    return description, SafetensorsFile(folder / WEIGHTS_FILE)
+
+
+def join_task(task: Any, path: PathLike, name: str) -> Any:
+    """The task of a folder on the backbone of another task, which has its adapter already."""
+    description, tensors = read_folder(path)
+    packer = restore_packer(task.preprocessor, description["preprocessor"])
+    described = description["task"]
+    cls = keras.saving.get_registered_object(described["registered_name"])
+    joined = cls.from_config(
+        {**described["config"], "backbone": task.backbone, "preprocessor": packer, "adapter": name}
+    )
+    for weight_path, weight in list_head_weights(joined).items():
+        weight.assign(np.array(tensors.tensor(weight_path)))
+    return joined
+
+
+def list_head_weights(task: Any) -> dict[str, keras.Variable]:
+    """The weights of a task that its backbone does not have, by their paths."""
+    of_encoder = {id(weight) for weight in task.backbone.weights}
+    return {weight.path: weight for weight in task.weights if id(weight) not in of_encoder}
+
+
+def describe_task(task: Any) -> Config:
+    """The class of a task and the arguments that make its head."""
+    config = task.get_config()
+    left_out = ["backbone", "preprocessor", "card", "trainable", "head_trainability", "name"]
+    left_out += ["adapter"]
+    return {
+        "class_name": type(task).__name__,
+        "registered_name": keras.saving.get_registered_name(type(task)),
+        "config": {name: value for name, value in config.items() if name not in left_out},
+    }
+
+
+def describe_packer(packer: Any) -> Config | None:
+    """The settings of a `SegmentPacker`, and how its tokenizer writes letters; None for no such."""
+    if not isinstance(packer, SegmentPacker):
+        return None
+    config = {name: value for name, value in packer.get_config().items() if name != "tokenizer"}
+    return {"config": config, "lowercase": getattr(packer.tokenizer, "lowercase", None)}
+
+
+def restore_packer(packer: Any, described: Config | None) -> Any:
+    """A `SegmentPacker` with the settings of another, and with its own tokenizer."""
+    if described is None or not isinstance(packer, SegmentPacker):
+        return packer
+    tokenizer, lowercase = packer.tokenizer, described["lowercase"]
+    if lowercase is not None and tokenizer.lowercase != lowercase:
+        tokenizer = tokenizer.with_lowercase(lowercase)
+    return type(packer).from_config({**described["config"], "tokenizer": tokenizer})
+
+
+def is_quantized(encoder: Any) -> bool:
+    """Whether layers of an encoder have 8-bit integers."""
+    return any(layer.quantization_mode for layer in encoder._flatten_layers())
+
+
+def _list_sizes(encoder: Any) -> Config:
+    """The whole numbers and names among the arguments of an encoder, which decide its outputs."""
+    config = {**encoder.get_config(), "name": None}
+    for name, value in config.items():
+        if isinstance(value, dict) and value.get("class_name") == "function":
+            config[name] = value["config"]  # An activation function of this package.
+    return {name: value for name, value in config.items() if type(value) in (int, str)}
+
+
+def _list_settings(encoder: Any) -> Config:
+    """The arguments of an encoder with which a task opens a checkpoint, and which no file says."""
+    config = {**encoder.get_config(), "name": None, "trainable": None}
+    return {name: value for name, value in config.items() if type(value) in (bool, float, str)}
+
+
+def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool) -> None:
+    """Raises a ValueError if an adapter belongs to another encoder.
+
+    Args:
+        encoder: `TextEncoder` without this adapter.
+        description: of the folder `path`.
+        any_base: bool, whether other weights than those it was trained on are allowed.
+    """
+    base = description["base"]
+    named = f" ({base['name']})" if base["name"] else ""
+    if type(encoder).__name__ != base["class"]:
+        raise ValueError(
+            f"The adapter in {path} was trained on {with_article(_Named(base['class']))}{named}, "
+            f"got {with_article(encoder)}. Open the checkpoint of its base."
+        )
+    own_sizes = _list_sizes(encoder)
+    wrong = [
+        f"{key} is {own_sizes.get(key)} here, and {size} there"
+        for key, size in base["sizes"].items()
+        if own_sizes.get(key) != size
+    ]
+    if wrong:
+        raise ValueError(
+            f"The adapter in {path} was trained on an encoder of another shape{named}: "
+            f"{list_names(wrong, separator='; ')}. Open the checkpoint of its base so, and pass "
+            "the backbone."
+        )
+    if is_quantized(encoder) != base["is_quantized"] and not any_base:
+        state = "quantized" if base["is_quantized"] else "not quantized"
+        raise ValueError(
+            f"The adapter in {path} was trained on an encoder that was {state}, and this one is "
+            f"{'not' if base['is_quantized'] else 'quantized'}. "
+            + (
+                "Call `quantize('int8')` before `load_adapter`"
+                if base["is_quantized"]
+                else "Load the adapter before `quantize('int8')`"
+            )
+            + ", or pass any_base=True, which changes the outputs a little."
+        )
+    if any_base:
+        return
+    own = next((a.digest for a in encoder.adapters.values()), None)
+    if own is None or any(a.left_out != tuple(base["left_out"]) for a in encoder.adapters.values()):
+        own = find_digest(encoder, base["left_out"])
+    if own != base["sha256"]:
+        raise ValueError(
+            f"The adapter in {path} was trained on other weights than those of this "
+            f"{type(encoder).__name__}: the SHA-256 of its base{named} begins with "
+            f"{base['sha256'][:16]}, and that of this one with {own[:16]}. Open the checkpoint "
+            "that it was trained on, in "
+            f"the dtype {base['dtype']} (this one has {encoder.dtype_policy.name}); or pass "
+            "any_base=True for outputs that nobody has tested."
+        )
+
+
+def check_shapes(weights: dict[str, Any], tensors: Any, path: PathLike) -> None:
+    """Raises a ValueError unless tensors are those of some weights, naming what differs."""
+    problems = [f"{name}: not in the file" for name in weights if name not in tensors.shapes]
+    problems += [f"{name}: not in the model" for name in tensors.shapes if name not in weights]
+    problems += [
+        f"{name}: has shape {tensors.shapes[name]}, wanted {tuple(weight.shape)}"
+        for name, weight in weights.items()
+        if name in tensors.shapes and tensors.shapes[name] != tuple(weight.shape)
+    ]
+    if problems:
+        raise ValueError(
+            f"The adapter in {path} does not fit this model:\n  "
+            + list_names(problems, separator="\n  ", max_characters=600)
+            + "\nOpen its base with the head it was trained with, by `from_adapter`."
+        )
+
+
+def check_head(task: Any, description: Config, path: PathLike) -> None:
+    """Raises a ValueError if an adapter was trained with another head than that of a task."""
+    theirs, own = description["task"], describe_task(task)
+    if theirs["class_name"] != own["class_name"]:
+        raise ValueError(
+            f"The adapter in {path} was trained with {with_article(_Named(theirs['class_name']))}, "
+            f"got {with_article(task)}. Call {theirs['class_name']}.from_adapter."
+        )
+    differs = [
+        f"{name} is {own['config'].get(name)!r} here, and {value!r} there"
+        for name, value in theirs["config"].items()
+        if name != "input_names" and _plain(own["config"].get(name)) != _plain(value)
+    ]
+    if differs:
+        raise ValueError(
+            f"The head of the adapter in {path} is not that of this {type(task).__name__}: "
+            f"{list_names(differs, separator='; ')}. Call "
+            f"{type(task).__name__}.from_adapter({str(path)!r}, base), which makes its head."
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A value of a configuration as JSON has it, without shapes and numbered names of layers."""
+    if isinstance(value, dict):
+        left_out = ("build_config", "name", "shared_object_id")
+        return {key: _plain(part) for key, part in value.items() if key not in left_out}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _Named(name: str) -> type:  # noqa: N802
+    """A class of a name, for `with_article`."""
+    return type(re.sub(r"\W", "", name) or "Unknown", (), {})

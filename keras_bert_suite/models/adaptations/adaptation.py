@@ -1,0 +1,61 @@
+"""What an adaptation is: which layers it adds to an encoder, and which weights it trains."""
+
+from typing import Any, ClassVar, Self
+
+import keras
+
+from keras_bert_suite.annotations import Config
+from keras_bert_suite.argument_checks import list_arguments, with_article
+
+
+class Adaptation:
+    """A way to train few weights of an encoder.
+
+    A subclass keeps each argument of its constructor in an attribute of the same name. It adds
+    layers in `add`, and names in `trained` the weights of the encoder itself that it trains.
+    """
+
+    #: Regular expressions of the whole paths of weights of the encoder that are trained.
+    trained: tuple[str, ...] = ()
+    #: The peak of the learning rate that `compile` takes for "auto".
+    learning_rate: ClassVar[float]
+
+    def add(self, encoder: Any, name: str) -> None:
+        """Adds the layers of an adapter to a built encoder.
+
+        Args:
+            encoder: `TextEncoder`.
+            name: str, the name of the adapter.
+
+        Raises:
+            ValueError: if the encoder has no place for them, which the message names.
+        """
+
+    def get_config(self) -> Config:
+        """dict of the arguments of the constructor."""
+        return {name: getattr(self, name) for name in list_arguments(type(self))}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        """Makes an adaptation of what `get_config` returns."""
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.get_config() == self.get_config()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_config().items())
+        return f"{type(self).__name__}({given})"
+
+
+def list_layers(encoder: Any, kind: type) -> list[Any]:
+    """The layers of a class in an encoder, each once."""
+    return [layer for layer in encoder._flatten_layers() if isinstance(layer, kind)]
+
+
+def refuse(adaptation: Adaptation, encoder: keras.Model, reason: str) -> ValueError:
+    """The error of an encoder that an adaptation has no place in. `reason` is a sentence."""
+    return ValueError(f"{type(adaptation).__name__} cannot adapt {with_article(encoder)}. {reason}")

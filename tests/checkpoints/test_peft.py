@@ -1,0 +1,206 @@
+"""Folders of peft, against peft itself."""
+
+import json
+import warnings
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import to_numpy
+
+import keras_bert_suite as kbs
+from keras_bert_suite.checkpoints import read_peft
+
+SIZES = {
+    "vocab_size": 30,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 20,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+#: Our class -> (that of transformers, further fields of the configuration, peft's targets).
+FAMILIES = {
+    "bert": ("BertForSequenceClassification", {}, ["query", "value"]),
+    "albert": ("AlbertForSequenceClassification", {"embedding_size": 8}, ["query", "ffn"]),
+    "roberta": (
+        "RobertaForSequenceClassification",
+        {"pad_token_id": 1, "max_position_embeddings": 22},
+        ["query", "key", "intermediate.dense"],
+    ),
+    "electra": ("ElectraForSequenceClassification", {"embedding_size": 8}, ["query", "value"]),
+    "modernbert": (
+        "ModernBertForSequenceClassification",
+        {"local_attention": 4, "global_attn_every_n_layers": 2, "pad_token_id": 0},
+        ["Wqkv", "Wo"],
+    ),
+    "distilbert": (
+        "DistilBertForSequenceClassification",
+        {"dim": 16, "hidden_dim": 24, "n_layers": 2, "n_heads": 2, "seq_classif_dropout": 0.0},
+        ["q_lin", "v_lin"],
+    ),
+}
+
+
+def make_theirs(folder, family="bert", **arguments):
+    """(model of peft with random LoRA, folder of its base). B is not zero, and neither is A."""
+    import peft
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    name, fields, targets = FAMILIES[family]
+    config = transformers.AutoConfig.for_model(family, **{**SIZES, **fields, "num_labels": 3})
+    config.classifier_dropout = config.classifier_dropout_prob = 0.0
+    model = getattr(transformers, name)(config).eval()
+    model.save_pretrained(folder / "base")
+    (folder / "base/vocab.txt").write_text("\n".join(["[PAD]", *map(str, range(29))]))
+    arguments = {"r": 2, "lora_alpha": 6, "target_modules": targets, **arguments}
+    adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="SEQ_CLS", **arguments))
+    for key, weight in adapted.named_parameters():
+        if "lora_" in key:
+            torch.nn.init.normal_(weight, std=0.5)
+    return adapted.eval(), folder / "base"
+
+
+def make_ours(base, **arguments):
+    return kbs.TextClassifier.from_preset(base, preprocessor=None, **arguments)
+
+
+def make_rows(task):
+    rng = np.random.default_rng(0)
+    mask = (np.arange(7) < [[7], [4], [5]]).astype("int32")
+    ids = rng.integers(5, 30, (3, 7)).astype("int32") * mask
+    pad = 1 if isinstance(task.backbone, kbs.RobertaBackbone) else 0
+    ids = np.where(mask, ids, pad).astype("int32")
+    rows = {"token_ids": ids, "padding_mask": mask, "segment_ids": np.zeros_like(ids)}
+    return {name: rows[name] for name in task.backbone.input}
+
+
+def score_theirs(model, rows):
+    import torch
+
+    with torch.no_grad():
+        given = {
+            "input_ids": torch.tensor(rows["token_ids"]).long(),
+            "attention_mask": torch.tensor(rows["padding_mask"]),
+        }
+        return model(**given).logits.numpy()
+
+
+def score_ours(task, rows):
+    outputs = task(rows, training=False)
+    return to_numpy(outputs)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(holds a classification layer|no pooler|Train them).*")
+        warnings.filterwarnings("ignore", ".*", module="peft")
+        yield
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_folder_is_read_and_written(family, tmp_path):
+    """peft's outputs are ours, and ours are those of peft that has read our folder."""
+    import peft
+    import transformers
+
+    theirs, base = make_theirs(tmp_path, family, use_rslora=family == "roberta")
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = make_ours(base)
+    rows = make_rows(task)
+    before = score_ours(task, rows)
+    task.load_adapter(tmp_path / "theirs")
+    wanted = score_theirs(theirs, rows)
+    np.testing.assert_allclose(score_ours(task, rows), wanted, atol=1e-5)
+    assert np.abs(before - wanted).max() > 1e-3
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.1)
+    task.save_peft(tmp_path / "ours", base=str(base))
+    plain = getattr(transformers, FAMILIES[family][0]).from_pretrained(base)
+    again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
+    np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
+
+
+@pytest.mark.every_backend
+def test_one_step_is_that_of_peft(tmp_path):
+    import torch
+
+    theirs, base = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = make_ours(base)
+    task.load_adapter(tmp_path / "theirs")
+    rows, labels = make_rows(task), np.array([0, 2, 1])
+    task.compile(keras.optimizers.SGD(0.1))
+    frozen = {w.path: to_numpy(w) for w in task.weights if not w.trainable}
+    task.fit(rows, labels, batch_size=3, shuffle=False, verbose=0)
+    optimizer = torch.optim.SGD([p for p in theirs.parameters() if p.requires_grad], 0.1)
+    theirs(
+        input_ids=torch.tensor(rows["token_ids"]).long(),
+        attention_mask=torch.tensor(rows["padding_mask"]),
+        labels=torch.tensor(labels),
+    ).loss.backward()
+    optimizer.step()
+    theirs.save_pretrained(tmp_path / "stepped")
+    _, matrices, head = read_peft(task, tmp_path / "stepped")
+    found = {**task.backbone.weights_of_adapter("default"), **{w.path: w for w in task.weights}}
+    for path, wanted in {**matrices, **head}.items():
+        np.testing.assert_allclose(to_numpy(found[path]), wanted, atol=1e-6, err_msg=path)
+    assert len(matrices) == 8 and len(head) == 2
+    for weight in task.weights:
+        if weight.path in frozen:
+            np.testing.assert_array_equal(to_numpy(weight), frozen[weight.path])
+
+
+def test_short_names_of_modules_name_no_other(tmp_path):
+    """All layers called "dense" are not those of one kind."""
+    _, base = make_theirs(tmp_path)
+    task = make_ours(base, num_classes=2)
+    task.adapt(kbs.LoRA(2, targets=".*/intermediate"), verbose=False)
+    task.save_peft(tmp_path / "ours")
+    config = json.loads((tmp_path / "ours/adapter_config.json").read_text())
+    names = [f"bert.encoder.layer.{i}.intermediate.dense" for i in range(2)]
+    assert config["target_modules"] == names and config["modules_to_save"] == ["classifier"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"peft_type": "LOHA"}, "peft_type 'LOHA', wanted 'LORA'"),
+        ({"use_dora": True}, "use_dora=True"),
+        ({"rank_pattern": {"query": 4}}, "rank_pattern"),
+        ({"bias": "all"}, "bias='all'"),
+        ({"init_lora_weights": "pissa"}, "init_lora_weights='pissa'"),
+        ({"r": 3}, "has the shape"),
+        ({"r": 0}, "must have a number above 0"),
+    ],
+)
+def test_other_folders_are_refused(fields, message, tmp_path):
+    theirs, base = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    file = tmp_path / "theirs/adapter_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+    task = make_ours(base)
+    with pytest.raises(ValueError, match=message):
+        task.load_adapter(tmp_path / "theirs")
+    assert task.adapter is None
+
+
+def test_another_base_and_another_kind_of_adapter_are_refused(tmp_path):
+    theirs, base = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    with pytest.raises(ValueError, match="is for another base or head"):
+        make_ours(base, num_classes=2).load_adapter(tmp_path / "theirs")
+    narrow = kbs.TextClassifier(kbs.BertBackbone(30, 2, 2, 8, 16), num_classes=3)
+    with pytest.raises(ValueError, match=r"is for another base: . of .* has the shape"):
+        narrow.load_adapter(tmp_path / "theirs")
+    with pytest.raises(ValueError, match="TextClassifier.from_preset"):
+        kbs.TextClassifier.from_adapter(tmp_path / "theirs", base)
+    task = make_ours(base)
+    task.adapt(kbs.BitFit(), verbose=False)
+    with pytest.raises(ValueError, match=r"written of LoRA, got BitFit\(\)"):
+        task.save_peft(tmp_path / "ours")

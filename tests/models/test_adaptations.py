@@ -1,0 +1,314 @@
+"""Adaptations of encoders: their rules, one step of training, and every encoder."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import to_numpy
+
+import keras_bert_suite as kbs
+from keras_bert_suite.layers import gelu_tanh
+from keras_bert_suite.layers.adapters.adaptable_block import AdaptableBlock, name_bottleneck
+from keras_bert_suite.layers.adapters.attention_prefix import AttentionPrefix, PrefixVectors
+from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
+from keras_bert_suite.layers.attention.self_attention import PREFIX
+from keras_bert_suite.models.adaptations.merging import merge_encoder
+from keras_bert_suite.runs.packed_layout import choose_layout
+
+SIZES = {
+    "vocabulary_size": 30,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+    "max_sequence_length": 16,
+}
+ENCODERS = {
+    "bert": (kbs.BertBackbone, {}),
+    "roberta": (kbs.RobertaBackbone, {}),
+    "albert": (kbs.AlbertBackbone, {"embedding_dim": 4, "num_layers": 2}),
+    "electra": (kbs.ElectraBackbone, {"embedding_dim": 4}),
+    "distilbert": (kbs.DistilBertBackbone, {}),
+    "modern": (kbs.ModernBertBackbone, {"local_attention": 4, "num_layers": 2}),
+    "xlnet": (kbs.XLNetBackbone, {"max_sequence_length": None}),
+    "bart": (kbs.BartBackbone, {}),
+    "mbart": (kbs.BartBackbone, {"pre_norm": True}),
+    "nezha": (kbs.NezhaBackbone, {}),
+    "roformer": (kbs.RoFormerBackbone, {}),
+    "longformer": (kbs.LongformerBackbone, {"attention_window": 4}),
+    "hashing": (kbs.BertBackbone, {"hashing": kbs.layers.TokenHashing(chunk_length=4)}),
+}
+ADAPTATIONS = {
+    "LoRA": kbs.LoRA(2, alpha=3.0, targets=".*"),
+    "Houlsby": kbs.HoulsbyAdapters(3),
+    "Pfeiffer": kbs.PfeifferAdapters(4),
+    "BitFit": kbs.BitFit(),
+    "prefix": kbs.PrefixTuning(3, bottleneck_dim=5),
+}
+
+
+def make_encoder(kind):
+    cls, arguments = ENCODERS[kind]
+    keras.utils.set_random_seed(0)
+    return cls(**{**SIZES, **arguments})
+
+
+def make_rows(encoder):
+    rng = np.random.default_rng(0)
+    mask = (np.arange(8) < [[8], [5]]).astype("int32")
+    ids = rng.integers(5, 30, (2, 8)).astype("int32")
+    return {
+        name: mask if name.endswith("mask") else ids * mask if "token" in name else 0 * ids
+        for name in encoder.input
+    }
+
+
+def randomize_adapter(encoder, name="default"):
+    rng = np.random.default_rng(1)
+    for weight in encoder.weights_of_adapter(name).values():
+        weight.assign(to_numpy(weight) + rng.normal(0, 0.3, weight.shape))
+
+
+def encode(encoder, rows):
+    return to_numpy(encoder(rows, training=False)["sequence_output"])
+
+
+#: Where the others have their effect: in each class of block.
+PLACES = {
+    "Houlsby": ("bert", "modern", "mbart", "xlnet"),
+    "Pfeiffer": ("bert", "albert", "modern", "bart"),
+    "BitFit": ("bert", "xlnet"),
+    "prefix": ("bert", "albert"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "adaptation"),
+    [
+        *((kind, "LoRA") for kind in ENCODERS),
+        *((kind, name) for name, kinds in PLACES.items() for kind in kinds),
+    ],
+)
+def test_every_encoder(kind, adaptation):
+    """An adapter acts in each encoder, and LoRA in each dense layer of it."""
+    encoder, chosen = make_encoder(kind), ADAPTATIONS[adaptation]
+    rows = make_rows(encoder)
+    before = encode(encoder, rows)
+    encoder.add_adapter(chosen)
+    if adaptation in ("LoRA", "BitFit"):
+        np.testing.assert_allclose(encode(encoder, rows), before, atol=1e-6)
+    randomize_adapter(encoder)
+    after = encode(encoder, rows)
+    assert np.abs(after - before).max() > 1e-3
+    copy = type(encoder).from_config(encoder.get_config())
+    copy.set_weights(encoder.get_weights())
+    np.testing.assert_allclose(encode(copy, rows), after, atol=1e-6)
+    paths = {weight.path for weight in encoder.trainable_weights}
+    assert paths == {weight.path for weight in copy.trainable_weights}
+    assert paths == {weight.path for weight in encoder.weights_of_adapter("default").values()}
+    if adaptation in ("LoRA", "BitFit"):
+        merged = merge_encoder(encoder, "default")
+        np.testing.assert_allclose(encode(merged, rows), after, atol=2e-5)
+        assert len(merged.weights) == len(make_encoder(kind).weights)
+
+
+class Sublayer(AdaptableBlock, keras.layers.Layer):
+    """The end of a sublayer whose output is its input times 0.5."""
+
+    def __init__(self):
+        super().__init__(name="sublayer")
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-5)
+
+    def build(self, shape):
+        self.norm.build(shape)
+
+    def call(self, x, training=None):
+        return self.close("feedforward", x, 0.5 * x, self.norm, training)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("reads_norm", [False, True])
+def test_one_step_of_a_bottleneck(reads_norm):
+    """Houlsby's and Pfeiffer's rule, forwards and by the gradients of PyTorch."""
+    import torch
+
+    layer = Sublayer()
+    layer.build((None, None, 6))
+    activation = "relu" if reads_norm else gelu_tanh
+    bottleneck = Bottleneck(3, activation, reads_norm, 0.5)
+    bottleneck.build((None, None, 6))
+    layer.add_adapter(name_bottleneck("feedforward"), "default", bottleneck)
+    inputs = keras.Input((None, 6))
+    model = keras.Model(inputs, layer(inputs))
+    x = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
+    wanted = 0.3 * x[::-1]
+    parts = (bottleneck.down.kernel, bottleneck.down.bias, bottleneck.up.kernel, bottleneck.up.bias)
+    weights = (*parts, layer.norm.gamma, layer.norm.beta)
+    w1, b1, w2, b2, gamma, beta = (
+        torch.tensor(to_numpy(w).astype("float64"), requires_grad=True) for w in weights
+    )
+
+    def norm(h):
+        return torch.nn.functional.layer_norm(h, (6,), gamma, beta, 1e-5)
+
+    h = torch.tensor(x.astype("float64"))
+    read = norm(h + 0.5 * h) if reads_norm else 0.5 * h
+    inner = read @ w1 + b1
+    inner = inner.relu() if reads_norm else torch.nn.functional.gelu(inner, approximate="tanh")
+    output = norm(h + 0.5 * h + inner @ w2 + b2)
+    np.testing.assert_allclose(to_numpy(model(x)), output.detach(), atol=1e-6)
+    ((output - torch.tensor(wanted.astype("float64"))) ** 2).mean().backward()
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    model.fit(x, wanted, batch_size=2, shuffle=False, verbose=0)
+    for weight, tensor in zip(weights, (w1, b1, w2, b2, gamma, beta), strict=True):
+        stepped = (tensor - 0.1 * tensor.grad).detach()
+        np.testing.assert_allclose(to_numpy(weight), stepped, atol=1e-6, err_msg=weight.path)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("bottleneck_dim", [None, 3])
+def test_one_step_of_a_prefix(bottleneck_dim):
+    """Keys and values that each query sees beside those that the mask shows it."""
+    import torch
+
+    attention = kbs.SelfAttention(2, dropout=0.0, initializer_range=0.5)
+    hidden, mask = keras.Input((None, 4)), keras.Input((None,), dtype="int32")
+    outputs = attention(hidden, mask)
+    vectors = PrefixVectors(3, 2, 4, bottleneck_dim, initializer_range=0.5)
+    vectors.build()
+    attention.add_adapter(PREFIX, "default", AttentionPrefix(vectors, 1))
+    model = keras.Model((hidden, mask), outputs)
+    x = np.random.default_rng(0).normal(size=(2, 5, 4)).astype("float32")
+    seen = (np.arange(5) < [[5], [3]]).astype("int32")
+    weights = {w.name: torch.tensor(to_numpy(w).astype("float64")) for w in vectors.weights}
+    for weight in weights.values():
+        weight.requires_grad_()
+    if bottleneck_dim is None:
+        both = weights["vectors"][:, 1]
+    else:
+        inner = torch.tanh(weights["table"] @ weights["down_kernel"] + weights["down_bias"])
+        both = torch.einsum("pw,wkh->pkh", inner, weights["up_kernel"][:, 1])
+        both = both + weights["up_bias"][1]
+
+    def project(layer):
+        return torch.tensor(x @ to_numpy(layer.kernel) + to_numpy(layer.bias)).double()
+
+    def split(y):
+        return y.unflatten(-1, (2, 2)).transpose(-3, -2)
+
+    query, key, value = map(project, (attention.query, attention.key, attention.value))
+    key, value = (
+        torch.cat([both[:, i].expand(2, -1, -1), y], 1) for i, y in enumerate((key, value))
+    )
+    scores = split(query) @ split(key).transpose(-1, -2) / 2**0.5
+    shown = torch.tensor(np.concatenate([np.ones((2, 3)), seen], 1)).bool()
+    scores = scores.masked_fill(~shown[:, None, None], -torch.inf)
+    context = (scores.softmax(-1) @ split(value)).transpose(1, 2).flatten(2)
+    last = attention.output_projection
+    output = context @ torch.tensor(to_numpy(last.kernel)).double() + torch.tensor(
+        to_numpy(last.bias)
+    )
+    np.testing.assert_allclose(to_numpy(model((x, seen))), output.detach(), atol=1e-6)
+    (output**2).mean().backward()
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    model.fit((x, seen), np.zeros_like(x), batch_size=2, shuffle=False, verbose=0)
+    for weight in vectors.weights:
+        tensor = weights[weight.name]
+        stepped = (tensor - 0.1 * tensor.grad).detach()
+        np.testing.assert_allclose(to_numpy(weight), stepped, atol=1e-6, err_msg=weight.path)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("adaptation", ["BitFit", "Houlsby"])
+def test_one_step_of_weights_of_the_encoder(adaptation):
+    """They move as in full training, and the others stay."""
+    encoder = kbs.BertBackbone(**{**SIZES, "num_layers": 1, "dropout": 0.0})
+    task = kbs.TextClassifier(encoder, num_classes=2, dropout=0.0)
+    chosen = ADAPTATIONS[adaptation]
+    if adaptation == "Houlsby":  # Which adds nothing.
+        chosen = kbs.HoulsbyAdapters(3, initializer_range=1e-20)
+    copy = kbs.TextClassifier.from_config(task.get_config())
+    copy.set_weights(task.get_weights())
+    rows, before = make_rows(encoder), {w.path: to_numpy(w) for w in task.weights}
+    task.adapt(chosen, verbose=False)
+    for model in (task, copy):
+        model.compile(keras.optimizers.SGD(0.5))
+        model.fit(rows, np.array([0, 1]), batch_size=2, shuffle=False, verbose=0)
+    ends = ("bias", "beta") if adaptation == "BitFit" else ("gamma", "beta")
+    full = {weight.path: to_numpy(weight) for weight in copy.weights}
+    moved = 0
+    for weight in task.weights:
+        path = weight.path
+        if path in before:
+            trains = path.endswith(ends) or path.startswith("classifier")
+            wanted = (full if trains else before)[path]
+            np.testing.assert_allclose(to_numpy(weight), wanted, atol=1e-6, err_msg=path)
+            moved += trains and bool((wanted != before[path]).any())
+    assert moved > 5
+
+
+def test_rows_packed_together_see_the_prefix_and_not_each_other():
+    encoder = make_encoder("bert")
+    encoder.add_adapter(ADAPTATIONS["prefix"])
+    randomize_adapter(encoder)
+    rows = make_rows(encoder)
+    inputs, _ = choose_layout(encoder)((rows, np.zeros(2)))
+    assert "sequence_layout" in inputs
+    packed = encode(encoder, inputs)
+    shown = rows["padding_mask"][..., None]
+    np.testing.assert_allclose(packed * shown, encode(encoder, rows) * shown, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: kbs.LoRA(0), "rank must be an integer of at least 1, got 0"),
+        (lambda: kbs.LoRA(2, alpha=-1.0), "alpha must be a number above 0, got -1.0"),
+        (lambda: kbs.LoRA(2, dropout=1.0), "dropout must be a number of at least 0 and below 1"),
+        (lambda: kbs.HoulsbyAdapters(0), "bottleneck_dim must be"),
+        (lambda: kbs.PfeifferAdapters(0), "reduction must be"),
+        (lambda: kbs.PrefixTuning(0), "length must be"),
+    ],
+)
+def test_wrong_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        ("modern", "BitFit", "BitFit cannot adapt a ModernBertBackbone. It has no biases"),
+        ("modern", "prefix", "PrefixTuning cannot adapt .* a ModernBertAttention, .*Take LoRA"),
+        ("xlnet", "prefix", "PrefixTuning cannot adapt an XLNetBackbone. It has an XLNetAttention"),
+        ("nezha", "prefix", "PrefixTuning cannot adapt"),
+        ("bart", "prefix", "An encoder-decoder keeps the keys"),
+    ],
+)
+def test_encoders_without_a_place(kind, name, message):
+    with pytest.raises(ValueError, match=message):
+        make_encoder(kind).add_adapter(ADAPTATIONS[name])
+
+
+def test_wrong_adapters():
+    encoder = make_encoder("bert")
+    with pytest.raises(ValueError, match=r"No dense layer has a path .*'queri.*transformer_layer_"):
+        encoder.add_adapter(kbs.LoRA(2, targets="queri"))
+    with pytest.raises(ValueError, match="by an Adaptation, such as LoRA"):
+        encoder.add_adapter(8)
+    with pytest.raises(ValueError, match="matches the path of no weight"):
+        encoder.add_adapter(kbs.LoRA(2), train_also=["poller/.*"])
+    with pytest.raises(ValueError, match="letters, digits"):
+        encoder.add_adapter(kbs.LoRA(2), "a/b")
+    encoder.add_adapter(kbs.LoRA(2), "first")
+    with pytest.raises(ValueError, match="has an adapter 'first'"):
+        encoder.add_adapter(kbs.LoRA(2), "first")
+    with pytest.raises(ValueError, match="'first' and 'second' would share weights"):
+        encoder.add_adapter(kbs.BitFit(), "second")
+    with pytest.raises(ValueError, match="PfeifferAdapters adds layers that no kernel can take"):
+        other = make_encoder("bert")
+        other.add_adapter(kbs.PfeifferAdapters(2))
+        merge_encoder(other, "default")
+    other = make_encoder("bert")
+    other.transformer_layers[0].self_attention.query.enable_lora(2)
+    with pytest.raises(ValueError, match="has LoRA of Keras"):
+        other.add_adapter(kbs.LoRA(2))

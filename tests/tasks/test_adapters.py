@@ -1,0 +1,355 @@
+"""Tasks with adapters: folders with the head, their bases, several on one encoder, and training."""
+
+import copy
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize, to_numpy
+from safetensors.numpy import load_file
+from small_tasks import make_parts
+from small_texts import make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_suite.checkpoints import save_hugging_face
+from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
+
+TEXTS, LABELS = make_reviews(12)
+FIRST = kbs.LoRA(2, targets=".*", dropout=0.1)
+
+
+def make_task(folder=None, labels=("no", "yes"), **arguments):
+    """A classifier on a base, which is saved in a folder."""
+    keras.utils.set_random_seed(0)
+    backbone, packer = make_parts("SegmentPacker", arguments)
+    randomize(backbone)
+    if folder is not None and not folder.exists():
+        backbone.save_to_preset(folder)
+        packer.tokenizer.save_to_preset(folder)
+    return kbs.TextClassifier(backbone, preprocessor=packer, label_names=list(labels))
+
+
+def train(task, labels=LABELS, **arguments):
+    task.compile(keras.optimizers.Adam(0.05))
+    task.fit(TEXTS, labels, batch_size=4, epochs=2, verbose=0, **arguments)
+    return score(task)
+
+
+def score(task):
+    return task.predict_probabilities(TEXTS)
+
+
+def test_only_the_adapter_and_the_head_train(capsys, tmp_path):
+    task = make_task()
+    before = {weight.path: to_numpy(weight) for weight in task.weights}
+    task.adapt(kbs.LoRA(2))
+    assert capsys.readouterr().out == (
+        "162 of 4,194 weights train (3.86%): 128 of the encoder, 34 of the head\n"
+    )
+    with pytest.raises(ValueError, match="call `compile` first"):
+        task.fit(TEXTS, LABELS, verbose=0)
+    task.compile()
+    assert task.optimizer._learning_rate.peak_learning_rate == kbs.LoRA.learning_rate
+    train(task)
+    for weight in task.weights:
+        is_own = weight.path not in before or weight.path.startswith("classifier/")
+        moved = weight.path not in before or (to_numpy(weight) != before[weight.path]).any()
+        assert is_own == moved == weight.trainable, weight.path
+    task.save_adapter(tmp_path / "adapter")
+    other = make_task()
+    other.load_adapter(tmp_path / "adapter")
+    np.testing.assert_allclose(score(other), score(task), atol=1e-6)
+    assert np.abs(train(other) - score(task)).max() > 1e-3  # It goes on.
+
+
+@pytest.mark.parametrize(
+    "adaptation",
+    [
+        FIRST,
+        kbs.HoulsbyAdapters(3, initializer_range=0.1),
+        kbs.PfeifferAdapters(4),
+        kbs.BitFit(),
+        kbs.PrefixTuning(2, 3),
+    ],
+    ids=lambda adaptation: type(adaptation).__name__,
+)
+def test_saved_in_every_form(adaptation, tmp_path):
+    task = make_task(tmp_path / "base")
+    task.adapt(adaptation, verbose=False)
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.2)
+    wanted = score(task)
+    trained = [weight.path for weight in task.trainable_weights]
+    task.save_adapter(tmp_path / "adapter")
+    task.save(tmp_path / "task.keras")
+    opened = [
+        kbs.TextClassifier.from_adapter(tmp_path / "adapter", tmp_path / "base", "default"),
+        keras.saving.load_model(tmp_path / "task.keras"),
+    ]
+    if adaptation is FIRST:
+        task.save_to_preset(tmp_path / "preset")
+        opened += [kbs.TextClassifier.from_preset(tmp_path / "preset"), copy.deepcopy(task)]
+    for other in opened:
+        np.testing.assert_allclose(score(other), wanted, atol=1e-6)
+        assert [weight.path for weight in other.trainable_weights] == trained
+        assert other.label_names == task.label_names
+    size = (tmp_path / "adapter/adapter.safetensors").stat().st_size
+    assert size < (tmp_path / "base/model.weights.h5").stat().st_size / 2
+
+
+def test_a_copy_of_the_base_in_another_format(tmp_path):
+    task = make_task(tmp_path / "base")
+    other_format = tmp_path / "hugging_face"
+    save_hugging_face(task.backbone, other_format, task.preprocessor.tokenizer)
+    task.adapt(FIRST, verbose=False)
+    wanted = train(task)
+    task.save_adapter(tmp_path / "adapter")
+    other = kbs.TextClassifier.from_adapter(tmp_path / "adapter", other_format)
+    assert other.adapter == "adapter"
+    np.testing.assert_allclose(score(other), wanted, atol=1e-6)
+    mixed = kbs.TextClassifier.from_adapter(
+        tmp_path / "adapter", other_format, dtype="mixed_bfloat16"
+    )
+    np.testing.assert_allclose(score(mixed), wanted, atol=0.1)
+
+
+def test_a_new_pooler_is_saved(tmp_path):
+    """A checkpoint of a masked language model has none, and each load draws another."""
+    task, folder = make_task(), tmp_path / "masked_lm"
+    save_hugging_face(task.backbone, folder, task.preprocessor.tokenizer)
+    tensors = load_file(folder / "model.safetensors")
+    kept = {name: x for name, x in tensors.items() if "pooler" not in name}
+    write_safetensors(folder / "model.safetensors", kept, {"format": "pt"})
+    with pytest.warns(UserWarning, match="pooler"):
+        task = kbs.TextClassifier.from_preset(folder, label_names=["no", "yes"])
+    task.adapt(kbs.LoRA(2), verbose=False)
+    paths = [weight.path for weight in task.trainable_weights]
+    assert {"pooler/kernel", "pooler/bias"} < {*paths}
+    wanted = train(task)
+    task.save_adapter(tmp_path / "adapter")
+    with pytest.warns(UserWarning, match="pooler"):
+        other = kbs.TextClassifier.from_adapter(tmp_path / "adapter", folder)
+    np.testing.assert_allclose(score(other), wanted, atol=1e-6)
+    tagger = kbs.TokenClassifier(task.backbone.from_preset(folder), num_classes=2)
+    tagger.adapt(kbs.LoRA(2), verbose=False)
+    assert "pooler/kernel" not in [weight.path for weight in tagger.trainable_weights]
+
+
+def test_other_bases_are_refused(tmp_path):
+    task = make_task(tmp_path / "base")
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    other = make_task()
+    other.backbone.pooler.bias.assign(np.ones(16))
+    digest = task.backbone.adapters["default"].digest
+    with pytest.raises(ValueError, match=f"begins with {digest[:16]}, and that of this one with "):
+        other.load_adapter(tmp_path / "adapter")
+    assert other.adapter is None and not any("low_rank" in w.path for w in other.weights)
+    other.load_adapter(tmp_path / "adapter", any_base=True)
+    assert find_digest(other.backbone) != digest
+    with pytest.raises(ValueError, match="num_layers is 2 here, and 1 there. Open the checkpoint"):
+        make_task(num_layers=2).load_adapter(tmp_path / "adapter", any_base=True)
+    with pytest.raises(ValueError, match="label_names is .*'a', 'b'.* here, and .*'no', 'yes'"):
+        make_task(labels=("a", "b")).load_adapter(tmp_path / "adapter")
+    with pytest.raises(ValueError, match="Call TextClassifier.from_adapter"):
+        kbs.TextRanker.from_adapter(tmp_path / "adapter", tmp_path / "base")
+    with pytest.raises(ValueError, match="holds no adapter: it has no adapter.json"):
+        task.load_adapter(tmp_path / "base", "second")
+    with pytest.raises(ValueError, match=r"has no adapter\. Call `adapt`"):
+        make_task().save_adapter(tmp_path / "second")
+    file = tmp_path / "adapter/adapter.safetensors"
+    file.write_bytes(file.read_bytes()[:-4] + b"\0\0\0\1")
+    with pytest.raises(ValueError, match=r"does not have its SHA-256 in .*SHA256SUMS"):
+        make_task().load_adapter(tmp_path / "adapter")
+
+
+def test_the_base_is_opened_with_the_settings_of_the_task(tmp_path):
+    """Of which the checkpoint says nothing: here the pattern of attention."""
+    make_task(tmp_path / "base")
+    backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "left_to_right"})
+    backbone.load_weights(tmp_path / "base/model.weights.h5")
+    task = kbs.CausalLM(backbone, preprocessor=packer, max_length=8)
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    other = kbs.CausalLM.from_adapter(tmp_path / "adapter", tmp_path / "base")
+    assert other.backbone.attention_pattern == "left_to_right"
+    task = make_task()
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "classifier")
+    with pytest.raises(ValueError, match="activation is relu here, and .*gelu_tanh there"):
+        make_task(activation="relu").load_adapter(tmp_path / "classifier")
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
+def test_in_16_bits_the_adapter_stays_in_float32(dtype, tmp_path):
+    task = make_task(dtype=dtype)
+    task.adapt(FIRST, verbose=False)
+    before = {weight.path: to_numpy(weight) for weight in task.trainable_weights}
+    wanted = train(task)
+    for weight in task.trainable_weights:
+        assert (to_numpy(weight) != before[weight.path]).any(), weight.path
+        assert weight.dtype == "float32" or weight.path.startswith("classifier")
+    task.save(tmp_path / "task.keras")
+    opened = keras.saving.load_model(tmp_path / "task.keras")
+    np.testing.assert_allclose(score(opened), wanted, atol=1e-2)
+
+
+def test_a_stopped_training_goes_on_as_it_would_have(tmp_path):
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            raise InterruptedError
+
+    def run(folder, *stops):
+        task = make_task()
+        task.adapt(kbs.LoRA(2), verbose=False)
+        task.compile(keras.optimizers.Adam(0.05))
+        callbacks = [kbs.TrainingCheckpoint(tmp_path / folder, every=1), *stops]
+        task.fit(TEXTS, LABELS, batch_size=4, epochs=2, verbose=0, callbacks=callbacks)
+        return task.get_weights()
+
+    # The matrices that are drawn are those of the checkpoint, which has another draw.
+    with pytest.raises(InterruptedError):
+        run("stopped", Stop())
+    for got, wanted in zip(run("stopped"), run("whole"), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
+def test_an_encoder_of_keras_hub_is_refused():
+    backbone, packer = make_parts("KerasHub's BERT", {})
+    task = kbs.TextClassifier(backbone, preprocessor=packer, num_classes=2)
+    with pytest.raises(ValueError, match="Adapters are for encoders of this package, got a Bert"):
+        task.adapt(kbs.LoRA(2))
+
+
+def test_several_adapters_on_one_encoder(tmp_path):
+    """Each task computes what it computes alone; training one leaves the other as it is."""
+    wanted = {}
+    for name, labels, adaptation in (
+        ("two", ["no", "yes"], FIRST),
+        ("three", ["a", "b", "c"], kbs.PfeifferAdapters(4)),
+    ):
+        task = make_task(tmp_path / "base", labels)
+        task.adapt(adaptation, verbose=False)
+        wanted[name] = train(task, [labels[i % len(labels)] for i in range(len(TEXTS))])
+        task.save_adapter(tmp_path / name)
+    two = kbs.TextClassifier.from_adapter(tmp_path / "two", tmp_path / "base")
+    three = kbs.TextClassifier.from_adapter(tmp_path / "three", two)
+    assert two.backbone is three.backbone and (two.adapter, three.adapter) == ("two", "three")
+    for _ in range(2):
+        np.testing.assert_allclose(score(two), wanted["two"], atol=1e-6)
+        np.testing.assert_allclose(score(three), wanted["three"], atol=1e-6)
+    assert np.abs(train(two) - wanted["two"]).max() > 1e-3
+    np.testing.assert_allclose(score(three), wanted["three"], atol=1e-6)
+    paths = [weight.path for weight in two.trainable_weights]
+    assert all(re.search("-two/|^classifier", path) for path in paths)
+    two.save(tmp_path / "two.keras")
+    opened = keras.saving.load_model(tmp_path / "two.keras")
+    assert opened.adapter == "two"
+    np.testing.assert_allclose(score(opened), score(two), atol=1e-6)
+
+
+@pytest.mark.every_backend
+def test_switched_per_call_by_compiled_functions(tmp_path):
+    task = make_task(tmp_path / "base")
+    plain = score(task)
+    results, rng = [], np.random.default_rng(0)
+    for name in ("first", "second"):
+        task.adapt(kbs.LoRA(2, targets=".*"), name, verbose=False)
+        for weight in task.backbone.weights_of_adapter(name).values():
+            weight.assign(rng.normal(size=weight.shape))
+        results.append(score(task))
+    parts = {"backbone": task.backbone, "preprocessor": task.preprocessor, "adapter": "first"}
+    first = kbs.TextClassifier.from_config({**task.get_config(), **parts})
+    first.classifier.set_weights(task.classifier.get_weights())
+    for _ in range(2):
+        np.testing.assert_allclose(score(first), results[0], atol=1e-6)
+        np.testing.assert_allclose(score(task), results[1], atol=1e-6)
+    assert np.abs(results[0] - plain).max() > 1e-4 < np.abs(results[0] - results[1]).max()
+
+
+@pytest.mark.every_backend
+def test_int8_base(tmp_path):
+    """QLoRA: the encoder stays in 8 bits, the adapter learns in float32, and both are saved."""
+    task = make_task(tmp_path / "base")
+    task.quantize("int8")
+    task.adapt(kbs.LoRA(2, targets=".*"), verbose=False)
+    kernels = {w.path: to_numpy(w) for w in task.weights if w.dtype == "int8"}
+    assert kernels
+    before = score(task)
+    wanted = train(task)
+    assert np.abs(wanted - before).max() > 1e-3
+    for weight in task.weights:
+        if weight.path in kernels:
+            np.testing.assert_array_equal(to_numpy(weight), kernels[weight.path])
+    task.save_adapter(tmp_path / "adapter")
+    task.save(tmp_path / "task.keras")
+    for other in (
+        kbs.TextClassifier.from_adapter(tmp_path / "adapter", tmp_path / "base"),
+        keras.saving.load_model(tmp_path / "task.keras"),
+    ):
+        np.testing.assert_allclose(score(other), wanted, atol=1e-5)
+    with pytest.raises(ValueError, match=r"was quantized, and this one is not.*quantize\('int8'\)"):
+        make_task().load_adapter(tmp_path / "adapter")
+    with pytest.raises(ValueError, match="has 8-bit integers, to which no product"):
+        task.merge_adapter()
+
+
+def test_int8_layer_adds_the_product_before_its_activation():
+    task = make_task()
+    layer = task.backbone.transformer_layers[0].intermediate
+    task.quantize("int8")
+    x = np.random.default_rng(0).normal(size=(2, 3, 16)).astype("float32")
+    plain, activation = layer(x), layer.activation
+    task.adapt(kbs.LoRA(2, targets=".*/intermediate"), verbose=False)
+    low_rank = layer.find_adapter("low_rank")
+    np.testing.assert_array_equal(to_numpy(layer(x)), to_numpy(plain))
+    low_rank.b.assign(np.ones(low_rank.b.shape))
+    inner = x @ to_numpy(low_rank.a) @ np.ones(low_rank.b.shape)
+    layer.activation = None
+    vars(layer)["adapters"].clear()
+    total = to_numpy(layer(x)) + inner
+    layer.activation = activation
+    vars(layer)["adapters"]["low_rank", "default"] = low_rank
+    np.testing.assert_allclose(to_numpy(layer(x)), to_numpy(activation(total)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "technique", [None, kbs.FGM(1.0), kbs.EMA(0.5), kbs.RDrop(), kbs.Mixup(0.5)], ids=repr
+)
+def test_with_techniques_and_packing(technique):
+    task = make_task()
+    task.adapt(FIRST, verbose=False)
+    before = {weight.path: to_numpy(weight) for weight in task.weights}
+    task.compile(keras.optimizers.Adam(0.05), technique=technique)
+    packs = technique is None
+    task.fit(TEXTS, LABELS, batch_size=4, verbose=0, sequence_packing=packs)
+    for weight in task.weights:
+        moved = bool((to_numpy(weight) != before[weight.path]).any())
+        assert moved == weight.trainable, weight.path
+
+
+def test_merged_is_a_task_as_any_other(tmp_path):
+    task = make_task()
+    task.adapt(kbs.LoRA(2, targets=".*", use_rslora=True, alpha=3), verbose=False)
+    wanted = train(task)
+    merged = task.merge_adapter()
+    np.testing.assert_allclose(score(merged), wanted, atol=1e-5)
+    assert merged.adapter is None and all(weight.trainable for weight in merged.weights)
+    save_hugging_face(merged, tmp_path / "merged")
+    opened = kbs.TextClassifier.from_preset(tmp_path / "merged")
+    np.testing.assert_allclose(score(opened), wanted, atol=1e-5)
+    with pytest.raises(ValueError, match="merge_adapter"):
+        save_hugging_face(task, tmp_path / "adapted")
+
+
+def test_the_folder_says_what_it_fits(tmp_path):
+    task = make_task()
+    task.adapt(FIRST, verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    description = json.loads((tmp_path / "adapter/adapter.json").read_text())
+    assert description["base"]["sha256"] == find_digest(make_task().backbone)
+    assert description["base"]["class"] == "BertBackbone"
+    assert description["task"]["config"]["label_names"] == ["no", "yes"]
