@@ -353,6 +353,8 @@ EVALUATE = {
     "--json=scores.json": "put_in_place.path",
     "--png=scores.png": "put_in_place.path",
     "--errors=errors.csv": "put_in_place.path",
+    "--noise=swap,delete": {"robustness.kinds": ["swap", "delete"], "robustness.rates": [0.1]},
+    "--noise_rate=0.2,0.3 --noise=swap": {"robustness.rates": [0.2, 0.3]},
     f"--errors=errors.csv {IN_NER}": "put_in_place.path",
     "--overwrite --json=there.txt": {"put_in_place.replace": True},
 }
