@@ -59,7 +59,8 @@ class MisspellingAttack(Attack):
             check_choice("kinds", kind, EDITS)
         self.edits, self.least_letters = edits, least_letters
         self.stop_words = ENGLISH_STOP_WORDS if stop_words is None else frozenset(stop_words)
-        self.name = f"misspellings: {edits}"
+        chosen = "" if {*self.kinds} == {*EDITS} else f" ({', '.join(self.kinds)})"
+        self.name = f"misspellings: {edits}{chosen}"
 
     def search(self, text, label, probabilities, prepared, rng) -> Search:
         parts = split_words(text, None)

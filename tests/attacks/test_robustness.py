@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from heads.cases import QUESTIONS, RELATED, SPANS, TAGS, WORDS
+from heads.cases import SPANS, TAGS, WORDS
 from matplotlib.image import imread
 from peer_weights import randomize
 from small_tasks import make_task
@@ -47,7 +47,7 @@ def test_scores_are_those_of_noisy_texts(classifier, report):
     assert report.clean == classifier.score(TEXTS, LABELS)["accuracy"]
     assert [*report.scores] == [
         *("swap 0.1", "swap 0.5", "lost_space 0.1", "lost_space 0.5"),
-        *("misspellings: 1", "DeepWordBug"),
+        *("misspellings: 1 (swap)", "DeepWordBug"),
     ]
     for found in report.noises:
         texts = [kbs.TextNoise(found.kind, found.rate)(TEXTS, [seed, 0]) for seed in (3, 4)]
@@ -79,7 +79,7 @@ def test_the_table_the_file_and_the_picture(report, tmp_path):
     change, share = swap.score - report.clean, f"{swap.changed:.0%}"
     lowest = f"{min(swap.scores):.4f}"
     assert cells == ["swap 0.1", f"{swap.score:.4f}", f"{change:+.4f}", lowest, share]
-    assert lines[-1].startswith("| DeepWordBug     |   12 |")
+    assert lines[-1].startswith("| DeepWordBug            |   12 |")
 
     report.save(tmp_path / "report.json")
     saved = json.loads((tmp_path / "report.json").read_text("utf-8"))
@@ -147,22 +147,22 @@ def test_labels_that_point_into_texts_are_refused():
         kbs.robustness(answerer, x, y)
     report = kbs.robustness(answerer, x, y, kinds="insert", columns=[0], seeds=[0])
     assert report.metric == "f1"
-    related, (x, y) = make_task("relations")
+    related, (texts, labels) = make_task("relations")
     with pytest.raises(ValueError, match="have the markers <e1> </e1> <e2> </e2>"):
-        kbs.robustness(related, x, y)
+        kbs.robustness(related, texts, labels)
 
     # The same in a training.
     noise = kbs.TextNoise("swap")
-    contexts = {"question": QUESTIONS[0][0], "context": QUESTIONS[0][1]}
+    contexts = dict(zip(["question", "context"], x, strict=True))
     answerer.compile()
     answerer.data.input_names = ("question", "context")
     with pytest.raises(ValueError, match="leave the context as it is"):
-        answerer.fit(kbs.AugmentedRows(contexts, QUESTIONS[1], kbs.edit_words), verbose=0)
-    kept = kbs.AugmentedRows(contexts, QUESTIONS[1], noise, features=["context"])
+        answerer.fit(kbs.AugmentedRows(contexts, y, kbs.edit_words), verbose=0)
+    kept = kbs.AugmentedRows(contexts, y, noise, features=["context"])
     answerer.fit(kept, verbose=0)
     related.compile()
     with pytest.raises(ValueError, match="have the markers"):
-        related.fit(kbs.AugmentedRows(RELATED, y, noise), verbose=0)
+        related.fit(kbs.AugmentedRows(texts, labels, noise), verbose=0)
 
 
 def test_a_tagger_learns_from_noisy_words():
