@@ -1,6 +1,7 @@
 """Misspells the words that decide, found by the answers to beginnings and ends of a text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,14 @@ class DeepWordBug(Attack):
             check_integer("max_words", max_words, at_least=1)
         self.score, self.max_distance, self.max_words = score, max_distance, max_words
 
-    def search(self, text, label, probabilities, prepared, rng) -> Search:
+    def search(
+        self,
+        text: str,
+        label: int,
+        probabilities: np.ndarray,
+        prepared: Any,
+        rng: np.random.Generator,
+    ) -> Search:
         parts = split_words(text, None)
         places = range(1, len(parts), 2)
         if not places:
@@ -111,7 +119,7 @@ def edit_word(word: str, edits: Sequence[str], rng: np.random.Generator) -> tupl
 
     A word of one letter has nothing to swap, and is not deleted: then the distance is 0.
     """
-    edit = edits[rng.integers(len(edits))]
+    edit = edits[int(rng.integers(len(edits)))]
     if len(word) == 1 and edit in ("swap", "delete"):
         return word, 0
     place = int(rng.integers(len(word) + {"swap": -1, "insert": 1}.get(edit, 0)))

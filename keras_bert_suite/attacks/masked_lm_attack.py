@@ -67,7 +67,7 @@ class MaskedLMAttack(Attack):
         self.masked_lm, self.top_k, self.share, self.accept = masked_lm, top_k, share, accept
         self.stop_words = ENGLISH_STOP_WORDS if stop_words is None else frozenset(stop_words)
 
-    def prepare(self, texts):
+    def prepare(self, texts: Sequence[str]) -> list[dict[int, list[str]]]:
         """dict of the place of a word in `split_words` -> the words that may replace it, by text.
 
         One prediction of the masked LM has all words of all texts.
@@ -95,7 +95,14 @@ class MaskedLMAttack(Attack):
             found[row][place] = self._list_words(rows[row][place], tokens, tokenizer)
         return found
 
-    def search(self, text, label, probabilities, prepared, rng) -> Search:
+    def search(
+        self,
+        text: str,
+        label: int,
+        probabilities: np.ndarray,
+        prepared: Any,
+        rng: np.random.Generator,
+    ) -> Search:
         parts = split_words(text, None)
         places = [place for place, words in prepared.items() if words]
         if not places:

@@ -1,6 +1,9 @@
 """Looks for the one or two misspellings that a classifier stands worst."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.attacks.attack import Attack, Search, choose_worst
@@ -62,7 +65,14 @@ class MisspellingAttack(Attack):
         chosen = "" if {*self.kinds} == {*EDITS} else f" ({', '.join(self.kinds)})"
         self.name = f"misspellings: {edits}{chosen}"
 
-    def search(self, text, label, probabilities, prepared, rng) -> Search:
+    def search(
+        self,
+        text: str,
+        label: int,
+        probabilities: np.ndarray,
+        prepared: Any,
+        rng: np.random.Generator,
+    ) -> Search:
         parts = split_words(text, None)
         untouched = {
             place

@@ -69,16 +69,21 @@ def robustness(
 
     Raises:
         ValueError: if the task has no score or no texts that may change; for another kind, rate,
-            metric or column; if a kind finds no place in any text; or if an attack meets another
-            task than a classifier of single texts.
+            metric or column; if a kind finds no place in any text; if an attack meets another task
+            than a classifier of single texts; or if two attacks have one name.
     """
-    rates = [rates] if isinstance(rates, (int, float)) else list(rates)
+    rates = [rates] if isinstance(rates, (int, float)) else [*dict.fromkeys(rates)]
     for rate in rates:
         check_share("rates", rate, positive=True)
     for seed in seeds:
         check_integer("seeds", seed)
     if not len(seeds):
         raise ValueError("seeds must have at least one integer, got none.")
+    names = [attack.name for attack in attacks]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(
+            f"Two attacks have the name {twice[0]!r}. Set the attribute `name` of one of them."
+        )
     texts = find_texts(task, x)
     changed = choose_columns(texts, columns)
     task.data.check_changed(changed, list(texts))
@@ -94,7 +99,9 @@ def robustness(
     ]
     results = _attack(task, x, y, attacks, attacked_rows, seeds[0], batch_size)
     rows = len(next(iter(texts.values())))
-    return RobustnessReport(type(task).__name__, metric, rows, clean[metric], noises, results)
+    return RobustnessReport(
+        type(task).__name__, metric, rows, clean[metric], tuple(noises), results
+    )
 
 
 def find_score(task: Any, y: Labels, batch_size: int | None) -> Callable[[Any], Mapping[str, Any]]:

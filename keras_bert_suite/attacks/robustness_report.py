@@ -102,7 +102,8 @@ class RobustnessReport:
     @property
     def scores(self) -> dict[str, float]:
         """dict of the name of each noise and attack -> its score."""
-        return {part.name: part.score for part in (*self.noises, *self.attacks)}
+        noises = {noise.name: noise.score for noise in self.noises}
+        return {**noises, **{attack.name: attack.score for attack in self.attacks}}
 
     def list_table(self) -> list[list[str]]:
         """The cells of the table, a list for each row, the titles first."""

@@ -182,6 +182,7 @@ def test_a_tagger_learns_from_noisy_words():
         ({"columns": [1]}, "columns must be some of 0, got 1"),
         ({"columns": "text"}, "must be a list of names or places, got the string 'text'"),
         ({"attacks": [kbs.DeepWordBug()], "attacked_rows": 0}, "attacked_rows must be an integer"),
+        ({"attacks": [kbs.DeepWordBug()] * 2}, "Two attacks have the name 'DeepWordBug'"),
     ],
 )
 def test_bad_arguments(classifier, arguments, error):

@@ -30,9 +30,8 @@ def find_swaps(text: str) -> Iterator[Edit]:
     """Two letters of a word that stand side by side change places."""
     for run in _RUN.finditer(text):
         for place in range(run.start(), run.end() - 1):
-            first, second = text[place : place + 2]
-            if first != second:
-                yield place, place + 2, (second + first,)
+            if text[place] != text[place + 1]:
+                yield place, place + 2, (text[place + 1] + text[place],)
 
 
 def find_deletions(text: str) -> Iterator[Edit]:

@@ -126,7 +126,8 @@ class TextNoise:
 
 def apply_edits(text: str, edits: Sequence[Edit], rate: float, rng: np.random.Generator) -> str:
     """Makes each edit of a text with the probability `rate`. Overlapping ones leave the first."""
-    drawn = [edits[i] for i in np.flatnonzero(rng.random(len(edits)) < rate)]
+    chances = rng.random(len(edits))
+    drawn = [edit for edit, chance in zip(edits, chances, strict=True) if chance < rate]
     parts, done, last = [], 0, (-1, -1)
     for start, end, choices in sorted(drawn, key=lambda edit: edit[:2]):
         if start < done or (start, end) == last:
