@@ -105,6 +105,15 @@ def test_reports_of_other_noises_are_not_drawn_together(classifier, report):
         kbs.plot_robustness({})
 
 
+def test_documents_are_attacked_by_all_of_their_windows():
+    task, (texts, labels) = make_task("documents")
+    attack = kbs.DeepWordBug(max_words=2)
+    report = kbs.robustness(task, texts, labels, kinds=[], attacks=[attack], seeds=[0])
+    answers = task.predict_labels([a.changed_text for a in report.attacks[0].attempts], verbose=0)
+    wanted = [task.label_names[a.predicted] for a in report.attacks[0].attempts]
+    assert answers == wanted and report.attacks[0].queries > 1
+
+
 def test_kinds_that_find_a_place_are_taken(classifier):
     report = kbs.robustness(classifier, ["good"], ["yes"], seeds=[0])
     assert [noise.kind for noise in report.noises] == [

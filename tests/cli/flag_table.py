@@ -275,6 +275,7 @@ FINETUNE = {
     "--sequence_length=64": "fit.self.preprocessor.sequence_length",
     "--sequence_length=auto": {"fit.self.preprocessor.sequence_length": 8},
     "--augment=words": {"AugmentedRows.augment.__name__": "edit_words"},
+    "--augment=noise": {"AugmentedRows.augment.rate": 0.1},
     "--augment=masked_lm --checkpoint=masked_lm": {
         "AugmentedRows.augment.func.__name__": "replace_words"
     },
