@@ -40,7 +40,7 @@ class QuestionData(TextData):
 
     def check_changed(self, columns, names):
         names = self.input_names if {*names} == {*(self.input_names or ())} else names
-        if names[1] in columns:
+        if any(name in columns for name in names[1:]):
             raise ValueError(
                 "The answer to a question is a place in its context, which changed characters "
                 "would move. Change the questions alone: leave the context as it is."
