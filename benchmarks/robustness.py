@@ -71,27 +71,27 @@ def list_edits(name, report):
 def measure(classifier, test, options):
     """(`RobustnessReport`, processor seconds)."""
     begin = time.process_time()
-    report = kbs.robustness(
-        classifier,
-        test.x,
-        test.y,
-        rates=options.rates,
-        seeds=options.seeds,
-        attacks=[kbs.DeepWordBug(), kbs.MisspellingAttack(2, kinds=FEW)],
-        attacked_rows=options.attacked_rows,
-        batch_size=64,
+    attacks = (
+        (kbs.DeepWordBug(), options.attacked_rows),
+        (kbs.MisspellingAttack(2, kinds=FEW), options.misspelt_rows),
+        (kbs.MisspellingAttack(1), options.misspelt_rows),
     )
-    if options.exhaustive_rows:
-        more = kbs.robustness(
+    report = kbs.robustness(
+        classifier, test.x, test.y, rates=options.rates, seeds=options.seeds, batch_size=64
+    )
+    for attack, rows in attacks:
+        found = kbs.robustness(
             classifier,
             test.x,
             test.y,
             kinds=[],
-            attacks=[kbs.MisspellingAttack(1)],
-            attacked_rows=options.exhaustive_rows,
+            attacks=[attack],
+            attacked_rows=rows,
+            seeds=options.seeds,
             batch_size=64,
+            score=lambda x: {report.metric: report.clean},
         )
-        report = dataclasses.replace(report, attacks=(*report.attacks, *more.attacks))
+        report = dataclasses.replace(report, attacks=(*report.attacks, *found.attacks))
     return report, time.process_time() - begin
 
 
@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--rates", type=float, nargs="+", default=[0.1])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--attacked_rows", type=int, default=40)
-    parser.add_argument("--exhaustive_rows", type=int, default=40, help="with insertions; or 0")
+    parser.add_argument("--misspelt_rows", type=int, default=20, help="hundreds of queries each")
     parser.add_argument("--seed", type=int, default=0, help="of the trainings")
     parser.add_argument("--models", type=Path, help="folder that keeps the trained models")
     parser.add_argument("--output", type=Path, help="file for the reports, as JSON")
