@@ -3,7 +3,8 @@
 Prints the scores of the model's task: for classes the accuracy, a table of precision, recall and F1
 of every class, and the confusion matrix. --json writes the scores to a file. --png draws a
 confusion matrix, or the F1 of each label or type of entity. --errors writes the rows whose answer
-is wrong, the highest loss first, and marks the labels that look wrong themselves.
+is wrong, the highest loss first, and marks the labels that look wrong themselves. --noise scores
+the texts again with typing errors and other noise.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
@@ -15,6 +16,10 @@ Example:
 
   # The mean of several models.
   keras-bert evaluate --model seed1.keras seed2.keras seed3.keras --input test.tsv
+
+  # The accuracy over typing errors, lost spaces and letters of other scripts.
+  keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
+      --noise keyboard,swap,lost_space,homoglyph --noise_rate 0.05,0.1
 
   # Precision, recall and F1 of the entities, of every type and of all.
   keras-bert evaluate --model tagger.keras --input test.txt
@@ -29,6 +34,7 @@ Example:
   keras-bert evaluate --model stories --input test.txt
 """
 
+import dataclasses
 from pathlib import Path
 
 from .command_flags import REQUIRED, UsageError
@@ -63,6 +69,13 @@ def define_flags(flags):
         "Labels that look wrong are marked; use rows that the model was not trained on."
     )
     flags.path("errors", None, explanation)
+    explanation = (
+        "Also score the texts with noise of these kinds: keyboard, swap, delete, insert, ocr, "
+        "lost_space, added_space, homoglyph, homophone. --json has these scores, too."
+    )
+    flags.list("noise", None, explanation)
+    explanation = "The probabilities that --noise changes a place, joined by commas. Default: 0.1."
+    flags.list("noise_rate", None, explanation, kind=float)
     flags.switch("overwrite", False, "Replace these files.")
     flags.integer("batch_size", 32, "Batch size, in texts.")
 
@@ -71,6 +84,8 @@ def run(values):
     """Opens the model, scores it, prints the scores and writes the files."""
     if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
         raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
+    if values.noise_rate and not values.noise:
+        raise UsageError("--noise_rate is for --noise, the kinds of noise. Give both or neither")
     if values.errors:
         check_errors_file(values.errors)
     for path in filter(None, (values.json, values.png, values.errors)):
@@ -94,6 +109,10 @@ def run(values):
         scores = kind.score(kind.model, examples)
     scores = {"rows": len(examples), **scores}
     print_scores(scores)
+    if values.noise:
+        report = score_noise(kind, examples)
+        print(f"\n{report}")
+        scores["noise"] = report.to_dict()["noises"]
     if values.json:
         text = dump_json(scores, indent=2) + "\n"
         write(values, values.json, lambda path: path.write_text(text, "utf-8"))
@@ -119,6 +138,21 @@ def score_and_inspect(kind, examples):
 
     scores, wrong = task.score_with(find, examples.x, examples.y, kind.values.batch_size)
     return scores, complete_wrong(task, examples.x, wrong)
+
+
+def score_noise(kind, examples):
+    """The `RobustnessReport` of `kind.model` over --noise, of the scores that are printed."""
+    import keras_bert_suite as kbs
+
+    return kbs.robustness(
+        kind.model,
+        examples.x,
+        examples.y,
+        kinds=kind.values.noise,
+        rates=kind.values.noise_rate or [0.1],
+        batch_size=kind.values.batch_size,
+        score=lambda x: kind.score(kind.model, dataclasses.replace(examples, x=x)),
+    )
 
 
 def write(values, path, write):

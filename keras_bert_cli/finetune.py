@@ -372,7 +372,9 @@ def augment_rows(values, task, train):
     import keras_bert_suite as kbs
 
     augment = kbs.edit_words
-    if values.augment == "masked_lm":
+    if values.augment == "noise":
+        augment = kbs.TextNoise(["keyboard", "swap", "delete", "insert"])
+    elif values.augment == "masked_lm":
         if not has_masked_lm(values.checkpoint):
             raise ValueError(
                 f"--augment masked_lm asks {values.checkpoint} for other words, and it has no head "

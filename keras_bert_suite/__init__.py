@@ -1,6 +1,14 @@
 """Pretrain, fine-tune and serve BERT and its family with Keras 3."""
 
+from keras_bert_suite.attacks import (
+    DeepWordBug,
+    MaskedLMAttack,
+    MisspellingAttack,
+    plot_robustness,
+    robustness,
+)
 from keras_bert_suite.data.augmentation import AugmentedRows, edit_words, replace_words
+from keras_bert_suite.data.noise import TextNoise
 from keras_bert_suite.data.readers import Examples, read_glue, read_rows, read_table
 from keras_bert_suite.data.token_parts import read_token_parts, spell_tokens
 from keras_bert_suite.heads.choices.reader import read_swag
@@ -172,6 +180,7 @@ __all__ = [
     "ConditionalRandomField",
     "ConvolutionPooling",
     "CosineRegression",
+    "DeepWordBug",
     "DenoisingCorruption",
     "DistilBertBackbone",
     "DistilledScores",
@@ -203,8 +212,10 @@ __all__ = [
     "MarginMSE",
     "Matryoshka",
     "MaskedFrameLoss",
+    "MaskedLMAttack",
     "MaskedLMHead",
     "MaskedLMLoss",
+    "MisspellingAttack",
     "Mixup",
     "MassCorruption",
     "MaxPooling",
@@ -228,6 +239,7 @@ __all__ = [
     "SentencePieceTokenizer",
     "Technique",
     "Theseus",
+    "TextNoise",
     "TokenMasker",
     "TokenShuffler",
     "TrainingCheckpoint",
@@ -252,6 +264,7 @@ __all__ = [
     "objectives",
     "open_runtime",
     "open_tokenizer",
+    "plot_robustness",
     "read_token_parts",
     "spell_tokens",
     "trim_vocabulary",
@@ -266,6 +279,7 @@ __all__ = [
     "read_swag",
     "read_table",
     "replace_words",
+    "robustness",
     "train_vocabulary",
     "Adaptation",
     "BitFit",

@@ -82,3 +82,32 @@ def draw_scores(names, scores, colors, title, path=None):
     axes.spines[["top", "right"]].set_visible(False)
     axes.set(title=title.replace("$", r"\$"))
     return figure.write(path)
+
+
+def draw_robustness(names, scores, clean, metric, path=None):
+    """Draws the scores over each noise as bars, those of several models side by side.
+
+    Args:
+        names: list of N str, of the noises and attacks.
+        scores: dict of the name of a model -> N floats.
+        clean: dict of the name of a model -> float, its score without noise.
+        metric: str, the name of the scores.
+        path: str or path of the file, or None.
+    """
+    figure = Picture(
+        figsize=(7.5, 1.2 + 0.22 * len(names) * (len(scores) + 0.7)), layout="constrained"
+    )
+    axes = figure.subplots()
+    height = 0.8 / len(scores)
+    for place, (name, column) in enumerate(scores.items()):
+        middles = np.arange(len(names)) + (place - (len(scores) - 1) / 2) * height
+        bars = axes.barh(middles, column, height, color=f"C{place}", label=name)
+        axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=8)
+        axes.axvline(clean[name], color=f"C{place}", linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(min(0, *(min(column, default=0) for column in scores.values())), None)
+    axes.set_xlabel(f"{metric}; dashed: without noise")
+    if len(scores) > 1:
+        figure.legend(loc="outside upper center", ncols=len(scores), frameon=False)
+    return figure.write(path)

@@ -54,8 +54,10 @@ ALLOWED = {
         *("models", "tokenizers", "preprocessing", "data", "heads"),
         *("checkpoints", "files", "argument_checks"),
     },
+    "attacks": {"heads", "data", "files", "pictures", "argument_checks"},
     "__init__": {
         "jax_cache",
+        "attacks",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
         *("training", "runs", "heads", "pretraining", "serving"),
     },

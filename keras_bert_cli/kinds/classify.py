@@ -91,9 +91,10 @@ class ClassifyKind(Kind):
         explanation = (
             "Change half of the training texts anew in each epoch, where texts are few. words: "
             "swap or delete words; masked_lm: put other words in their place, which --checkpoint "
-            "guesses."
+            "guesses; noise: put in typing errors, so that the model stands them, see "
+            "keras-bert evaluate --noise."
         )
-        flags.choice("augment", None, ("words", "masked_lm"), explanation)
+        flags.choice("augment", None, ("words", "masked_lm", "noise"), explanation)
         explanation = "Maximum number of windows of a text, with --window_pooling."
         flags.integer("max_windows", 32, explanation)
         explanation = (

@@ -57,7 +57,7 @@ def edit_words(
         operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
     edited = []
     for text in read_texts(texts):
-        parts = _split(text, word_segmenter)
+        parts = split_words(text, word_segmenter)
         if len(parts) > 1:
             number = max(1, round(rate * (len(parts) // 2)))
             parts = operations[rng.integers(len(operations))](parts, number, rng, synonyms)
@@ -95,7 +95,7 @@ def replace_words(
     rng = np.random.default_rng(seed)
     tokenizer = masked_lm.preprocessor.tokenizer
     texts = read_texts(texts)
-    rows, places, masked = [_split(text, word_segmenter) for text in texts], {}, []
+    rows, places, masked = [split_words(text, word_segmenter) for text in texts], {}, []
     for row, parts in enumerate(rows):
         words = range(1, len(parts), 2)
         if not len(words) or tokenizer.mask_token in texts[row]:
@@ -124,7 +124,8 @@ class AugmentedRows(grain.MapDataset):
     """Batches of rows for `fit`, in which a share of the texts is changed anew in each epoch.
 
     Labels stay as they are. Rows come in a fresh order in each epoch, and rows of similar length
-    share a batch. The same seed gives the same batches, also in a training that resumes.
+    share a batch. The same seed gives the same batches, also in a training that resumes. With a
+    `TextNoise`, a row depends only on the seed, the epoch and the index of the row.
 
     ```python
     classifier.fit(kbs.AugmentedRows(texts, labels, kbs.edit_words), epochs=10)
@@ -134,9 +135,10 @@ class AugmentedRows(grain.MapDataset):
     ```
 
     Args:
-        x: texts as for `fit`: a column, or a tuple, dict or DataFrame of columns.
+        x: texts as for `fit`: a column, or a tuple, dict or DataFrame of columns. For a
+            `TextNoise`, also lists of words.
         y: labels as for `fit`.
-        augment: function(texts, rng) -> texts, such as `edit_words`.
+        augment: function(texts, rng) -> texts, such as `edit_words` or a `TextNoise`.
         batch_size: int.
         share: float, the probability that a row of a batch is changed.
         seed: int.
@@ -144,7 +146,8 @@ class AugmentedRows(grain.MapDataset):
             `classifier.features`. Call `classifier.learn_features(x)` before `fit`.
 
     Raises:
-        ValueError: if `x` has no texts, or the columns of `x` and `y` differ in their rows.
+        ValueError: if `x` has no texts, or the columns of `x` and `y` differ in their rows; from
+            `fit`, if the labels of a task point at places of texts that are changed.
     """
 
     def __init__(
@@ -163,7 +166,9 @@ class AugmentedRows(grain.MapDataset):
         self.features = frozenset(features or ())
         self.x, self.y, self.augment = name_columns(x), y, augment
         self.batch_size, self.share, self.seed = batch_size, share, seed
-        if not all(map(holds_texts, self._texts_of(self.x))):
+        self._by_row = getattr(augment, "by_row", False)
+        may_hold = holds_rows if self._by_row else holds_texts
+        if not all(map(may_hold, self._texts_of(self.x))):
             raise ValueError(
                 "AugmentedRows changes texts, so x must be columns of strings, and `features` the "
                 "names of its other columns."
@@ -181,14 +186,32 @@ class AugmentedRows(grain.MapDataset):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
         entries = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
-        rng = np.random.default_rng([self.seed, epoch, batch])
-        is_changed = rng.random(len(entries)) < self.share
         x = take_rows(self.x, entries)
-        for column in self._texts_of(x):
-            texts = [column[i] for i in np.flatnonzero(is_changed)]
-            for i, text in zip(np.flatnonzero(is_changed), self.augment(texts, rng), strict=True):
-                column[i] = text
+        if self._by_row:
+            for i, entry in enumerate(entries):
+                self._change(x, [i], np.random.default_rng([self.seed, epoch, entry]))
+        else:
+            self._change(x, range(len(entries)), np.random.default_rng([self.seed, epoch, batch]))
         return x, take_rows(self.y, entries)
+
+    def _change(self, x, places, rng):
+        """Changes a share of the rows of a batch that are at these places."""
+        chosen = [
+            i
+            for i, drawn in zip(places, rng.random(len(places)), strict=True)
+            if drawn < self.share
+        ]
+        for column in self._texts_of(x):
+            changed = self.augment([column[i] for i in chosen], rng)
+            for i, text in zip(chosen, changed, strict=True):
+                column[i] = text
+
+    def check_task(self, task: Any) -> None:
+        """Raises a ValueError if the labels of a task point at places of the changed texts."""
+        names = list(self.x) if isinstance(self.x, dict) else [*range(len(self._texts_of(self.x)))]
+        changed = [name for name in names if name not in self.features]
+        columns = dict(zip(changed, self._texts_of(self.x), strict=True))
+        task.data.check_changed(columns, names)
 
     def _texts_of(self, x):
         if isinstance(x, dict):
@@ -196,7 +219,13 @@ class AugmentedRows(grain.MapDataset):
         return x if isinstance(x, tuple) else [x]
 
 
-def _split(text, word_segmenter):
+def holds_rows(column):
+    """Whether a column holds texts, or lists of words."""
+    is_words = len(column) and all(isinstance(row, (list, tuple)) for row in column)
+    return all(map(holds_texts, filter(len, column))) if is_words else holds_texts(column)
+
+
+def split_words(text, word_segmenter):
     """The parts of a text that join to it: parts at odd places are words."""
     if word_segmenter is None:
         return _WORD.split(text)
@@ -244,7 +273,7 @@ def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
             i = _draw_words(parts, 1, rng)[0]
             parts[i] = join_words([parts[i], synonym])
         else:
-            parts[i] = _keep_case(parts[i], synonym)
+            parts[i] = keep_case(parts[i], synonym)
     return parts
 
 
@@ -263,8 +292,9 @@ def _draw(word, guesses, top_k, tokenizer, rng):
     words, weights = zip(*found, strict=True)
     weights = np.array(weights, "float64")
     drawn = words[rng.choice(len(words), p=weights / weights.sum())]
-    return _keep_case(word, drawn)
+    return keep_case(word, drawn)
 
 
-def _keep_case(word, other):
+def keep_case(word, other):
+    """Another word in the case of a word: with a capital if the word has one."""
     return other.capitalize() if word.istitle() and other.islower() else other

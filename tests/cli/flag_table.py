@@ -280,6 +280,7 @@ FINETUNE = {
     "--sequence_length=64": "fit.self.preprocessor.sequence_length",
     "--sequence_length=auto": {"fit.self.preprocessor.sequence_length": 8},
     "--augment=words": {"AugmentedRows.augment.__name__": "edit_words"},
+    "--augment=noise": {"AugmentedRows.augment.rate": 0.1},
     "--augment=masked_lm --checkpoint=masked_lm": {
         "AugmentedRows.augment.func.__name__": "replace_words"
     },
@@ -373,6 +374,8 @@ EVALUATE = {
     "--json=scores.json": "put_in_place.path",
     "--png=scores.png": "put_in_place.path",
     "--errors=errors.csv": "put_in_place.path",
+    "--noise=swap,delete": {"robustness.kinds": ["swap", "delete"], "robustness.rates": [0.1]},
+    "--noise_rate=0.2,0.3 --noise=swap": {"robustness.rates": [0.2, 0.3]},
     f"--errors=errors.csv {IN_NER}": "put_in_place.path",
     "--overwrite --json=there.txt": {"put_in_place.replace": True},
 }

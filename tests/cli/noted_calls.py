@@ -42,6 +42,7 @@ FUNCTIONS = {
     "score_retrieval": [kbs.TextEmbedder],
     **{
         "inspect_by_folds": [kbs],
+        "robustness": [kbs],
         "set_random_seed": [keras.utils],
         "main": [torch.distributed.run],
     },

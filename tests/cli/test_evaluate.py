@@ -8,6 +8,8 @@ from cli.small_files import list_files
 from matplotlib.image import imread
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
+import keras_bert_suite as kbs
+
 
 def test_scores(run, finetuned, workshop, tmp_path):
     model = finetuned / "model.keras"
@@ -65,3 +67,32 @@ def test_a_path_at_home(run, finetuned, workshop, monkeypatch):
     arguments = ["--input", workshop / "dev.tsv", "--text_column=sentence"]
     wanted = run("evaluate", "--model", finetuned / "model.keras", *arguments)
     assert run("evaluate", "--model=~/model.keras", *arguments) == wanted and wanted[0] == 0
+
+
+def test_noise(run, finetuned, workshop, tmp_path):
+    model, dev = finetuned / "model.keras", workshop / "dev.tsv"
+    arguments = ["evaluate", "--model", model, "--input", dev, "--text_column=sentence"]
+    arguments += ["--noise=delete,lost_space", "--json", tmp_path / "scores.json"]
+    status, out, err = run(*arguments, "--noise_rate=0.3")
+    assert (status, err) == (0, "")
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    rows = [line.split("\t") for line in dev.read_text().splitlines()[1:]]
+    texts, labels = map(list, zip(*rows, strict=True))
+    classifier = keras.saving.load_model(model)
+    report = kbs.robustness(classifier, texts, labels, kinds=["delete", "lost_space"], rates=0.3)
+    assert [part["scores"] for part in scores["noise"]] == [list(n.scores) for n in report.noises]
+    assert str(report) in out and out.startswith("rows 32, accuracy ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (["--noise_rate=0.3"], 2, "--noise_rate is for --noise"),
+        (["--noise=typos"], 1, "kinds must be one of keyboard, "),
+        (["--noise=swap", "--noise_rate=2"], 1, "rates must be over 0 and at most 1, got 2.0"),
+    ],
+)
+def test_wrong_noise(run, finetuned, workshop, flags, status, message):
+    arguments = ["--model", finetuned / "model.keras", "--input", workshop / "dev.tsv"]
+    found, _, err = run("evaluate", *arguments, "--text_column=sentence", *flags)
+    assert found == status and message in err

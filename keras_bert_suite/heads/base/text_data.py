@@ -116,6 +116,14 @@ class TextData:
             raise ValueError(f"A batch has the texts {names}, and no labels. {HOW_TO_COLLATE}")
         return self._complete(rows, labelled)
 
+    def check_changed(self, columns, names):
+        """Raises a ValueError if labels would not fit texts that noise or `AugmentedRows` changes.
+
+        Args:
+            columns: dict of the name or place of each changed column of texts -> the column.
+            names: list of the names or places of all columns of texts, in their order.
+        """
+
     def unpack(self, element):
         """The (x, y, sample_weight) of an element of a dataset."""
         return unpack_batch(element)

@@ -38,6 +38,14 @@ class QuestionData(TextData):
         self.query_length = query_length
         self.no_answer_threshold = no_answer_threshold
 
+    def check_changed(self, columns, names):
+        names = self.input_names if {*names} == {*(self.input_names or ())} else names
+        if any(name in columns for name in names[1:]):
+            raise ValueError(
+                "The answer to a question is a place in its context, which changed characters "
+                "would move. Change the questions alone: leave the context as it is."
+            )
+
     def read_columns(self, x, y, sample_weight):
         if isinstance(x, list) and not x:
             x = ([], [])

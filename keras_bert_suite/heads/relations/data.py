@@ -33,6 +33,13 @@ class RelationData(TextData):
             return None
         return [tokenizer.token_to_id(marker) for marker in self.markers]
 
+    def check_changed(self, columns, names):
+        raise ValueError(
+            f"The texts of a RelationClassifier have the markers {' '.join(self.markers)} around "
+            "their entities, which changed characters would break. Change the texts before you "
+            "mark the entities."
+        )
+
     def order(self, inputs, names):
         if len(inputs) != 1:
             raise ValueError(

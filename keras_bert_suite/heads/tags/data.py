@@ -52,6 +52,15 @@ class WordData(TextData):
             self.word_cutting = WordCutting.learn(words)
         return describe_cutting(self.word_cutting, words, is_new)
 
+    def check_changed(self, columns, names):
+        for column in columns.values():
+            if any(isinstance(row, (str, bytes)) for row in column):
+                raise ValueError(
+                    "The labels of words and spans stand at places of a text, which changed "
+                    "characters would move. Pass rows as lists of words; TextNoise then changes "
+                    "each word by itself."
+                )
+
     def read_columns(self, x, y, sample_weight):
         return read_word_rows(x, y, sample_weight, self.check_shapes)
 
