@@ -170,7 +170,7 @@ def test_mined_rows_are_trained_on(small):
         ({"ranker": Judge()}, "A ranker vetoes candidates by its scores, got no limit"),
         ({"max_score": -2}, r"No query has a negative: .* limits leave out {'max_score': \d+}"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )
 def test_wrong_arguments(embedder, settings, message):
     with pytest.raises(ValueError, match=message):
