@@ -7,6 +7,7 @@ from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
+from keras_bert_suite.heads.exits.early_exit_classifier import EarlyExitClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
 from keras_bert_suite.heads.pretraining.elmo_pretrainer import ElmoPretrainer
@@ -34,6 +35,7 @@ __all__ = [
     "CausalLM",
     "CrfTokenClassifier",
     "DocumentClassifier",
+    "EarlyExitClassifier",
     "ElectraPretrainer",
     "ElmoPretrainer",
     "EntityF1",
