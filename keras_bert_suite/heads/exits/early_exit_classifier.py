@@ -193,7 +193,8 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
         place = Encoder.of(self.backbone).summary_place
         drop, logits = self.classifier_dropout, []
         for x, pool, head in zip(states, self.exit_poolers, self.exit_classifiers, strict=True):
-            logits.append(head(drop(pool(take_summary(x, mask, place)))))
+            pooled = pool(take_summary(x, mask, place, f"{head.name}_summary"))
+            logits.append(head(drop(pooled)))
         return [*logits, self.classifier(drop(summary))]
 
     @classmethod
@@ -303,9 +304,9 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
         if others and not self._method.trains_all:
             raise ValueError(
                 f"method={self.method!r} trains the exits of a trained classifier, and would "
-                f"change {others[0]} and {len(others) - 1} more. Make the task by `from_classifier`; or, "
-                "on a trained encoder, set `backbone.trainable = False` and `classifier.trainable "
-                "= False`, and compile."
+                f"change {others[0]} and {len(others) - 1} more. Make the task by "
+                "`from_classifier`; or, on a trained encoder, set `trainable = False` of "
+                "`backbone` and `classifier`, and compile."
             )
         return super().fit(*args, **kwargs)
 

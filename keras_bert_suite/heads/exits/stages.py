@@ -73,6 +73,8 @@ def make_stage_models(
 ) -> list[keras.Model]:
     """Cuts the graph of an encoder with exits at its states.
 
+    What all layers share, such as masks and positions, each stage computes for its rows anew.
+
     Args:
         inputs: dict of symbolic (B, L), the inputs of the encoder.
         states: list of E - 1 symbolic (B, L, H), at each exit but the last.
@@ -80,9 +82,17 @@ def make_stage_models(
     """
     models = []
     for before, after, found in zip([None, *states], [*states, None], logits, strict=True):
+        taken = take_inputs(inputs, before)
         given = {"logits": found} if after is None else {"logits": found, "states": after}
-        models.append(keras.Model(take_inputs(inputs, before), given, name=f"stage_{len(models)}"))
+        # Keras' own model from the states would take the layers that ALBERT shares for its input.
+        own = keras.tree.map_structure(_make_input, taken)
+        outputs = keras.Function(taken, given).call(own)
+        models.append(keras.Model(own, outputs, name=f"stage_{len(models)}"))
     return models
+
+
+def _make_input(tensor):
+    return keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name)
 
 
 def _compile(model: keras.Model) -> Callable[[Any], tuple[Any, Any]]:
