@@ -129,6 +129,7 @@ def imported_room(name):
 HEADS = {
     "base": set(),
     "documents": {"texts"},
+    "exits": {"texts"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
     "pretraining": {"masks"},

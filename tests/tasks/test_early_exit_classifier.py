@@ -77,7 +77,7 @@ def test_each_row_leaves_where_its_rule_says(method):
         exits, wanted = zip(*(leave(method, row, threshold) for row in logits), strict=True)
         found, layers = task.predict(TEXTS, return_layers=True, verbose=0)
         np.testing.assert_array_equal(layers, np.array(exits) + 1)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
         all_layers = threshold in (0.0, NUM_LAYERS)
         assert (set(layers) == {NUM_LAYERS}) if all_layers else len(set(layers)) > 1
 
