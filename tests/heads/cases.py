@@ -68,7 +68,7 @@ def make_convolution():
 
 
 def add_layers(backbone, packer):
-    return kbs.BertBackbone.from_config({**backbone.get_config(), "num_layers": 3})
+    return type(backbone).from_config({**backbone.get_config(), "num_layers": 3})
 
 
 def add_markers(backbone, packer):

@@ -111,6 +111,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
     head_defaults = {"input_names": None, "problem_type": SingleLabel.name, "threshold": None}
     loss_advice = "It has the outputs of several exits. Leave `loss` out."
     metric_advice = "It has the outputs of several exits. `score` and `tune_exits` have scores."
+    _stages: Stages | None = None
 
     def __init__(
         self,
@@ -191,6 +192,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             mask: symbolic int (B, L).
         """
         place = Encoder.of(self.backbone).summary_place
+        assert place is not None
         drop, logits = self.classifier_dropout, []
         for x, pool, head in zip(states, self.exit_poolers, self.exit_classifiers, strict=True):
             pooled = pool(take_summary(x, mask, place, f"{head.name}_summary"))
@@ -259,9 +261,10 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
     def find_stages(self) -> Stages:
         """The models between the exits, made once."""
-        if vars(self).get("_stages") is None:
+        if self._stages is None:
             encoder, inputs = Encoder.of(self.backbone), self.backbone.input
-            states = [encoder.hidden_states[layer] for layer in self.exit_layers]
+            hidden = encoder.hidden_states or ()
+            states = [hidden[layer] for layer in self.exit_layers]
             logits = self._classify(states, encoder.trace_summary(), inputs["padding_mask"])
             layers = [*self.exit_layers, len(encoder.list_calls())]
             self._stages = Stages(make_stage_models(inputs, states, logits), layers)

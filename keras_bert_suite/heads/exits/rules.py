@@ -119,7 +119,7 @@ class Method:
         """Raises a ValueError if a threshold is out of its range."""
         if self.is_share is None:
             check_integer("threshold", threshold, at_least=1)
-            largest, meaning = num_exits, "exits in succession with the same answer"
+            largest, meaning = float(num_exits), "exits in succession with the same answer"
         else:
             largest = 1.0 if self.is_share else math.log(num_classes)
             meaning = "a share of the entropy ln C" if self.is_share else "an entropy in nats"

@@ -80,7 +80,7 @@ def make_stage_models(
         states: list of E - 1 symbolic (B, L, H), at each exit but the last.
         logits: list of E symbolic (B, C).
     """
-    models = []
+    models: list[keras.Model] = []
     for before, after, found in zip([None, *states], [*states, None], logits, strict=True):
         taken = take_inputs(inputs, before)
         given = {"logits": found} if after is None else {"logits": found, "states": after}
