@@ -326,3 +326,16 @@ def test_an_encoder_of_keras_hub_is_refused():
     backbone, _ = next(iter(MODELS.values()))()
     with pytest.raises(ValueError, match="does not name its transformer layers and their states"):
         kbs.EarlyExitClassifier(backbone, num_classes=2)
+
+
+def test_rows_leave_in_bfloat16():
+    task = make_task("deebert", make_backbone(dtype="mixed_bfloat16"))
+    logits = find_all_logits(task)
+    task.threshold = 0.8
+    wanted = [leave("deebert", row, 0.8) for row in logits]
+    found, layers = task.predict(TEXTS, return_layers=True, verbose=0)
+    assert found.dtype == np.float32
+    # The products of fewer rows may be rounded to another neighbour.
+    same = layers == [place + 1 for place, _ in wanted]
+    assert same.mean() > 0.8 and len(set(layers)) > 1
+    np.testing.assert_allclose(found[same], np.array([a for _, a in wanted])[same], atol=0.1)

@@ -122,7 +122,7 @@ def _compile(model: keras.Model) -> Callable[[Any], tuple[Any, Any]]:
 
         def run(x):
             with torch.no_grad():
-                return split_outputs(model(x, training=False))
+                return split_outputs(model.call(x, training=False))
 
     return run
 
