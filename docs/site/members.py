@@ -33,7 +33,8 @@ INTERNAL = {
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
         encode_entities encode_for_head encode_rows export features find_divergence find_output_form
-        find_part_settings find_rule find_stages generate_step get_metrics_result has_new_head jax_state_sync
+        find_part_settings find_rule find_stages generate_step get_metrics_result has_new_head
+        jax_state_sync
         load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
         make_train_function marker_ids note_data pooling_layers pooling_names pools_prompts
