@@ -133,6 +133,7 @@ HEADS = {
     "documents": {"texts"},
     "entailments": {"choices"},
     "texts": {"entailments", "vectors"},
+    "exits": {"texts"},
     "spans": {"tags"},
     "rankings": {"choices", "vectors"},
     "towers": {"rankings", "vectors"},

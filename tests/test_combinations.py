@@ -78,6 +78,7 @@ TABLE = (
     # They differ from classes of texts in their labels and answers only.
     Row("label sets", OURS, ("list", "tf.data", "DataLoader"), ("list",), ("SavedModel", "ONNX")),
     Row("numbers", OURS, ("list", "tf.data", "DataLoader"), ("list",), ("SavedModel",)),
+    Row("exits", OURS, ("list", "DataLoader"), ("list",), ("SavedModel",)),
     Row("attributes", OURS, ("list", "DataLoader"), ("list",), ("SavedModel",)),
     # Only our packer says which token belongs to which word.
     Row("words", OURS, ANY_WORDS, LOADED_TEXTS),

@@ -13,6 +13,7 @@ BASES = (Encoder, Head, LabelledTask, Task, Technique, TextEncoder)
 
 #: Beginnings of names: make a model, train, ask, score, improve and keep it; then the rest.
 ORDER = (
+    "from_preset$",
     "from_(?!adapter)",
     "compile$",
     "fit$",
@@ -33,7 +34,7 @@ INTERNAL = {
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
         encode_entities encode_for_head encode_rows export features find_divergence
-        find_inner_states find_output_form find_part_settings generate_step
+        find_inner_states find_output_form find_part_settings find_rule find_stages generate_step
         get_metrics_result has_movable_embeddings has_new_head jax_state_sync
         load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
@@ -56,7 +57,7 @@ INTERNAL = {
         list_unused make_block make_causal_decoder make_decoder make_embeddings make_inputs
         make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
         pooler_activation restore_adapters save_own_variables show_tokens take_tokens takes_buckets
-        token_transform train_adapter transform_tokens weights_of_adapter
+        token_transform trace_summary train_adapter transform_tokens weights_of_adapter
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """

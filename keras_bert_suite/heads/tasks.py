@@ -16,6 +16,7 @@ from keras_bert_suite.heads.choices.multiple_choice import MultipleChoice
 from keras_bert_suite.heads.continuations.causal_lm import CausalLM
 from keras_bert_suite.heads.documents.document_classifier import DocumentClassifier
 from keras_bert_suite.heads.entailments.zero_shot_classifier import ZeroShotClassifier
+from keras_bert_suite.heads.exits.early_exit_classifier import EarlyExitClassifier
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.patterns.pattern_classifier import PatternClassifier
 from keras_bert_suite.heads.pretraining.electra_pretrainer import ElectraPretrainer
@@ -47,6 +48,7 @@ __all__ = [
     "CausalLM",
     "CrfTokenClassifier",
     "DocumentClassifier",
+    "EarlyExitClassifier",
     "ElectraPretrainer",
     "ElmoPretrainer",
     "Ensemble",

@@ -112,6 +112,21 @@ class Encoder:
         assert summary is not None
         return summary
 
+    def trace_summary(self) -> Tensor:
+        """The vectors of rows, symbolic (B, P), in the graph of the model itself.
+
+        A model from one of `hidden_states` to them is the rest of the encoder. `encode_summary`
+        calls the whole encoder.
+
+        Raises:
+            ValueError: as `encode_summary`.
+        """
+        self.check_summary()
+        model = self.as_model()
+        summary = self._pool(model.output, model.input)
+        assert summary is not None
+        return summary
+
     def check_summary(self) -> None:
         """Raises a ValueError if the encoder makes no vectors of rows."""
         output = self.as_model().output

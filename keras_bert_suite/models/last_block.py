@@ -48,6 +48,11 @@ class LastBlockReader(Encoder):
             return super().encode_summary(inputs)
         return self.pooler(self._read_tokens(inputs)[:, 0])
 
+    def trace_summary(self) -> Tensor:
+        if not self._reads_few_tokens() or self.summary_place != "first":
+            return super().trace_summary()
+        return self.pooler(self._call_last_block(None)[:, 0])
+
     def encode_tokens_at(self, inputs: dict[str, Tensor], positions: Tensor) -> Tensor:
         if not self._reads_few_tokens():
             return super().encode_tokens_at(inputs, positions)

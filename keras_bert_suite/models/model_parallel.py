@@ -63,7 +63,8 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"frame_projection{_REST}", WHOLE),
     # The heads of the tasks.
     (rf"({'|'.join(_VOCABULARY_HEADS)})/[^/]+{_REST}", WHOLE),
-    (rf"({'|'.join(_OTHER_HEADS)}|pooling|window_pooling){_REST}", WHOLE),
+    (rf"({'|'.join(_OTHER_HEADS)}|exit_\d+|exit_\d+_pooler){_REST}", WHOLE),
+    (rf"(pooling|window_pooling){_REST}", WHOLE),
 )
 
 

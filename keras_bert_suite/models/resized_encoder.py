@@ -52,7 +52,8 @@ def resize_encoder(
                 backbone.position_offset,
                 alpha,
             )
-        weight.assign(value)
+        # JAX would share the array, and a step of one of both models would delete it.
+        weight.assign(keras.ops.copy(value))
     return resized
 
 

@@ -84,6 +84,7 @@ class PredictingModel:
         condense: Callable[[Any, Any], Any] | None = None,
         callbacks: Any = None,
         verbose: str | int = "auto",
+        run: Callable[[dict[str, np.ndarray]], Any] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Predicts with other answers than `predict`.
@@ -95,6 +96,8 @@ class PredictingModel:
             condense: function(outputs, rows) that reduces the outputs for a batch to the input of
                 `decode`, where outputs are too large to be kept; None keeps them. `rows` has the
                 class of the batch's rows, but may hold more rows.
+            run: function(the inputs of the model for a batch, arrays by name) that returns the
+                outputs, arrays whose first axis is that of the rows; None calls the model.
             x, batch_size, steps, callbacks, verbose: as for `predict`.
             **kwargs: none; an argument of another library is an error that names ours.
 
@@ -112,10 +115,10 @@ class PredictingModel:
             kwargs = {"verbose": verbose, "callbacks": callbacks}
             with lock_weights(self):
                 if not isinstance(given, Rows):
-                    return _predict_dataset(self, given, steps, decode, condense, **kwargs)
+                    return _predict_dataset(self, given, steps, decode, condense, run, **kwargs)
                 if steps is not None:
                     given = given.take(slice(steps * choose_size(batch_size)))
-                return _predict_rows(self, given, batch_size, decode, condense, **kwargs)
+                return _predict_rows(self, given, batch_size, decode, condense, run, **kwargs)
 
     def check_predict_arguments(self, arguments: Iterable[str]) -> None:
         """Raises TypeError if `predict` got an argument in `**kwargs` that nothing reads."""
@@ -141,7 +144,7 @@ class PredictingModel:
             return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
 
 
-def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
+def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
     data = model.data
     windows = data.window(rows)
     if not len(windows):
@@ -156,16 +159,22 @@ def _predict_rows(model, rows, batch_size, decode, condense, **kwargs):
     # The outputs for packed arrays have one length, the length of the arrays.
     have_one_length = windows.is_packed or not _has_open_outputs(model)
     if source.num_batches == 1 and _is_quiet(**kwargs):
-        found = [_run_batch(model, source.pack(batches[0]))]
-    elif have_one_length:
+        found = [_run_batch(model, source.pack(batches[0]), run)]
+    elif have_one_length and run is None:
         found = [keras.Model.predict(model, source.packed(), steps=source.num_batches, **kwargs)]
     else:
-        found = _run_batches(model, source.packed(), source.num_batches, **kwargs)
+        found = _run_batches(model, source.packed(), source.num_batches, run, **kwargs)
     if have_one_length:
-        (outputs,) = found
+        outputs, *others = found
+        if others:
+            outputs = keras.tree.map_structure(_join, outputs, *others)
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
     batches = [condense(batch, windows) if condense else batch for batch in found]
     return decode(_order_rows(batches, order), windows)
+
+
+def _join(*batches):
+    return np.concatenate(batches)
 
 
 def _order_rows(batches, order):
@@ -184,17 +193,19 @@ def _is_quiet(callbacks=None, verbose="auto"):
     return callbacks is None and verbose in ("auto", 0)
 
 
-def _run_batch(model, batch):
-    """The outputs for a batch as Keras takes it."""
+def _run_batch(model, batch, run=None):
+    """The outputs for a batch as Keras takes it, of the model or of a function."""
     x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
     # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
     x = keras.tree.map_structure(np.asarray, x)
+    if run is not None:
+        return run(x)
     return drop_copies(model, keras.Model.predict_on_batch(model, x))
 
 
-def _predict_dataset(model, dataset, steps, decode, condense, **kwargs):
+def _predict_dataset(model, dataset, steps, decode, condense, run, **kwargs):
     data, steps = model.data, count_steps(dataset, steps, "steps")
-    if not _has_open_outputs(model):
+    if not _has_open_outputs(model) and run is None:
         source = Batches(
             dataset,
             pack_elements(data),
@@ -220,14 +231,14 @@ def _predict_dataset(model, dataset, steps, decode, condense, **kwargs):
     if has_joint_variables():
         batches = compare_batches(batches)
     answers = []
-    for number, outputs in enumerate(_run_batches(model, batches, steps, **kwargs)):
+    for number, outputs in enumerate(_run_batches(model, batches, steps, run, **kwargs)):
         outputs = condense(outputs, read[number]) if condense else outputs
         answers.append(decode(outputs, read[number]))
     if not answers:  # No batch has a row, or a callback has stopped the prediction.
         return decode(_no_outputs(model), data.window(data.read([])))
     if isinstance(answers[0], list):
         return [answer for batch in answers for answer in batch]
-    return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)
+    return keras.tree.map_structure(_join, *answers)
 
 
 def _check_shared(model, source, steps):
@@ -236,7 +247,7 @@ def _check_shared(model, source, steps):
         check_shared(model, {"data": source}, steps=steps)
 
 
-def _run_batches(model, batches, steps, verbose="auto", callbacks=None):
+def _run_batches(model, batches, steps, run=None, verbose="auto", callbacks=None):
     """Yields the outputs for each batch. Arrays of different batches may differ in length.
 
     `keras.Model.predict` would concatenate the outputs of batches, so all would need one length.
@@ -252,7 +263,7 @@ def _run_batches(model, batches, steps, verbose="auto", callbacks=None):
     numbers = itertools.takewhile(lambda _: not model.stop_predicting, numbers)
     for step, batch in zip(numbers, batches, strict=False):
         callbacks.on_predict_batch_begin(step)
-        outputs = _run_batch(model, batch)
+        outputs = _run_batch(model, batch, run)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
     callbacks.on_predict_end()

@@ -242,6 +242,10 @@ def prepare(page, names):
         names["rows"] = [draw((n, 40)).astype("float32") for n in (24, 12, 20)]
     if page in ("techniques", "serving"):
         names["classifier"] = kbs.TextClassifier.from_preset("path/to/checkpoint", num_classes=2)
+    if page == "early_exit_classifier":
+        backbone = kbs.BertBackbone(**{**ONE_LAYER, "num_layers": 3})
+        packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 24)
+        names["classifier"] = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
     pretrainers = ("electra_pretrainer", "elmo_pretrainer", "seq2seq_pretrainer")
     if page in ("pretraining", "google_bert", *pretrainers):
         from keras_bert_suite.corpus import open_corpus, prepare_corpus

@@ -67,6 +67,10 @@ def make_convolution():
     return keras.layers.Conv1D(ONE_LAYER["hidden_dim"], 3, padding="same")
 
 
+def add_layers(backbone, packer):
+    return type(backbone).from_config({**backbone.get_config(), "num_layers": 3})
+
+
 def add_markers(backbone, packer):
     packer.tokenizer.add_tokens(MARKERS, special=True)
     return backbone.resize_vocabulary(packer.tokenizer.vocabulary_size(), seed=0)
@@ -278,6 +282,40 @@ CASES = {
         ),
         refused_metric=("accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
         served=(HOSTILE, predict),
+    ),
+    "exits": Case(
+        *(kbs.EarlyExitClassifier, FIRST, LABELS, {**YES_NO, "threshold": 1}),
+        encoder=add_layers,
+        changed=(
+            Changed(
+                {
+                    "label_names": ["plot", "film", "acting"],
+                    "method": "fastbert",
+                    "exit_layers": (2,),
+                    "threshold": 0.9,
+                    "input_names": ("premise", "hypothesis"),
+                    **OFF,
+                },
+                observed.exits,
+                {"num_layers": 3},
+            ),
+            Changed(
+                {
+                    "label_names": ["length"],
+                    "problem_type": "regression",
+                    "tolerance": 0.5,
+                    "threshold": 1,
+                    **OFF,
+                },
+                observed.exits_of_numbers,
+                {"num_layers": 3},
+            ),
+        ),
+        wrong_labels=one_wrong_class,
+        answering=("predict_labels", "predict_probabilities"),
+        scoring=("score", "inspect", "measure_exits"),
+        refused_metric=("accuracy", "EarlyExitClassifier. It has the outputs of several exits"),
+        served=(HOSTILE, find_shares),
     ),
     "attributes": Case(
         kbs.AttributeClassifier,

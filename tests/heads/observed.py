@@ -86,6 +86,15 @@ def labels(task):
     return [*outputs(task), task.predict_labels(name(task, TEXTS, OTHERS), verbose=0)]
 
 
+def exits(task):
+    rows = name(task, TEXTS, OTHERS)
+    return [*outputs(task), *task.predict(rows, return_layers=True), *task.predict_labels(rows)]
+
+
+def exits_of_numbers(task):
+    return [*outputs(task), *task.predict(TEXTS, return_layers=True)]
+
+
 def features(task):
     """The columns beside the texts, as the model reads them."""
     beside = {"price": [1.0, None, 4.0], "shop": ["b", "c", None]}

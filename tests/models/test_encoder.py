@@ -29,8 +29,8 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.models import BertBackbone, Encoder, TextEncoder
 
-#: Two need a decoder. The others read an encoder as "texts" do.
-LEFT_OUT = ("continuations", "targets", "pairs", "label sets", "numbers")
+#: Two need a decoder, and one transformer layers. The others read an encoder as "texts" do.
+LEFT_OUT = ("continuations", "targets", "exits", "pairs", "label sets", "numbers")
 
 
 @keras.saving.register_keras_serializable(package="tests")

@@ -317,7 +317,9 @@ def test_int8_layer_adds_the_product_before_its_activation():
 
 
 @pytest.mark.parametrize(
-    "technique", [None, kbs.FGM(1.0), kbs.EMA(0.5), kbs.RDrop(), kbs.Mixup(0.5)], ids=["plain", "fgm", "ema", "r_drop", "mixup"]
+    "technique",
+    [None, kbs.FGM(1.0), kbs.EMA(0.5), kbs.RDrop(), kbs.Mixup(0.5)],
+    ids=["plain", "fgm", "ema", "r_drop", "mixup"],
 )
 def test_with_techniques_and_packing(technique):
     task = make_task()

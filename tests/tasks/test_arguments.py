@@ -138,11 +138,11 @@ MAY_BE_SET = {
     *("input_names", "column_names", "prompts", "label_names", "thresholds", "masking", "top_k"),
     *("max_windows", "stride", "query_length", "max_answer_length", "no_answer_threshold"),
     *("max_length", "max_target_length", "sampler", "word_cutting", "plain_marks"),
-    *("min_target_length", "no_repeat_ngram_size", "first_token", "last_token"),
+    *("min_target_length", "no_repeat_ngram_size", "first_token", "last_token", "threshold"),
 }
 #: The constructor needs them, or finds them beside these values only.
 NEEDED = {"label_names", "problem_type", "attributes", "max_length", "max_target_length"}
-NEEDED |= {"pattern", "verbalizers"}
+NEEDED |= {"method", "pattern", "verbalizers"}
 
 
 @pytest.mark.parametrize("name", CHANGED)

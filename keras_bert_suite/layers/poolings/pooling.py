@@ -245,12 +245,18 @@ def get_pooling(
 
 
 def take_summary(
-    sequence_output: Tensor, padding_mask: Tensor, summary_place: str = "first"
+    sequence_output: Tensor,
+    padding_mask: Tensor,
+    summary_place: str = "first",
+    name: str = "summary",
 ) -> Tensor:
-    """Symbolic float (B, H), the state of the "first" or "last" token of rows (B, L, H)."""
+    """Symbolic float (B, H), the state of the "first" or "last" token of rows (B, L, H).
+
+    `name` is that of the layer which finds the last token.
+    """
     if summary_place == "first":
         return sequence_output[:, 0, :]
-    pooling = SUMMARY_POOLINGS[summary_place](dtype=sequence_output.dtype, name="summary")
+    pooling = SUMMARY_POOLINGS[summary_place](dtype=sequence_output.dtype, name=name)
     return pooling(sequence_output, padding_mask)
 
 
