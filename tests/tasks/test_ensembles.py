@@ -346,10 +346,37 @@ def name_texts(task, names):
     return task
 
 
+def make_zero_shot(seed, names=("good", "bad")):
+    task = make_tasks("texts", ("SegmentPacker",) * (seed + 1))[seed]
+    return task.__class__(
+        task.backbone, label_names=["entailment", "contradiction"], preprocessor=task.preprocessor
+    ).zero_shot(list(names))
+
+
+def test_labels_that_rows_bring():
+    tasks = [randomize(make_zero_shot(seed), seed) for seed in range(2)]
+    for task in tasks:
+        task.classifier.kernel.assign(50 * task.classifier.kernel)
+    ensemble, texts = kbs.Ensemble(tasks), CASES["texts"].rows
+    for arguments in ({}, {"labels": ["a film", "a plot", "actors"]}):
+        parts = [task.predict(texts, verbose=0, **arguments) for task in tasks]
+        assert np.abs(parts[0] - parts[1]).max() > 1e-3
+        assert_close(ensemble.predict(texts, verbose=0, **arguments), np.mean(parts, axis=0))
+    assert ensemble.predict_labels(texts, verbose=0)[0] in ("good", "bad")
+
+
 REFUSED = {
     "nothing": (lambda: [], "needs at least one task, got none"),
     "a path": (lambda: ["model.keras"], r"made of tasks, got a str as tasks\[0\]"),
     "no mean": (lambda: make_tasks("masks"), "The answers of a MaskedLM have no mean"),
+    "towers": (
+        lambda: [kbs.TwoTowerRanker(make_task("texts")[0].backbone)],
+        "The answers of a TwoTowerRanker have no mean.* rankings of a TextRanker",
+    ),
+    "labels in an order": (
+        lambda: [make_zero_shot(0), make_zero_shot(0, ("bad", "good"))],
+        r"labels good, bad, and tasks\[1\] bad, good, in another order.* Set `tasks\[1\].label_names",
+    ),
     "kinds": (
         lambda: [make_task(name)[0] for name in ("texts", "words")],
         r"tasks\[0\] is a TextClassifier, and tasks\[1\] a TokenClassifier",

@@ -199,7 +199,7 @@ class ZeroShotClassifier(LabelledTask, keras_hub.models.Task):
             names = _check_labels(labels, None, self.multi_label)
             texts = read_texts(x)
             x = (texts, [names] * len(texts))
-        return super().predict(x, batch_size, steps, **kwargs)
+        return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
 
     def predict_labels(
         self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
