@@ -252,6 +252,8 @@ def test_thresholds_are_tuned_for_the_ensemble(tmp_path):
     assert_close(opened.predict(texts, verbose=0), ensemble.predict(texts, verbose=0))
     card = (tmp_path / "saved" / "model_card.md").read_text()
     assert "probabilities of 3 tasks" in card and "0.5, 0.3, 0.2" in card
+    with pytest.raises(ValueError, match="saved is the folder of an ensemble. Open it by Ensemble"):
+        kbs.TextClassifier.from_preset(tmp_path / "saved")
     part = kbs.TextClassifier.from_preset(tmp_path / "saved" / "1")
     assert_close(part.predict(texts, verbose=0), tasks[1].predict(texts, verbose=0))
     tasks[1].thresholds = [0.3, 0.7]
