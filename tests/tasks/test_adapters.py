@@ -385,6 +385,18 @@ def test_features_of_a_task_have_its_adapter():
     assert np.abs(kbs.attended_tokens(other, TEXTS[:1])[0].scores - found[1]).max() > 1e-3
 
 
+def test_tasks_that_are_made_of_a_task_have_its_adapter():
+    task = make_task(labels=["contradiction", "entailment"])
+    task.adapt(kbs.LoRA(2), "first", verbose=False)
+    embedder = kbs.TextEmbedder(task.backbone, preprocessor=task.preprocessor)
+    embedder.adapt(kbs.LoRA(2), "second", verbose=False)
+    other = kbs.TextClassifier(task.backbone, 2, preprocessor=task.preprocessor)
+    other.adapt(kbs.LoRA(2), "third", verbose=False)
+    assert task.zero_shot(["a film", "a plot"]).adapter == "first"
+    few = kbs.fit_few_shot(embedder, TEXTS, LABELS, epochs=0, verbose=0)
+    assert few.adapter == "second"
+
+
 def test_layers_of_a_teacher_have_its_adapter():
     teacher = make_task(num_layers=2)
     teacher.adapt(kbs.LoRA(2), "teacher", verbose=False)

@@ -45,8 +45,8 @@ def attended_tokens(
                 "or pairs."
             )
         with act_in(task, training=False):
-            maps = encode_with_attention(task.backbone, packed)["attentions"]
-        maps = np.stack(maps)[:, 0]
+            of_layers = encode_with_attention(task.backbone, packed)["attentions"]
+        maps = np.stack(of_layers)[:, 0]
         num_layers, num_heads = maps.shape[:2]
         for name, place, size in (("layer", layer, num_layers), ("head", head, num_heads)):
             if place is not None and not -size <= place < size:

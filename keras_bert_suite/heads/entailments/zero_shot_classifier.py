@@ -259,6 +259,7 @@ def make_zero_shot(
         preprocessor=task.preprocessor,
         dropout=task.dropout,
     )
+    made.take_adapter_of(task)
     made.classifier.set_weights(task.classifier.get_weights())
     made.card.update(task.card)
     return made
