@@ -29,8 +29,8 @@ class GradualUnfreezing(keras.callbacks.Callback):
 
     Raises:
         ValueError: if `layers` is no such list. In `fit`, if the encoder has fewer layers, if it
-            has no transformer layers, or if it has LoRA or another adapter, which freezes weights within
-            its layers.
+            has no transformer layers, or if it has LoRA or another adapter, which freezes weights
+            within its layers.
 
     Example:
     ```python

@@ -138,7 +138,7 @@ def test_models_that_cannot():
     task, arguments = build()
     task.adapt(kbs.PfeifferAdapters(4), "few", verbose=False)
     task.compile()
-    with pytest.raises(ValueError, match="the encoder has the adapters few, beside which the weights of"):
+    with pytest.raises(ValueError, match="encoder has the adapters few, beside which"):
         task.fit(**arguments, callbacks=[GradualUnfreezing()])
     elmo = kbs.ElmoBackbone(vocabulary_size=30, num_layers=1, units=6, projection_dim=4)
     task = kbs.TextClassifier(elmo, 2, pooling=kbs.MeanPooling())

@@ -377,7 +377,7 @@ REFUSED = {
     ),
     "labels in an order": (
         lambda: [make_zero_shot(0), make_zero_shot(0, ("bad", "good"))],
-        r"labels good, bad, and tasks\[1\] bad, good, in another order.* Set `tasks\[1\].label_names",
+        r"labels good, bad, and tasks\[1\] bad, good, in another order.* Set `tasks\[1\].label",
     ),
     "kinds": (
         lambda: [make_task(name)[0] for name in ("texts", "words")],
@@ -426,6 +426,12 @@ def test_tasks_that_do_not_go_together(name):
     make, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         kbs.Ensemble(make())
+
+
+@pytest.mark.parametrize("explain", [kbs.integrated_gradients, kbs.attended_tokens])
+def test_an_ensemble_has_no_tokens_of_its_own(explain):
+    with pytest.raises(ValueError, match=r"encoder for each of its tasks.* ensemble.tasks\[0\]"):
+        explain(kbs.Ensemble(make_tasks("texts")), CASES["texts"].rows)
 
 
 def test_bad_arguments(tmp_path):

@@ -32,8 +32,8 @@ def check_tasks(tasks: list[Any]) -> None:
     if not first.answers.mean_forms:
         raise ValueError(
             f"The answers of {with_article(first)} have no mean. An ensemble is for classes, sets "
-            "of labels, numbers, attributes, relations, choices, rankings of a TextRanker, vectors, "
-            "tags, spans and questions."
+            "of labels, numbers, attributes, relations, choices, rankings of a TextRanker, "
+            "vectors, tags, spans and questions."
         )
     for number, task in enumerate(tasks[1:], start=1):
         if task.HEAD.task != first.HEAD.task:
