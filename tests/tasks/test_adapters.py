@@ -339,6 +339,7 @@ PARTS = {
 }
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", PARTS)
 def test_the_adapter_of_a_task_acts_in_its_parts(name):
     """Techniques run parts of a task, whose backbone another task adapts, too."""
@@ -397,6 +398,7 @@ def test_tasks_that_are_made_of_a_task_have_its_adapter():
     assert few.adapter == "second"
 
 
+@pytest.mark.every_backend
 def test_layers_of_a_teacher_have_its_adapter():
     teacher = make_task(num_layers=2)
     teacher.adapt(kbs.LoRA(2), "teacher", verbose=False)
