@@ -115,6 +115,12 @@ def _list_first(backbone: Any, num_layers: int) -> list[int]:
 
 def _cut_layers(backbone: Any, config: Config, layers: Sequence[int]) -> Config:
     """The arguments of a constructor that change if some layers are kept alone."""
+    if backbone.adapters and len(layers) < backbone.num_layers:
+        raise ValueError(
+            f"The adapters {', '.join(backbone.adapters)} of this {type(backbone).__name__} are "
+            f"for its {backbone.num_layers} layers, got {len(layers)} layers to keep. Choose the "
+            "layers before `adapt`; or copy a task without them by `merge_adapter`."
+        )
     if config.get("num_groups", 1) > 1 and len(layers) < backbone.num_layers:
         raise ValueError(
             f"The layers of this {type(backbone).__name__} share the weights of "

@@ -256,7 +256,7 @@ class TextEncoder(
 
         Raises:
             ValueError: if a layer is not there, or comes twice or out of order; if the encoder is
-                quantized, has LoRA, or is an ALBERT of several groups.
+                quantized, has LoRA or another adapter, or is an ALBERT of several groups.
 
         Source: Sanh et al., 2019, DistilBERT (https://arxiv.org/abs/1910.01108), section 3.
         """

@@ -29,7 +29,8 @@ class GradualUnfreezing(keras.callbacks.Callback):
 
     Raises:
         ValueError: if `layers` is no such list. In `fit`, if the encoder has fewer layers, if it
-            has no transformer layers, or if it has LoRA, which freezes weights within its layers.
+            has no transformer layers, or if it has LoRA or another adapter, which freezes weights
+            within its layers.
 
     Example:
     ```python
@@ -59,16 +60,7 @@ class GradualUnfreezing(keras.callbacks.Callback):
                 f"{with_article(self.model)} has no backbone. Pass it to the `fit` of a task."
             )
         groups = find_layer_groups(Encoder.of(self.model.backbone), type(self).__name__)
-        adapted = [
-            layer.path
-            for layer in self.model.backbone._flatten_layers()
-            if getattr(layer, "lora_enabled", False)
-        ]
-        if adapted:
-            raise ValueError(
-                f"GradualUnfreezing thaws whole layers, and {len(adapted)} layers, such as "
-                f"{adapted[0]}, have LoRA, whose kernels stay frozen. Leave out one of both."
-            )
+        self._check_adapters()
         self._groups, num_layers = groups, len(groups.blocks)
         self._plan = self.layers or [*range(num_layers + 1), "all"]
         highest = max((number for number in self._plan if number != "all"), default=0)
@@ -77,6 +69,20 @@ class GradualUnfreezing(keras.callbacks.Callback):
                 f"GradualUnfreezing is to train {highest} layers, and the "
                 f"{type(self.model.backbone).__name__} has {num_layers}. Pass at most "
                 f"{num_layers}, or 'all' for the embeddings as well."
+            )
+
+    def _check_adapters(self) -> None:
+        """Raises a ValueError if only some weights of a layer train."""
+        backbone: Any = self.model.backbone
+        layers = backbone._flatten_layers()
+        with_lora = [layer.path for layer in layers if getattr(layer, "lora_enabled", False)]
+        found = f"{len(with_lora)} layers, such as {with_lora[0]}, have LoRA" if with_lora else None
+        if getattr(backbone, "adapters", None):
+            found = f"the encoder has the adapters {', '.join(backbone.adapters)}"
+        if found is not None:
+            raise ValueError(
+                f"GradualUnfreezing thaws whole layers, and {found}, beside which the weights "
+                "of the encoder stay frozen. Leave out one of both."
             )
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

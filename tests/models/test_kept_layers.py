@@ -83,6 +83,11 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="other weights than layer 1, .* Keep layer 0, too"):
         modern.keep_layers([1])
     assert kbs.AlbertBackbone(24, 4, 2, 8, 16).keep_layers([0, 2]).num_layers == 2
+    bert.add_adapter(kbs.PrefixTuning(2, 3), "few")
+    for cut in (lambda: bert.keep_layers([0]), lambda: bert.resize(num_layers=1)):
+        with pytest.raises(ValueError, match="adapters few of this BertBackbone are for its 3 lay"):
+            cut()
+    assert list(bert.resize(max_sequence_length=8).adapters) == ["few"]
     with pytest.raises(ValueError, match="layers of a BartBackbone are not one after the other"):
         kbs.BartBackbone(24, 2, 2, 8, 16).keep_layers([1])
     task, _ = make_task("texts", "KerasHub's BERT")

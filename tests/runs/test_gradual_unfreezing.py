@@ -135,6 +135,11 @@ def test_models_that_cannot():
     task.backbone.transformer_layers[0].intermediate.enable_lora(2)
     with pytest.raises(ValueError, match="1 layers, such as .*intermediate, have LoRA"):
         task.fit(**arguments, callbacks=[GradualUnfreezing()])
+    task, arguments = build()
+    task.adapt(kbs.PfeifferAdapters(4), "few", verbose=False)
+    task.compile()
+    with pytest.raises(ValueError, match="encoder has the adapters few, beside which"):
+        task.fit(**arguments, callbacks=[GradualUnfreezing()])
     elmo = kbs.ElmoBackbone(vocabulary_size=30, num_layers=1, units=6, projection_dim=4)
     task = kbs.TextClassifier(elmo, 2, pooling=kbs.MeanPooling())
     batch = {name: np.ones((2, 4), "int32") for name in ("token_ids", "padding_mask")}

@@ -333,6 +333,88 @@ def test_with_techniques_and_packing(technique):
         assert moved == weight.trainable, weight.path
 
 
+PARTS = {
+    "distillation": lambda: kbs.Distillation(make_task(num_layers=2), terms=[kbs.HiddenStates()]),
+    "layer drop": lambda: kbs.LayerDrop(1e-6),
+    "mixup": lambda: kbs.Mixup(),
+    "theseus": lambda: kbs.Theseus(make_task(num_layers=2), 1.0),
+}
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("name", PARTS)
+def test_the_adapter_of_a_task_acts_in_its_parts(name):
+    """Techniques run parts of a task, whose backbone another task adapts, too."""
+    task = make_task()
+    task.adapt(kbs.LoRA(2, dropout=0.5), "first", verbose=False)
+    for weight in task.backbone.weights_of_adapter("first").values():
+        weight.assign(weight + 0.5)
+    other = kbs.TextClassifier(task.backbone, 2, preprocessor=task.preprocessor)
+    other.adapt(kbs.LoRA(2, dropout=0.5), "second", verbose=False)
+    task.classifier_dropout.rate = 0.0
+    before = {weight.path: to_numpy(weight) for weight in task.backbone.weights}
+    inputs = dict(task.data.pack(task.data.read(TEXTS))[0])
+    task.compile(keras.optimizers.Adam(0.05), technique=PARTS[name]())
+    technique = task.technique
+    part = technique.encoder if name == "mixup" else getattr(technique, "model", None)
+    part = technique.inner[0].model if part is None else part
+    if "own_modules" in part.input:
+        inputs["own_modules"] = np.ones(1, bool)
+    draws = [keras.tree.flatten(part(inputs, training=True)) for _ in range(2)]
+    assert np.abs(to_numpy(draws[0][0]) - to_numpy(draws[1][0])).max() > 1e-3  # Its dropout.
+    task.fit(TEXTS, LABELS, batch_size=4, verbose=0)
+    for weight in task.backbone.weights:
+        moved = bool((to_numpy(weight) != before[weight.path]).any())
+        assert moved == ("low_rank-first" in weight.path), weight.path
+
+
+def test_features_of_a_task_have_its_adapter():
+    task = make_task()
+    task.adapt(kbs.LoRA(2), "first", verbose=False)
+    for weight in task.backbone.weights_of_adapter("first").values():
+        weight.assign(weight + 0.5)
+    other = kbs.TextClassifier(task.backbone, 2, preprocessor=task.preprocessor)
+    other.adapt(kbs.LoRA(2), "second", verbose=False)
+    found = []
+    for adapted in (task, task.merge_adapter()):
+        keras.utils.set_random_seed(0)
+        adapted.classifier_dropout.rate = 0.0
+        adapted.compile()
+        adapted.fit_on_features(TEXTS, LABELS, epochs=2, shuffle=False, verbose=0)
+        found += [score(adapted), kbs.attended_tokens(adapted, TEXTS[:1])[0].scores]
+    np.testing.assert_allclose(found[0], found[2], atol=1e-5)
+    np.testing.assert_allclose(found[1], found[3], atol=1e-5)
+    other.compile()
+    assert np.abs(kbs.attended_tokens(other, TEXTS[:1])[0].scores - found[1]).max() > 1e-3
+
+
+def test_tasks_that_are_made_of_a_task_have_its_adapter():
+    task = make_task(labels=["contradiction", "entailment"])
+    task.adapt(kbs.LoRA(2), "first", verbose=False)
+    embedder = kbs.TextEmbedder(task.backbone, preprocessor=task.preprocessor)
+    embedder.adapt(kbs.LoRA(2), "second", verbose=False)
+    other = kbs.TextClassifier(task.backbone, 2, preprocessor=task.preprocessor)
+    other.adapt(kbs.LoRA(2), "third", verbose=False)
+    assert task.zero_shot(["a film", "a plot"]).adapter == "first"
+    few = kbs.fit_few_shot(embedder, TEXTS, LABELS, epochs=0, verbose=0)
+    assert few.adapter == "second"
+
+
+@pytest.mark.every_backend
+def test_layers_of_a_teacher_have_its_adapter():
+    teacher = make_task(num_layers=2)
+    teacher.adapt(kbs.LoRA(2), "teacher", verbose=False)
+    for weight in teacher.backbone.weights_of_adapter("teacher").values():
+        weight.assign(weight + 0.5)
+    student = teacher.merge_adapter().keep_layers([1])
+    inputs = dict(teacher.data.pack(teacher.data.read(TEXTS))[0])
+    student.adapt(kbs.LoRA(2), "student", verbose=False)
+    student.compile(technique=kbs.Theseus(teacher, 0.5))
+    mixed = student.technique.model({**inputs, "own_modules": np.zeros(1, bool)}, training=False)
+    wanted = to_numpy(teacher(inputs))
+    np.testing.assert_allclose(to_numpy(mixed), wanted, atol=1e-5)
+
+
 def test_merged_is_a_task_as_any_other(tmp_path):
     task = make_task()
     task.adapt(kbs.LoRA(2, targets=".*", use_rslora=True, alpha=3), verbose=False)

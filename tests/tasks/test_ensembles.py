@@ -252,6 +252,8 @@ def test_thresholds_are_tuned_for_the_ensemble(tmp_path):
     assert_close(opened.predict(texts, verbose=0), ensemble.predict(texts, verbose=0))
     card = (tmp_path / "saved" / "model_card.md").read_text()
     assert "probabilities of 3 tasks" in card and "0.5, 0.3, 0.2" in card
+    with pytest.raises(ValueError, match="saved is the folder of an ensemble. Open it by Ensemble"):
+        kbs.TextClassifier.from_preset(tmp_path / "saved")
     part = kbs.TextClassifier.from_preset(tmp_path / "saved" / "1")
     assert_close(part.predict(texts, verbose=0), tasks[1].predict(texts, verbose=0))
     tasks[1].thresholds = [0.3, 0.7]
@@ -346,10 +348,37 @@ def name_texts(task, names):
     return task
 
 
+def make_zero_shot(seed, names=("good", "bad")):
+    task = make_tasks("texts", ("SegmentPacker",) * (seed + 1))[seed]
+    return task.__class__(
+        task.backbone, label_names=["entailment", "contradiction"], preprocessor=task.preprocessor
+    ).zero_shot(list(names))
+
+
+def test_labels_that_rows_bring():
+    tasks = [randomize(make_zero_shot(seed), seed) for seed in range(2)]
+    for task in tasks:
+        task.classifier.kernel.assign(50 * task.classifier.kernel)
+    ensemble, texts = kbs.Ensemble(tasks), CASES["texts"].rows
+    for arguments in ({}, {"labels": ["a film", "a plot", "actors"]}):
+        parts = [task.predict(texts, verbose=0, **arguments) for task in tasks]
+        assert np.abs(parts[0] - parts[1]).max() > 1e-3
+        assert_close(ensemble.predict(texts, verbose=0, **arguments), np.mean(parts, axis=0))
+    assert ensemble.predict_labels(texts, verbose=0)[0] in ("good", "bad")
+
+
 REFUSED = {
     "nothing": (lambda: [], "needs at least one task, got none"),
     "a path": (lambda: ["model.keras"], r"made of tasks, got a str as tasks\[0\]"),
     "no mean": (lambda: make_tasks("masks"), "The answers of a MaskedLM have no mean"),
+    "towers": (
+        lambda: [kbs.TwoTowerRanker(make_task("texts")[0].backbone)],
+        "The answers of a TwoTowerRanker have no mean.* rankings of a TextRanker",
+    ),
+    "labels in an order": (
+        lambda: [make_zero_shot(0), make_zero_shot(0, ("bad", "good"))],
+        r"labels good, bad, and tasks\[1\] bad, good, in another order.* Set `tasks\[1\].label",
+    ),
     "kinds": (
         lambda: [make_task(name)[0] for name in ("texts", "words")],
         r"tasks\[0\] is a TextClassifier, and tasks\[1\] a TokenClassifier",
@@ -397,6 +426,12 @@ def test_tasks_that_do_not_go_together(name):
     make, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         kbs.Ensemble(make())
+
+
+@pytest.mark.parametrize("explain", [kbs.integrated_gradients, kbs.attended_tokens])
+def test_an_ensemble_has_no_tokens_of_its_own(explain):
+    with pytest.raises(ValueError, match=r"encoder for each of its tasks.* ensemble.tasks\[0\]"):
+        explain(kbs.Ensemble(make_tasks("texts")), CASES["texts"].rows)
 
 
 def test_bad_arguments(tmp_path):

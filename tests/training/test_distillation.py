@@ -225,6 +225,10 @@ def test_outputs_from_disk_teach_as_the_teachers_do(kind, tmp_path):
         make("label sets")[0].compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
     with pytest.raises(ValueError, match="do not say all of its predictions. Let the teacher run"):
         kbs.write_teacher_outputs(make_teacher("chains"), x, tmp_path / "others")
+    with pytest.raises(ValueError, match="got <Ensemble of 2 .* such as ensemble.tasks"):
+        kbs.write_teacher_outputs(kbs.Ensemble(teachers), x, tmp_path / "others")
+    with pytest.raises(ValueError, match="be a task, or a list of several, got 'teacher.keras'"):
+        kbs.write_teacher_outputs("teacher.keras", x, tmp_path / "others")
     with pytest.raises(ValueError, match="cuts its rows by its labels"):
         tagger, (words, _) = make("words")
         kbs.write_teacher_outputs(tagger, words, tmp_path / "others")
@@ -241,6 +245,9 @@ def test_what_cannot_be_is_refused_with_both_sides():
     refuse("student is its own teacher", task)
     refuse("teacher must be a task .* got 3", 3)
     refuse("teacher is an empty list", [])
+    ensemble = kbs.Ensemble([teacher, make_teacher(seed=2)])
+    refuse(r"got <Ensemble of 2 .* weigh alike: a list such as ensemble.tasks", ensemble)
+    task.compile(technique=kbs.Distillation(ensemble.tasks))
     refuse("temperature must be a number above 0, got 0", teacher, temperature=0)
     refuse("alpha must be a number of at least 0, got -1", teacher, alpha=-1)
     refuse("alpha=5. Pass label_weight", teacher, alpha=5)

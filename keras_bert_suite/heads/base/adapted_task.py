@@ -306,6 +306,11 @@ class AdaptedTask:
             )
         return self.adapter
 
+    def take_adapter_of(self, task: Any) -> None:
+        """Lets the adapter of another task on the same backbone act in this task, too."""
+        if task.adapter is not None:
+            self._take_adapter(task.adapter)
+
     def _take_adapter(self, name: str) -> None:
         """Makes an adapter that of this task, which is to be compiled."""
         own: Any = self

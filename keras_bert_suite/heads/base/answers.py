@@ -75,6 +75,9 @@ class RowAnswers:
     #: The axis of outputs that has a place for each label.
     label_axis = -1
 
+    #: Whether outputs have a place for each label of the task. Otherwise rows may have others.
+    are_of_fixed_labels = True
+
     #: Whether outputs stand at tokens, so that the tasks of an ensemble must cut texts alike.
     stand_at_tokens = False
 

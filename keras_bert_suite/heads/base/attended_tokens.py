@@ -8,6 +8,7 @@ from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.heads.base.attributions import Attribution, describe_row, find_tokens
 from keras_bert_suite.heads.base.integrated_gradients import read_entries
+from keras_bert_suite.layers.adapters.adaptable import act_in
 from keras_bert_suite.models.encoder import Encoder
 
 
@@ -43,7 +44,9 @@ def attended_tokens(
                 f"A row of {task.name} is several rows of tokens. Pass a task whose rows are texts "
                 "or pairs."
             )
-        maps = np.stack(encode_with_attention(task.backbone, packed)["attentions"])[:, 0]
+        with act_in(task, training=False):
+            of_layers = encode_with_attention(task.backbone, packed)["attentions"]
+        maps = np.stack(of_layers)[:, 0]
         num_layers, num_heads = maps.shape[:2]
         for name, place, size in (("layer", layer, num_layers), ("head", head, num_heads)):
             if place is not None and not -size <= place < size:

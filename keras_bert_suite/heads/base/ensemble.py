@@ -36,7 +36,7 @@ from keras_bert_suite.heads.base.input_checks import check_in_memory
 #: The methods of tasks that answer and score. They call `predict_with` of the ensemble.
 _ANSWERING = (
     *("predict", "predict_labels", "predict_probabilities", "predict_tags", "predict_n_best"),
-    *("score", "score_with", "score_retrieval", "inspect", "rank", "search"),
+    *("score", "score_with", "score_lists", "score_retrieval", "inspect", "rank", "search"),
     *("similarity", "similarity_pairwise", "tune_threshold", "tune_thresholds"),
 )
 
@@ -99,7 +99,8 @@ class Ensemble:
     Raises:
         ValueError: if the tasks are of several kinds, or have other labels, thresholds or texts;
             if their answers stand at tokens and they cut texts otherwise; if their answers have no
-            mean (`MaskedLM`, `Seq2Seq`, `CausalLM`, pretraining); or for such weights.
+            mean (`MaskedLM`, `Seq2Seq`, `CausalLM`, `TwoTowerRanker`, pretraining); or for such
+            weights.
 
     Source: Dietterich, 2000, "Ensemble Methods in Machine Learning". The mean of probabilities is
     the linear opinion pool, the mean of logits the logarithmic one (Genest and Zidek, 1986).

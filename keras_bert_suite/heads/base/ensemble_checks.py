@@ -32,8 +32,8 @@ def check_tasks(tasks: list[Any]) -> None:
     if not first.answers.mean_forms:
         raise ValueError(
             f"The answers of {with_article(first)} have no mean. An ensemble is for classes, sets "
-            "of labels, numbers, attributes, relations, choices, rankings, vectors, tags, spans "
-            "and questions."
+            "of labels, numbers, attributes, relations, choices, rankings of a TextRanker, "
+            "vectors, tags, spans and questions."
         )
     for number, task in enumerate(tasks[1:], start=1):
         if task.HEAD.task != first.HEAD.task:
@@ -128,6 +128,12 @@ def _check_labels(first, task, number):
             f"tasks[0] has {len(names)} labels, and tasks[{number}] {len(others)}: "
             f"{'; '.join(missing)}. The labels of all tasks must have the same names, in any "
             "order. If only the names differ, rename them: `task.label_names = [...]`."
+        )
+    if names != others and not first.answers.are_of_fixed_labels:
+        raise ValueError(
+            f"tasks[0] has the labels {', '.join(names)}, and tasks[{number}] "
+            f"{', '.join(others)}, in another order, and rows may have labels of their own. Set "
+            f"`tasks[{number}].label_names = tasks[0].label_names`."
         )
     widths = [t.output.shape[-1] if hasattr(t.output, "shape") else None for t in (first, task)]
     if not names and None not in widths and widths[0] != widths[1]:

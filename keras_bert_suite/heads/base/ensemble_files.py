@@ -25,6 +25,15 @@ def write_ensemble(ensemble, folder):
         write_card(directory, list_facts(ensemble))
 
 
+def check_no_ensemble(preset):
+    """Raises a ValueError if the preset that a task is opened from is the folder of an ensemble."""
+    if (Path(preset).expanduser() / ENSEMBLE_FILE).is_file():
+        raise ValueError(
+            f"{preset} is the folder of an ensemble. Open it by Ensemble.from_preset, or one of "
+            f"its tasks: {preset}/0, {preset}/1 and so on."
+        )
+
+
 def read_ensemble(folder, **kwargs):
     """(list of tasks, dict of the settings) of a folder; see `Ensemble.from_preset`."""
     folder = Path(folder).expanduser()

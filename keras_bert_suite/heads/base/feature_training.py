@@ -12,6 +12,7 @@ from keras_bert_suite.argument_checks import is_auto, with_article
 from keras_bert_suite.data.input_dataset import preprocess_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads.base.compile_arguments import read_metrics
+from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.replicas import whole_batches
 from keras_bert_suite.runs.batches import (
     Batches,
@@ -91,7 +92,7 @@ def fit_on_features(
     if weigh is not None:
         check_one_weight(rows.weights)
     features = [*features] if isinstance(features, (list, tuple)) else features
-    encoder = keras.Model(task.input, features, name="encoder_of_features")
+    encoder = TaskPart.of(task, task.input, features, "encoder_of_features")
     # It shares the weights of the layers between the features and the outputs.
     head = keras.Model(features, task.output, name="head")
     _compile_head(head, task, optimizer)

@@ -7,7 +7,8 @@ import keras
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.attention_maps import find_mask
-from keras_bert_suite.layers import BartBlock, PackedSequences, SelfAttention, TransformerBlock
+from keras_bert_suite.heads.base.split_models import TaskPart
+from keras_bert_suite.layers import BartBlock, SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.self_attention import expand_attention_mask
 from keras_bert_suite.models.encoder import Encoder
 
@@ -46,7 +47,7 @@ class InnerStates:
         outputs = inline_graph(keras.Model(task.input, task.output), task.input, calls)
         states = inline_graph(layers, dict(layers.input), calls)
         both = {"outputs": outputs, "states": states}
-        self.model = StatesModel(task.input, both, name="inner_states")
+        self.model = TaskPart.of(task, task.input, both, "inner_states")
         self.blocks = encoder.list_calls()
         self.num_layers = len(states) - 1
         self.widths = [state.shape[-1] for state in states]
@@ -106,10 +107,6 @@ def check_one_encoder(task: Any) -> None:
             f"{with_article(task, 'A')} has two encoders, so its layers cannot be told apart. "
             "Train a Pretrainer or a MaskedLM so, or drop `technique`."
         )
-
-
-class StatesModel(PackedSequences, keras.Model):
-    """It takes packed rows as the task does."""
 
 
 def inline_graph(model: Any, inputs: Any, calls: dict[Any, Any], call_operation: Any = None) -> Any:

@@ -15,6 +15,7 @@ from keras_bert_suite.heads.base.attributions import (
     find_tokens,
     mark_text,
 )
+from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -106,6 +107,11 @@ def integrated_gradients(
 
 def read_entries(task: Any, texts: Inputs) -> list[tuple[dict[str, Any], tuple[str, ...]]]:
     """For each row of texts its arrays (1, ..., L), as the task packs them, and its texts."""
+    if isinstance(task, Ensemble):
+        raise ValueError(
+            f"{task!r} has an encoder for each of its tasks, so no tokens of its own. Ask one of "
+            "its tasks, such as ensemble.tasks[0]."
+        )
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
             f"{task.name} has the preprocessor {task.preprocessor!r}, and only a SegmentPacker "

@@ -13,6 +13,7 @@ from keras_bert_suite.argument_checks import (
 )
 from keras_bert_suite.heads.base.adapted_task import AdaptedTask
 from keras_bert_suite.heads.base.card_facts import describe_base
+from keras_bert_suite.heads.base.ensemble_files import check_no_ensemble
 from keras_bert_suite.heads.base.keras_presets import (
     choose_global_tokens,
     load_preprocessor,
@@ -153,6 +154,7 @@ class PresetTask(AdaptedTask, SavedTask):
         if max_sequence_length and "preprocessor" not in kwargs:
             sequence_length = sequence_length or max_sequence_length
         preset = checkpoints.preset_name(preset)
+        check_no_ensemble(preset)
         checkpoint = checkpoints.open_checkpoint(preset, rename)
         if backbone_activation is not None:
             if checkpoint is None or "encoder_arguments" in checkpoint.backbone_config:

@@ -7,7 +7,9 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.heads.base.inner_states import StatesModel, check_one_encoder, inline_graph
+from keras_bert_suite.heads.base.inner_states import check_one_encoder, inline_graph
+from keras_bert_suite.heads.base.split_models import TaskPart
+from keras_bert_suite.layers.adapters.adaptable import Acting, act
 from keras_bert_suite.layers.attention.read_tokens import ReadTokens
 from keras_bert_suite.models.encoder import Encoder
 
@@ -32,6 +34,7 @@ def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
             "place, so no layer can be replaced. Take an encoder such as BertBackbone."
         )
     modules = {} if teacher is None else _pair_modules(student, teacher, blocks)
+    taught = getattr(teacher, "adapter", None)
     places = {id(block): i for i, block in enumerate(blocks)}
     own = keras.Input(batch_shape=(len(blocks),), dtype="bool", name=OWN_MODULES)
     reads: dict[int, Any] = {}
@@ -46,7 +49,7 @@ def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
         called.add(id(operation))
         replaced = args[0]
         if modules:
-            replaced = _call_module(modules[id(operation)], reads, *args, **kwargs)
+            replaced = _call_module(modules[id(operation)], taught, reads, *args, **kwargs)
         return ops.where(own[places[id(operation)]], found, replaced)
 
     check_one_encoder(student)
@@ -57,7 +60,8 @@ def replace_modules(student: Any, teacher: Any = None) -> keras.Model:
             "cannot be found in it, so they cannot be replaced. Take an encoder such as "
             "BertBackbone."
         )
-    return StatesModel({**student.input, OWN_MODULES: own}, outputs, name="replaced_modules")
+    inputs = {**student.input, OWN_MODULES: own}
+    return TaskPart.of(student, inputs, outputs, "replaced_modules")
 
 
 def _pair_modules(student: Any, teacher: Any, blocks: Any) -> dict[int, Any]:
@@ -79,10 +83,12 @@ def _pair_modules(student: Any, teacher: Any, blocks: Any) -> dict[int, Any]:
     return {id(block): others[i * size : (i + 1) * size] for i, block in enumerate(blocks)}
 
 
-def _call_module(blocks: Any, reads: Any, hidden: Any, **arguments: Any) -> Any:
+def _call_module(
+    blocks: Any, adapter: str | None, reads: Any, hidden: Any, **arguments: Any
+) -> Any:
     """The layers of a module of the teacher on the input of a layer of the student."""
     if "source" not in arguments:
-        return _FixedBlocks(blocks)(hidden, **arguments)
+        return _FixedBlocks(blocks, adapter)(hidden, **arguments)
     # The last layer of the student computes some tokens alone, and those before it compute all.
     *first, last = blocks
     states = arguments["source"]
@@ -91,25 +97,31 @@ def _call_module(blocks: Any, reads: Any, hidden: Any, **arguments: Any) -> Any:
         further = {name: x for name, x in arguments.items() if name not in skipped}
         if "source_positions" in arguments:
             further["positions"] = arguments["source_positions"]
-        states = _FixedBlocks(first)(states, **further)
+        states = _FixedBlocks(first, adapter)(states, **further)
         read, args, kwargs = reads[id(hidden)]
         hidden = read(states, *args, **kwargs)
-    return _FixedBlocks([last])(hidden, **{**arguments, "source": states})
+    return _FixedBlocks([last], adapter)(hidden, **{**arguments, "source": states})
 
 
 class _FixedBlocks(keras.layers.Layer):
-    """Layers of a teacher, one after the other, without dropout."""
+    """Layers of a teacher, one after the other, without dropout, with the adapter of the teacher.
 
-    def __init__(self, blocks: Any) -> None:
+    The adapter of the student acts in the call around them.
+    """
+
+    def __init__(self, blocks: Any, adapter: str | None) -> None:
         super().__init__(dtype=blocks[0].dtype_policy, name=f"{blocks[0].name}_fixed")
         self.blocks = list(blocks)
+        self.adapter = adapter
 
     def build(self, hidden_shape: Any) -> None:
         self.built = True
 
     def call(self, hidden: Tensor, training: bool | None = None, **arguments: Any) -> Tensor:
-        for block in self.blocks:
-            hidden = block(hidden, training=False, **arguments)
+        acting = None if self.adapter is None else Acting(self.adapter, training=False)
+        with act(acting):
+            for block in self.blocks:
+                hidden = block(hidden, training=False, **arguments)
         return hidden
 
     def compute_output_spec(self, hidden: Any, **arguments: Any) -> Any:

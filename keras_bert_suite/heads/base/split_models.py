@@ -1,14 +1,27 @@
 """A task as two models, with what one returns and the other takes between them."""
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 
 from keras_bert_suite.layers import PackedSequences
 
 
-class FirstPart(PackedSequences, keras.Model):
-    """The layers of a task up to some tensors. It takes packed rows as the task does."""
+class TaskPart(PackedSequences, keras.Model):
+    """A part of the graph of a task. It takes packed rows as the task does.
+
+    The adapter of the task acts in its calls; see `AdaptedTask`.
+    """
+
+    #: str, the adapter that acts; None without adapters.
+    adapter: str | None = None
+
+    @classmethod
+    def of(cls, task: Any, inputs: Any, outputs: Any, name: str) -> Self:
+        """The part between symbolic tensors. It shares the layers of the task."""
+        part = cls(inputs, outputs, name=name)
+        part.adapter = getattr(task, "adapter", None)
+        return part
 
 
 def split_at(task: Any, tensors: Any) -> tuple[keras.Model, keras.Model]:
@@ -16,5 +29,5 @@ def split_at(task: Any, tensors: Any) -> tuple[keras.Model, keras.Model]:
 
     Both share the layers of the task.
     """
-    first = FirstPart(task.input, tensors, name="first_part")
+    first = TaskPart.of(task, task.input, tensors, "first_part")
     return first, keras.Model(tensors, task.output, name="second_part")

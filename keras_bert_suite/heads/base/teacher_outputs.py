@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, PathLike
@@ -18,7 +19,7 @@ from keras_bert_suite.training.techniques.distillation.stored_teacher import (
     TEACHER_OUTPUTS,
     StoredTeacher,
 )
-from keras_bert_suite.training.techniques.distillation.teachers import find_digest
+from keras_bert_suite.training.techniques.distillation.teachers import find_digest, list_teachers
 
 
 def write_teacher_outputs(
@@ -49,7 +50,10 @@ def write_teacher_outputs(
         FileExistsError: if there is anything at `path`.
     """
     check_integer("batch_size", batch_size, at_least=1)
-    teachers = teacher if isinstance(teacher, list | tuple) else [teacher]
+    teachers = list_teachers(teacher)
+    for task in teachers:
+        if not isinstance(task, keras.Model):
+            raise ValueError(f"teacher must be a task, or a list of several, got {task!r:.80}.")
     rows = _read_rows(teachers[0], x)
     facts = {
         "rows": describe_rows(rows),

@@ -15,6 +15,7 @@ class EntailedClasses(ClassAnswers):
     """
 
     exported = {"probabilities": ("choices",)}
+    are_of_fixed_labels = False
 
     def decode(self, outputs, rows):
         found = drop_absent(outputs, rows)

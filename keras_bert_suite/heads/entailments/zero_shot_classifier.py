@@ -199,7 +199,7 @@ class ZeroShotClassifier(LabelledTask, keras_hub.models.Task):
             names = _check_labels(labels, None, self.multi_label)
             texts = read_texts(x)
             x = (texts, [names] * len(texts))
-        return super().predict(x, batch_size, steps, **kwargs)
+        return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
 
     def predict_labels(
         self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
@@ -259,6 +259,7 @@ def make_zero_shot(
         preprocessor=task.preprocessor,
         dropout=task.dropout,
     )
+    made.take_adapter_of(task)
     made.classifier.set_weights(task.classifier.get_weights())
     made.card.update(task.card)
     return made

@@ -8,7 +8,7 @@ class RelevanceAnswers(RowAnswers):
     """Scores of pairs of a query and a text, logits (N,)."""
 
     exported = {"relevance": ()}
-    mean_forms = (averages.LOGITS, averages.PROBABILITIES)
+    mean_forms: tuple[str, ...] = (averages.LOGITS, averages.PROBABILITIES)
     are_of_training_rows = False
 
     def to_probabilities(self, logits, xp):

@@ -86,6 +86,7 @@ def fit_few_shot(
         pooling=_pool_as(embedder),
         preprocessor=embedder.preprocessor,
     )
+    classifier.take_adapter_of(embedder)
     rows = classifier.data.read(x, y, labelled=True)
     if rows.is_packed or len(rows.inputs) > 1 or rows.labels.ndim > 1:
         raise ValueError(

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.heads.base.probabilities import softmax
+
 #: The size of the gradient at which the fit ends, and the most steps. Of a convex function some ten
 #: steps are enough.
 _TOLERANCE, _MOST_STEPS = 1e-8, 200
@@ -36,7 +38,7 @@ def fit_logistic_regression(vectors, labels, num_classes, strength=1.0):
     targets = np.eye(num_classes)[labels]
     weights = np.zeros((rows.shape[1], num_classes))
     for _ in range(_MOST_STEPS):
-        shares = _softmax(rows @ weights)
+        shares = softmax(rows @ weights)
         gradient = strength * rows.T @ (shares - targets) + penalty * weights
         if np.abs(gradient).max() < _TOLERANCE * max(strength, 1.0):
             break
@@ -51,11 +53,6 @@ def fit_logistic_regression(vectors, labels, num_classes, strength=1.0):
             lambda w: _measure(rows, targets, w, penalty, strength), weights, step, gradient
         )
     return basis.T @ weights[:-1], weights[-1]
-
-
-def _softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _measure(rows, targets, weights, penalty, strength):

@@ -14,6 +14,7 @@ from keras_bert_suite.annotations import Config, Inputs, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.heads import vectors
 from keras_bert_suite.heads.base.poolings import open_new_pooling, pool_hidden_states
+from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
@@ -228,7 +229,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         if keras.config.backend() == "tensorflow":
             # It encodes parts again outside of this call, where Keras 3.16 does not hand `training`
             # from `call` to the layers.
-            encode = keras.Model(self.input, self.output)
+            encode = TaskPart.of(self, self.input, self.output, "encode_again")
         return encode_in_parts(
             self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
         )

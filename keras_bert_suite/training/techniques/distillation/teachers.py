@@ -94,6 +94,11 @@ def list_teachers(given: Any) -> list[Any]:
     """The teachers of an argument: tasks, paths, and dicts of `SavedTeacher` of a file."""
     teachers = given if isinstance(given, list | tuple) else [given]
     for teacher in teachers:
+        if isinstance(getattr(teacher, "tasks", None), list):
+            raise ValueError(
+                f"A teacher is one task, got {teacher!r}. Pass the tasks of the ensemble, which "
+                "then weigh alike: a list such as ensemble.tasks."
+            )
         if not isinstance(teacher, keras.Model | str | os.PathLike | dict):
             raise ValueError(
                 "teacher must be a task of keras_bert_suite, the path of one, or a list of these, "

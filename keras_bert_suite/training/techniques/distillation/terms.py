@@ -14,6 +14,7 @@ from keras_bert_suite.argument_checks import (
     list_arguments,
 )
 from keras_bert_suite.replicas import sum_over_replicas
+from keras_bert_suite.training.embedding_losses import measure_cosines
 
 
 class SeenRows(NamedTuple):
@@ -142,7 +143,7 @@ class HiddenStates(DistillationTerm):
             if self.distance == "squares":
                 apart = ops.mean(ops.square(own - other), axis=-1)
             else:
-                apart = 1 - ops.sum(_normalize(own) * _normalize(other), axis=-1)
+                apart = 1 - measure_cosines(own, other)
             total = total + student.mean_over_tokens(apart)
         return total
 
@@ -341,7 +342,3 @@ def check_heads(term: Any, student: Any, teacher: Any) -> None:
 def _compare_tokens(a: Tensor, b: Tensor) -> Tensor:
     """float (B, heads, L, L), the scaled products of two of (B, heads, L, D)."""
     return ops.matmul(a, ops.swapaxes(b, -1, -2)) / a.shape[-1] ** 0.5
-
-
-def _normalize(x: Tensor) -> Tensor:
-    return x / ops.maximum(ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True)), 1e-8)
