@@ -51,6 +51,8 @@ def write_teacher_outputs(
     check_integer("batch_size", batch_size, at_least=1)
     teachers = teacher if isinstance(teacher, list | tuple) else [teacher]
     rows = _read_rows(teachers[0], x)
+    if not len(rows):
+        raise ValueError("The outputs of a teacher need at least one row, got none.")
     facts = {
         "rows": describe_rows(rows),
         "teachers": [_describe(task) for task in teachers],
