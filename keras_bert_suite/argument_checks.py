@@ -4,6 +4,7 @@ import inspect
 import math
 import numbers
 import operator
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -72,6 +73,21 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def check_patterns(name: str, patterns: Any) -> None:
+    """Raises ValueError if a value is not a list of strings that are regular expressions."""
+    valid = isinstance(patterns, Iterable) and not isinstance(patterns, str)
+    for pattern in patterns if valid else [patterns]:
+        if not valid or not isinstance(pattern, str):
+            raise ValueError(f"{name} must be regular expressions, strings, got {pattern!r}.")
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(
+                f"{name} must be regular expressions, got {pattern!r}: {error}. To find a "
+                "character such as '(' itself, write a backslash before it."
+            ) from error
 
 
 def check_dropouts(**rates: float) -> None:

@@ -69,8 +69,9 @@ def robustness(
 
     Raises:
         ValueError: if the task has no score or no texts that may change; for another kind, rate,
-            metric or column; if a kind finds no place in any text; if an attack meets another task
-            than a classifier of single texts; or if two attacks have one name.
+            metric or column; if a kind finds no place in any text, or nothing does;
+            if an attack meets another task than a classifier of single texts; or if two attacks
+            have one name.
     """
     rates = [rates] if isinstance(rates, (int, float)) else [*dict.fromkeys(rates)]
     for rate in rates:
@@ -88,6 +89,12 @@ def robustness(
     changed = choose_columns(texts, columns)
     task.data.check_changed(changed, list(texts))
     kinds = choose_kinds(kinds, changed)
+    if not attacks and not (kinds and rates):
+        raise ValueError(
+            f"There is nothing to measure, with kinds={kinds}, rates={rates} and no attacks, in "
+            f"the columns {[*changed]}. Pass a kind and a rate, texts that are not empty, or an "
+            "attack."
+        )
     if score is None:
         score = find_score(task, y, batch_size)
     clean = score(x)

@@ -8,7 +8,7 @@ from typing import Any
 import grain
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.arrays import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.data.row_orders import shuffled_by_length
 from keras_bert_suite.data.rows import read_texts
@@ -163,6 +163,7 @@ class AugmentedRows(grain.MapDataset):
     ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
+        check_share("share", share)
         self.features = frozenset(features or ())
         self.x, self.y, self.augment = name_columns(x), y, augment
         self.batch_size, self.share, self.seed = batch_size, share, seed

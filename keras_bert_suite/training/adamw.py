@@ -67,8 +67,9 @@ class AdamW(BertOptimizer):
     Raises:
         ValueError: when the optimizer is built, if an expression given in `no_decay`,
             `no_decay_names` or `rate_multipliers` is found in no variable. At once, if
-            `layer_decay`, `lookahead_steps` or `lookahead_share` is out of its range, or if a
-            `layer_numbering` or a `lookahead_share` has nothing that it is for.
+            a factor of `rate_multipliers` is below 0 or no number, if `layer_decay`,
+            `lookahead_steps` or `lookahead_share` is out of its range, or if a `layer_numbering` or
+            a `lookahead_share` has nothing that it is for.
 
     Source: google-research/bert, optimization.py.
     """

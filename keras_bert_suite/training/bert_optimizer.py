@@ -9,6 +9,7 @@ from keras import ops
 from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
+from keras_bert_suite.argument_checks import check_not_negative, check_patterns
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.layer_decay import read_layer_decay
@@ -108,7 +109,10 @@ class BertOptimizer(keras.optimizers.Optimizer):
         pairs: Any = rate_multipliers or ()
         if isinstance(rate_multipliers, Mapping):
             pairs = rate_multipliers.items()
-        # A configuration holds lists.
+        pairs = [tuple(row) for row in pairs]  # A configuration holds lists.
+        check_patterns("rate_multipliers", [text for text, _ in pairs])
+        for text, factor in pairs:
+            check_not_negative(f"The factor of rate_multipliers for {text!r}", factor)
         self.rate_multipliers = tuple((text, float(factor)) for text, factor in pairs)
         self.layer_decay, self.layer_numbering = layers
         self.lookahead_steps, self.lookahead_share = lookahead

@@ -215,3 +215,12 @@ def test_tasks_and_rows_without_noise(classifier):
     )
     with pytest.raises(ValueError, match="Attacks are for a TextClassifier or Doc"):
         kbs.robustness(regression, TEXTS, [1.0] * 40, kinds="swap", attacks=[kbs.DeepWordBug()])
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"kinds": []}, {"rates": []}, {"columns": []}], ids=lambda a: next(iter(a))
+)
+def test_nothing_to_measure_is_an_error(arguments):
+    task, _ = make_task("texts")
+    with pytest.raises(ValueError, match="There is nothing to measure, with kinds="):
+        kbs.robustness(task, ["the film"] * 2, [0, 1], **arguments)

@@ -222,3 +222,9 @@ def test_rows_of_words_are_for_noise_alone():
         kbs.AugmentedRows(rows, [[0, 0], [1]], kbs.edit_words)
     with pytest.raises(ValueError, match="x must be columns of strings"):
         kbs.AugmentedRows(np.zeros((2, 3)), [0, 1], kbs.TextNoise("swap"))
+
+
+@pytest.mark.parametrize("share", [2, -1, float("nan")])
+def test_a_share_of_rows_is_from_0_to_1(share):
+    with pytest.raises(ValueError, match="share must be from 0 to 1, got"):
+        kbs.AugmentedRows(["a text"], [0], kbs.TextNoise("swap"), share=share)

@@ -312,3 +312,9 @@ def test_wrong_adapters():
     other.transformer_layers[0].self_attention.query.enable_lora(2)
     with pytest.raises(ValueError, match="has LoRA of Keras"):
         other.add_adapter(kbs.LoRA(2))
+
+
+@pytest.mark.parametrize("targets", ["(", None, [3]], ids=str)
+def test_targets_that_are_no_patterns(targets):
+    with pytest.raises(ValueError, match=r"targets must be regular expressions.*got"):
+        kbs.LoRA(targets=targets)

@@ -484,3 +484,13 @@ def test_probabilities_instead_of_logits():
     wanted = wanted + log_softmax(tasks[1].predict(texts, verbose=0), -1) / 2
     got = kbs.Ensemble(tasks, average="logits").predict(texts, verbose=0)
     assert_close(got, softmax(wanted, -1))
+
+
+def test_thresholds_set_after_are_no_folder_that_does_not_open(tmp_path):
+    packer = make_task("texts")[0].preprocessor
+    tasks = [make_classifier(preprocessor=packer) for _ in range(2)]
+    ensemble = kbs.Ensemble(tasks)
+    tasks[0].thresholds = [0.1, 0.9]
+    with pytest.raises(ValueError, match=r"tasks\[0\] has thresholds="):
+        ensemble.save_to_preset(tmp_path / "ensemble")
+    assert not (tmp_path / "ensemble").exists()

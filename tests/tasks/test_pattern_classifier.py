@@ -189,3 +189,8 @@ def test_the_parts_of_a_pattern():
     assert read_pattern("{a}? {mask}, {b}") == [
         *((True, "a"), (False, "? "), (True, "mask"), (False, ", "), (True, "b"))
     ]
+
+
+def test_no_verbalizers(peer):
+    with pytest.raises(ValueError, match="two or more labels -> the word.*got {}"):
+        kbs.PatternClassifier.from_preset(peer[0], pattern=PATTERN, verbalizers={})

@@ -324,3 +324,9 @@ def test_a_small_student_agrees_with_its_teacher(terms):
 
     plain = measure(None)
     assert measure(kbs.Distillation(teacher, alpha=1.0, terms=terms)) < 0.7 * plain
+
+
+def test_outputs_of_no_rows(tmp_path):
+    with pytest.raises(ValueError, match="at least one row, got none"):
+        kbs.write_teacher_outputs(make_task("texts")[0], [], tmp_path / "outputs")
+    assert not (tmp_path / "outputs").exists()

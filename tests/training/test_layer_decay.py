@@ -292,3 +292,17 @@ def test_rates_of_other_optimizers_and_schedules(optimizer, rate, decays):
     assert {name: row.weight_decay for name, row in rows.items()} == decays
     assert [row.rate for row in rows.values()] == 2 * [rate and pytest.approx(rate)]
     assert {row.factor for row in rows.values()} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"kernel": -1.0}, "for 'kernel' must be a number of at least 0, got -1.0"),
+        ({"kernel": float("nan")}, "for 'kernel' must be a number of at least 0, got nan"),
+        ({"(": 0.5}, r"must be regular expressions, got '\(': missing \)"),
+    ],
+    ids=["negative", "nan", "pattern"],
+)
+def test_factors_that_no_weight_can_have(rows, message):
+    with pytest.raises(ValueError, match=message):
+        kbs.AdamW(1e-3, rate_multipliers=rows)

@@ -365,6 +365,7 @@ class Ensemble:
 
         Raises:
             FileExistsError: if it exists.
+            ValueError: if the tasks no longer fit each other, as after new thresholds of one.
         """
         write_ensemble(self, preset_dir)
 

@@ -9,6 +9,7 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.files.model_card import write_card
 from keras_bert_suite.heads.base.card_facts import list_facts
+from keras_bert_suite.heads.base.ensemble_checks import check_tasks
 
 #: The file of a saved ensemble beside the folders of its tasks, "0", "1" and so on.
 ENSEMBLE_FILE = "ensemble.json"
@@ -16,6 +17,7 @@ ENSEMBLE_FILE = "ensemble.json"
 
 def write_ensemble(ensemble, folder):
     """Writes a preset for each task, and `ensemble.json`: aside, and then renamed."""
+    check_tasks(ensemble.tasks)  # A task may have got thresholds of its own since.
     classes = [keras.saving.get_registered_name(type(task)) for task in ensemble.tasks]
     with atomic_directory(folder) as directory:
         for number, task in enumerate(ensemble.tasks):

@@ -55,6 +55,8 @@ def write_teacher_outputs(
         if not isinstance(task, keras.Model):
             raise ValueError(f"teacher must be a task, or a list of several, got {task!r:.80}.")
     rows = _read_rows(teachers[0], x)
+    if not len(rows):
+        raise ValueError("The outputs of a teacher need at least one row, got none.")
     facts = {
         "rows": describe_rows(rows),
         "teachers": [_describe(task) for task in teachers],

@@ -17,6 +17,7 @@ from keras_bert_suite.heads.base.predicted_probabilities import predict_probabil
 from keras_bert_suite.heads.base.task import Task
 from keras_bert_suite.heads.masks.masked_lm import MaskedLM
 from keras_bert_suite.heads.masks.masked_lm_head import make_masked_lm_head
+from keras_bert_suite.heads.patterns.pattern import read_verbalizers
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.training import ClassAccuracy, ClassCrossentropy
 
@@ -83,7 +84,7 @@ class PatternClassifier(Task, keras_hub.models.Task):
                 f"{with_article(backbone, 'A')} of this kind guesses no masked tokens, which a "
                 "pattern asks for. Take an encoder that was trained on masks."
             )
-        num_classes = len(verbalizers)
+        num_classes = len(read_verbalizers(verbalizers))
 
         # === Layers ===
         self.backbone = backbone

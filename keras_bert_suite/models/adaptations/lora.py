@@ -7,7 +7,12 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Patterns
-from keras_bert_suite.argument_checks import check_dropouts, check_integer, check_positive
+from keras_bert_suite.argument_checks import (
+    check_dropouts,
+    check_integer,
+    check_patterns,
+    check_positive,
+)
 from keras_bert_suite.layers.adapters.adaptable import choose_policy, name_layer, scope_of
 from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.dense import LOW_RANK, Dense
@@ -39,7 +44,8 @@ class LoRA(Adaptation):
         use_rslora: bool, whether the factor is `alpha / sqrt(rank)`, which suits high ranks.
 
     Raises:
-        ValueError: if `rank` or `alpha` is not above 0, or `dropout` is not in [0, 1).
+        ValueError: if `rank` or `alpha` is not above 0, `dropout` is not in [0, 1), or a target is
+            no regular expression.
 
     Source: Hu et al., 2021 (https://arxiv.org/abs/2106.09685); for `use_rslora` Kalajdzievski, 2023
     (https://arxiv.org/abs/2312.03732).
@@ -60,7 +66,9 @@ class LoRA(Adaptation):
         check_dropouts(dropout=dropout)
         self.rank = rank
         self.alpha = rank if alpha is None else alpha
-        self.targets = [targets] if isinstance(targets, str) else list(targets)
+        targets = [targets] if isinstance(targets, str) else targets
+        check_patterns("targets", targets)
+        self.targets = list(targets)
         self.dropout = dropout
         self.use_rslora = use_rslora
 
