@@ -123,8 +123,8 @@ def read_masker(values, objective, corpus, tokenizer, task=None):
     """
     if objective.masking is None:
         return {}
-    check_words(values, list_masker_flags(objective), corpus, tokenizer)
     masking = read_masking(values, corpus, tokenizer)
+    check_words(values, list_masker_flags(objective), corpus, tokenizer)
     options = objective.masking_options
     if options is None:
         return masking

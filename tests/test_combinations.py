@@ -94,6 +94,7 @@ TABLE = (
     Row("choices", OURS, ("list", "tf.data"), ("list",)),
     Row("choices", NONE, ("arrays", "tf.data"), ("arrays",)),
     Row("rankings", OURS, ("list", "tf.data"), ("list",)),
+    Row("towers", OURS, ("list",), ("list",)),
     Row("entailments", OURS, ("list", "tf.data", "DataLoader"), ("list",)),
     Row("documents", OURS, ("list", "tf.data", "DataLoader"), (), ("SavedModel",)),
     Row("vectors", OURS, ("list", "tf.data of named columns", "DataLoader"), ("list",), ANY_FORMAT),
@@ -324,7 +325,8 @@ def test_weights_of_rows(models, task):
     arguments = {"batch_size": BATCH_SIZE, "verbose": 0, "return_dict": True}
     scores = trained.model.evaluate(x, y, sample_weight=weights, **arguments)
     # The loss of tokens is their weighted mean, as rows have different numbers of them.
-    factor = 1 if task in ("words", "chains", "rankings", "targets", "continuations") else 2
+    means = ("words", "chains", "rankings", "towers", "targets", "continuations")
+    factor = 1 if task in means else 2
     assert scores["loss"] == pytest.approx(factor * trained.scores["loss"], rel=1e-3)
 
 

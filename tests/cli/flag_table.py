@@ -363,7 +363,7 @@ EVALUATE = {
     **write_batches(LABELLED, 7),
     f"--batch_size=7 {IN_PAIRS} --label_column=number": "batch_rows.batch_size",
     f"--batch_size=7 {FOLDS}": "score_with.batch_size",
-    LABELLED["regress"]: "from_preset.preset",
+    LABELLED["regress"]: {"from_preset.preset": "regress"},
     "--text_pair_column=second --text_column=text --model=pairs": {
         "read_table.text_columns": ["text", "second"]
     },
@@ -391,7 +391,7 @@ ASKED |= {
 PREDICT = {
     **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
     **read_columns("--input=train.tsv"),
-    "--model=regress": "from_preset.preset",
+    "--model=regress": {"from_preset.preset": "regress"},
     "--feature_columns=number --model=columns --input=train.tsv --format=jsonl": {
         "format_json.columns.half": [1.0, 2.0, 3.0]
     },

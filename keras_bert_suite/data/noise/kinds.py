@@ -23,7 +23,7 @@ _DIGITS = "0123456789"
 
 def find_wrong_keys(text: str) -> Iterator[Edit]:
     """A letter is the one of a key beside its key; a Chinese character has such a pinyin."""
-    yield from _replace(text, lambda c: find_key_neighbors(c) or find_pinyin_neighbors(c))
+    yield from _exchange(text, lambda c: find_key_neighbors(c) or find_pinyin_neighbors(c))
 
 
 def find_swaps(text: str) -> Iterator[Edit]:
@@ -69,12 +69,12 @@ def find_added_spaces(text: str) -> Iterator[Edit]:
 
 def find_homoglyphs(text: str) -> Iterator[Edit]:
     """A letter is one of another script that is drawn like it."""
-    yield from _replace(text, lambda c: tuple(HOMOGLYPHS.get(c, ())))
+    yield from _exchange(text, lambda c: tuple(HOMOGLYPHS.get(c, ())))
 
 
 def find_wrong_homophones(text: str) -> Iterator[Edit]:
     """A Chinese character is another one with the same pinyin."""
-    yield from _replace(text, find_homophones)
+    yield from _exchange(text, find_homophones)
 
 
 #: The name of each kind -> function from a text to its edits.
@@ -102,7 +102,7 @@ def list_insertions(character: str) -> tuple[str, ...]:
     return (character,)
 
 
-def _replace(text, find):
+def _exchange(text, find):
     """The edits of single characters."""
     for place, character in enumerate(text):
         if found := find(character):
