@@ -246,8 +246,15 @@ def test_what_cannot_be_is_refused_with_both_sides():
     refuse("teacher must be a task .* got 3", 3)
     refuse("teacher is an empty list", [])
     ensemble = kbs.Ensemble([teacher, make_teacher(seed=2)])
-    refuse(r"got <Ensemble of 2 .* weigh alike: a list such as ensemble.tasks", ensemble)
-    task.compile(technique=kbs.Distillation(ensemble.tasks))
+    task.compile(technique=kbs.Distillation(ensemble))
+    assert task.technique.shares == [0.5, 0.5] and len(task.technique.teacher) == 2
+    refuse(r"weights=\[1, 2\] are for a list of tasks", ensemble, teacher_weights=[1, 2])
+    logits = kbs.Ensemble(ensemble.tasks, average="logits")
+    refuse(r"<Ensemble of 2 .* averages logits, .* alone: ensemble.tasks", logits)
+    two = ensemble.tasks
+    refuse(r"number for each of the 2 teachers, .* got \[1\]", two, teacher_weights=[1])
+    refuse("teacher_weights must be a number of at least 0", two, teacher_weights=[2, -1])
+    refuse(r"not all of them 0, got \[0, 0\]", two, teacher_weights=[0, 0])
     refuse("temperature must be a number above 0, got 0", teacher, temperature=0)
     refuse("alpha must be a number of at least 0, got -1", teacher, alpha=-1)
     refuse("alpha=5. Pass label_weight", teacher, alpha=5)

@@ -129,7 +129,25 @@ def test_several_teachers_are_their_mean(tmp_path):
     check_step(teachers, student, {"temperature": 2.0, "alpha": 0.7}, rule, tmp_path)
 
 
-def check_step(teachers, peer, arguments, rule, path):
+def test_an_ensemble_is_distilled_with_its_weights(tmp_path):
+    """The gradient is that of the divergence from the weighted mean of the predictions."""
+    student = save_peer(tmp_path / "student", num_hidden_layers=1)
+    teachers = []
+    for i in range(2):
+        torch.manual_seed(i + 1)
+        teachers.append(save_peer(tmp_path / f"teacher{i}"))
+
+    def rule(pair):
+        means = [each.logits.softmax(-1) for each in pair.told]
+        mean = (0.8 * means[0] + 0.2 * means[1]).detach()
+        return -0.7 * (mean * pair.student.logits.log_softmax(-1)).sum(-1).mean()
+
+    arguments = {"alpha": 0.7}
+    weigh = lambda tasks: kbs.Ensemble(tasks, [4, 1])  # noqa: E731
+    check_step(teachers, student, arguments, rule, tmp_path, weigh)
+
+
+def check_step(teachers, peer, arguments, rule, path, join=None):
     inputs = MEMBERS["bert"].make_inputs()
     folders = (
         [path / "teacher"]
@@ -138,7 +156,8 @@ def check_step(teachers, peer, arguments, rule, path):
     )
     opened = [kbs.TextClassifier.from_preset(folder) for folder in folders]
     task = kbs.TextClassifier.from_preset(path / "student", dropout=0.0)
-    technique = kbs.Distillation(opened if len(opened) > 1 else opened[0], **arguments)
+    teacher = opened if len(opened) > 1 else opened[0]
+    technique = kbs.Distillation(join(opened) if join else teacher, **arguments)
     task.compile(keras.optimizers.SGD(RATE), technique=technique)
     before = weights_of(task)
     projections = [list(map(to_numpy, p.weights)) for p in task.technique.projections]

@@ -18,7 +18,10 @@ from keras_bert_suite.training.techniques.distillation.teachers import (
     check_inputs,
     check_outputs,
     find_teacher,
+    is_ensemble,
     list_teachers,
+    share_weights,
+    take_ensemble,
 )
 from keras_bert_suite.training.techniques.distillation.terms import DistillationTerm, SeenRows
 from keras_bert_suite.training.techniques.output_comparison import OutputComparison
@@ -40,7 +43,7 @@ class Distillation(Technique):
     and T is 1.
 
     Of several teachers the mean of the divergences counts. Its gradient is that of the divergence
-    from the mean of their predictions, so an ensemble is distilled by a list of its tasks.
+    from the mean of their predictions, so an `Ensemble` is distilled by its tasks and weights.
 
     The teacher runs beside the student, without dropout and without a gradient. It is in no file of
     the student: these have its path and its digest. If the file is opened where the teacher is not,
@@ -49,14 +52,17 @@ class Distillation(Technique):
 
     Args:
         teacher: a task with the labels and the vocabulary of the student; the path of one, a
-            `.keras` file or the folder of a preset; or a list of several. Or the folder from
-            `write_teacher_outputs`, whose rows then come from `add_teacher_outputs`.
+            `.keras` file or the folder of a preset; a list of several; or an `Ensemble` that
+            averages probabilities, numbers or vectors. Or the folder from `write_teacher_outputs`,
+            whose rows then come from `add_teacher_outputs`.
         temperature: float T above 0. 1 is TinyBERT's, 2 DistilBERT's.
         alpha: float, the weight of the teacher's outputs; 0 leaves them out.
         label_weight: float, the weight of the loss of the labels; None for 1 - `alpha`. With 0 any
             label will do.
         terms: list of what else the student learns: `HiddenStates`, `AttentionScores`,
             `AttentionRelations`.
+        teacher_weights: list of floats of at least 0, how much each teacher counts; None for those
+            of an ensemble, and otherwise for equal weights.
 
     Raises:
         ValueError: if a weight is negative, or `label_weight` would be; if nothing is left to
@@ -82,6 +88,7 @@ class Distillation(Technique):
         alpha: float = 0.5,
         label_weight: float | None = None,
         terms: Sequence[DistillationTerm] = (),
+        teacher_weights: Sequence[float] | None = None,
     ) -> None:
         check_positive("temperature", temperature)
         check_not_negative("alpha", alpha)
@@ -97,7 +104,10 @@ class Distillation(Technique):
                     "terms must be a list of HiddenStates, AttentionScores or "
                     f"AttentionRelations, got {term!r} in it."
                 )
+        if is_ensemble(teacher):
+            teacher, teacher_weights = take_ensemble(teacher, teacher_weights)
         self.teacher = list_teachers(teacher)
+        self.teacher_weights = teacher_weights and list(teacher_weights)
         self.temperature, self.alpha, self.label_weight = temperature, alpha, label_weight
         self.terms = list(terms)
         if not (alpha or self._find_label_weight() or terms):
@@ -143,6 +153,8 @@ class Distillation(Technique):
         if self.problem is not None:
             self.teacher = []
         self.inner = student, inner
+        number = len(self.saved) if self.stored is None else len(self.stored.teachers)
+        self.shares = share_weights(self.teacher_weights, number)
         self.comparisons = [
             OutputComparison(model, self, teacher)
             for teacher in (self.teacher if self.alpha else ())
@@ -219,7 +231,7 @@ class Distillation(Technique):
                 term.compare(own, self._see(inner, told, batch.x))
                 for inner, told in zip(teachers, taught, strict=True)
             ]
-            total = total + term.weight * sum(apart) / len(apart)
+            total = total + term.weight * self._weigh(apart)
         if self.alpha:
             if self.stored is None:
                 told = [each["outputs"] if student else each for each in taught]
@@ -227,8 +239,12 @@ class Distillation(Technique):
                 comparison.one_way(batch, p, outputs)
                 for comparison, p in zip(self.comparisons, told, strict=True)
             ]
-            total = total + self.alpha * self.temperature**2 * sum(apart) / len(apart)
+            total = total + self.alpha * self.temperature**2 * self._weigh(apart)
         return total, outputs
+
+    def _weigh(self, apart: Sequence[Any]) -> Any:
+        """The mean of what each teacher adds, by the weights of the teachers."""
+        return sum(share * each for share, each in zip(self.shares, apart, strict=True))
 
     def _see(self, inner: Any, found: Any, x: Any) -> SeenRows:
         tokens = ops.cast(x["padding_mask"], "float32")

@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_not_negative, with_article
 from keras_bert_suite.training.techniques.distillation.stored_teacher import StoredTeacher
 
 
@@ -94,7 +94,7 @@ def list_teachers(given: Any) -> list[Any]:
     """The teachers of an argument: tasks, paths, and dicts of `SavedTeacher` of a file."""
     teachers = given if isinstance(given, list | tuple) else [given]
     for teacher in teachers:
-        if isinstance(getattr(teacher, "tasks", None), list):
+        if is_ensemble(teacher):
             raise ValueError(
                 f"A teacher is one task, got {teacher!r}. Pass the tasks of the ensemble, which "
                 "then weigh alike: a list such as ensemble.tasks."
@@ -107,6 +107,49 @@ def list_teachers(given: Any) -> list[Any]:
     if not teachers:
         raise ValueError("teacher is an empty list. Pass one task or several.")
     return [SavedTeacher(**t) if isinstance(t, dict) else t for t in teachers]
+
+
+def is_ensemble(teacher: Any) -> bool:
+    """Whether a teacher is an `Ensemble`, which this room does not import."""
+    return isinstance(getattr(teacher, "tasks", None), list)
+
+
+def take_ensemble(ensemble: Any, weights: Any) -> tuple[list[Any], list[float]]:
+    """The tasks and the weights of an ensemble.
+
+    Raises:
+        ValueError: if it averages logits, or if there are other weights.
+    """
+    if ensemble.average == "logits":
+        raise ValueError(
+            f"{ensemble!r} averages logits, and a student learns the mean of predictions. Pass "
+            "Ensemble(tasks, average='probabilities') if its tasks have them, or the tasks alone: "
+            "ensemble.tasks."
+        )
+    if weights is not None:
+        raise ValueError(
+            f"teacher_weights={weights!r} are for a list of tasks, and {ensemble!r} has weights. "
+            "Leave them out, or set ensemble.weights."
+        )
+    return ensemble.tasks, ensemble.weights
+
+
+def share_weights(weights: Sequence[float] | None, number: int) -> list[float]:
+    """The weights of a number of teachers, brought to the sum 1; None for equal ones.
+
+    Raises:
+        ValueError: if there are not as many, or one is negative, or all are 0.
+    """
+    if weights is None:
+        return [1 / number] * number
+    for weight in weights:
+        check_not_negative("teacher_weights", weight)
+    if len(weights) != number or not sum(weights):
+        raise ValueError(
+            f"teacher_weights must have a number for each of the {number} teachers, not all of "
+            f"them 0, got {list(weights)}."
+        )
+    return [weight / sum(weights) for weight in weights]
 
 
 def open_teacher(path: Any, model: Any) -> Any:
