@@ -175,7 +175,9 @@ def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[
     """Does the same as `torch_clip` for TensorFlow, but returns zeros if the norm is not finite."""
     import tensorflow as tf
 
-    norm = tf.linalg.global_norm(gradients)
+    # Adapters have float32 gradients beside those of a 16-bit head.
+    dtype = keras.backend.result_type("float32", *(g.dtype for g in gradients))
+    norm = tf.linalg.global_norm([tf.cast(g, dtype) for g in gradients])
     finite = tf.math.is_finite(norm)
     scale = tf.where(finite, tf.minimum(bound / norm, 1.0) if bound else 1.0, 0.0)
     return [tf.math.multiply_no_nan(g, tf.cast(scale, g.dtype)) for g in gradients], finite

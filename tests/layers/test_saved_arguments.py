@@ -198,9 +198,10 @@ def find_prefix(layer):
 
 
 def close(layer):
-    """The end of a sublayer with a bottleneck."""
-    layer(HIDDEN)
-    return [layer.close(ops.convert_to_tensor(HIDDEN), ops.flip(HIDDEN, 0), ops.tanh)]
+    """The end of a sublayer with a bottleneck. A block has its tensors in the layer's precision."""
+    hidden = ops.cast(HIDDEN, layer.compute_dtype)
+    layer(hidden)
+    return [layer.close(hidden, ops.flip(hidden, 0), ops.tanh)]
 
 
 CHARACTERS = np.random.default_rng(3).integers(1, 262, (2, 7, 50)).astype("int32")

@@ -188,7 +188,9 @@ def test_in_16_bits_the_adapter_stays_in_float32(dtype, tmp_path):
     task = make_task(dtype=dtype)
     task.adapt(FIRST, verbose=False)
     before = {weight.path: to_numpy(weight) for weight in task.trainable_weights}
-    wanted = train(task)
+    task.compile(kbs.AdamW(0.05))  # Keras' Adam computes in 16 bits, in which 0.999 is 1.
+    task.fit(TEXTS, LABELS, batch_size=4, epochs=2, verbose=0)
+    wanted = score(task)
     for weight in task.trainable_weights:
         assert (to_numpy(weight) != before[weight.path]).any(), weight.path
         assert weight.dtype == "float32" or weight.path.startswith("classifier")

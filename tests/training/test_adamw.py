@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from heads.cases import TASKS
 from keras import ops
+from peer_weights import to_numpy
 from small_tasks import make_task
 from small_texts import ONE_LAYER
 from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite import AdamW, Lamb, LinearWarmupDecay
+from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 
 STEPS, PEAK, DECAY = 6, 1e-2, 0.1
 
@@ -322,3 +324,18 @@ def test_the_vectors_of_a_head_are_not_decayed():
     decays_all.build(variables)
     assert [optimizer.is_excluded(v) for v in variables] == [True, True, False]
     assert not any(decays_all.is_excluded(v) for v in variables)
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("bound", [None, 1.0])
+def test_gradients_of_two_precisions_have_one_norm(bound):
+    """As those of float32 adapters and of a 16-bit head."""
+    given = {"bfloat16": [3.0, 0.0], "float32": [0.0, 4.0]}
+    gradients = [ops.convert_to_tensor(value, dtype) for dtype, value in given.items()]
+    clipped, finite = CLIP_BY_GLOBAL_NORM[keras.config.backend()](gradients, bound)
+    assert bool(finite)
+    for gradient, (dtype, value) in zip(clipped, given.items(), strict=True):
+        assert keras.backend.standardize_dtype(gradient.dtype) == dtype
+        wanted = np.array(value) / (5 if bound else 1)
+        tolerance = 2**-8 if dtype == "bfloat16" else 1e-6
+        np.testing.assert_allclose(to_numpy(ops.cast(gradient, "float32")), wanted, rtol=tolerance)
