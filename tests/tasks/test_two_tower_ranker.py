@@ -117,6 +117,25 @@ def test_it_learns_end_to_end_and_on_cached_vectors():
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.filterwarnings("error:Your input ran out of data")
+def test_each_epoch_on_cached_vectors_has_all_rows():
+    """Without a step, the loss of an epoch of uneven batches is that of all rows."""
+    rows = ((QUERIES, LISTS), RELEVANCE)
+    ranker = make_ranker()
+    ranker.compile("sgd")
+    wanted = ranker.evaluate(*rows, batch_size=3, verbose=0, return_dict=True)["loss"]
+    history = ranker.fit_on_features(
+        *rows,
+        batch_size=3,
+        epochs=3,
+        validation_data=rows,
+        optimizer=keras.optimizers.SGD(0.0),
+        verbose=0,
+    ).history
+    assert history["loss"] == pytest.approx([wanted] * 3, abs=1e-5)
+    assert history["val_loss"] == pytest.approx([wanted] * 3, abs=1e-5)
+
+
 def test_saved_and_loaded(ranker, tmp_path):
     wanted = ranker.predict(PAIRS, verbose=0)
     ranker.save(tmp_path / "ranker.keras")

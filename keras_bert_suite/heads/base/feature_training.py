@@ -113,9 +113,13 @@ def fit_on_features(
     if note and verbose:
         print(note)
     if not are_vectors:
-        # Keras' own reading would fix the lengths of the first batches in TensorFlow's graph.
-        data = preprocess_batches(data, _keep, shuffle=kwargs.get("shuffle", True))
-        held_out = held_out and preprocess_batches(held_out, _keep)
+        # Keras' own reading would fix the lengths of the first batches in TensorFlow's graph. It
+        # knows no length of these datasets, so they repeat and it is told the steps.
+        kwargs["steps_per_epoch"] = steps
+        data = preprocess_batches(data, _keep, total, shuffle=kwargs.pop("shuffle", True))
+        if held_out is not None:
+            kwargs["validation_steps"] = kwargs.get("validation_steps") or len(held_out)
+            held_out = preprocess_batches(held_out, _keep, kwargs["validation_steps"])
         kwargs["shuffle"] = False
         history = head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
     else:
