@@ -5,6 +5,7 @@ import itertools
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 from heads.cases import CASES
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
@@ -90,6 +91,16 @@ def test_folds_that_cannot_be_dealt():
         deal(["a"] * 9, 5, groups=[0, 1, 1] * 3)
     with pytest.raises(ValueError, match="groups must have a value for each row, got 2 for 9"):
         deal(["a"] * 9, 5, groups=[0, 1])
+    for missing in (None, float("nan"), pd.NaT, pd.NA):
+        with pytest.raises(ValueError, match="Row 4 has no group, got .*leave these rows out"):
+            deal(["a"] * 9, 2, groups=[0, 1, 0, 1, missing, missing, 0, 1, 0])
+    days = np.array(["2026-01-01", "NaT", "2026-01-02"], "datetime64[D]")
+    with pytest.raises(ValueError, match="Row 1 has no group, got .*NaT"):
+        deal(["a"] * 3, 2, groups=days)
+    with pytest.raises(ValueError, match="Row 0 has no group, got .*nan"):
+        deal(["a"] * 12, 2, groups=[float("nan")] * 12)
+    with pytest.raises(ValueError, match="Row 1 has no group, got None"):
+        deal(["a"] * 3, 2, groups=["ann", None, "bob"])
     with pytest.raises(ValueError, match="All 4 rows of the label 'b' are in groups of fold"):
         deal(["a"] * 8 + ["b"] * 4, 2, groups=[0] * 4 + [1] * 4 + [2] * 4)
 

@@ -8,6 +8,7 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.arrays import as_array, check_same_rows, name_columns, take_rows
+from keras_bert_suite.data.readers.records import is_missing
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 from keras_bert_suite.heads.base.labels import NamedLabels
 
@@ -77,7 +78,7 @@ def deal_into_folds(
 
     Raises:
         ValueError: for fewer rows or groups than folds, a class with fewer rows than folds, a class
-            in one fold alone, or other labels than rows.
+            in one fold alone, a row without a group, or other labels than rows.
     """
     check_same_rows(x, y)
     number = _count_rows(x)
@@ -141,6 +142,12 @@ def _read_groups(groups, number, folds):
         raise ValueError(
             f"groups must have a value for each row, got {len(groups)} for {number} rows."
         )
+    for row, name in enumerate(groups):
+        if is_missing(name):
+            raise ValueError(
+                f"Row {row} has no group, got {name!r}. Rows without one may belong together, and "
+                "would be in several folds. Name the group of each row, or leave these rows out."
+            )
     numbers = {name: place for place, name in enumerate(dict.fromkeys(groups))}
     if len(numbers) < folds:
         raise ValueError(
