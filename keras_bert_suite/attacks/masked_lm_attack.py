@@ -1,11 +1,12 @@
 """Puts words in the place of others that a masked LM finds likely there."""
 
+import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.argument_checks import check_integer, check_share, with_article
 from keras_bert_suite.attacks.attack import Attack, Search, choose_worst
 from keras_bert_suite.attacks.deep_word_bug import leave_out
 from keras_bert_suite.attacks.stop_words import ENGLISH_STOP_WORDS
@@ -40,7 +41,8 @@ class MaskedLMAttack(Attack):
         accept: function(text, changed texts) -> list of bool, or None for all.
 
     Raises:
-        ValueError: for a `top_k` below 1, or a `share` that is not over 0 and at most 1.
+        ValueError: for a `masked_lm` that is no `MaskedLM` with a preprocessor, a `top_k` below 1,
+            or a `share` that is not over 0 and at most 1.
 
     Source: Li et al., 2020 (https://arxiv.org/abs/2004.09984), section 3. As there, a word counts
     by how much the probability of the label falls without it, words are replaced in this order, the
@@ -64,6 +66,7 @@ class MaskedLMAttack(Attack):
     ) -> None:
         check_integer("top_k", top_k, at_least=1)
         check_share("share", share, positive=True)
+        _check_masked_lm(masked_lm)
         self.masked_lm, self.top_k, self.share, self.accept = masked_lm, top_k, share, accept
         self.stop_words = ENGLISH_STOP_WORDS if stop_words is None else frozenset(stop_words)
 
@@ -141,6 +144,21 @@ class MaskedLMAttack(Attack):
             and "".join(split_words(guess, None)[::2]) == ""
             and guess.lower() not in {word.lower(), *self.stop_words}
         ]
+
+
+def _check_masked_lm(model):
+    """Raises a ValueError if a model does not guess words in the place of masks in texts."""
+    predict = getattr(model, "predict", None)
+    if predict is None or "whole_words" not in inspect.signature(predict).parameters:
+        raise ValueError(
+            f"masked_lm must be a MaskedLM of keras_bert_suite, got {with_article(model)}. Open "
+            "one: MaskedLM.from_preset(checkpoint)."
+        )
+    if getattr(model.preprocessor, "tokenizer", None) is None:
+        raise ValueError(
+            f"masked_lm reads texts, got {with_article(model)} with the preprocessor "
+            f"{model.preprocessor!r}. Set masked_lm.preprocessor to a SegmentPacker."
+        )
 
 
 def score_importance(

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from small_texts import VOCABULARY
+from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_suite.attacks.attack import attack_rows
@@ -313,6 +313,14 @@ def test_searches_share_batches_and_change_nothing_by_it():
         assert sum(attempt.queries for attempt in first) == len(together.asked) == len(alone.asked)
 
 
+def make_classifier():
+    return kbs.TextClassifier(kbs.BertBackbone(**ONE_LAYER), num_classes=2)
+
+
+def make_silent():
+    return kbs.MaskedLM(kbs.BertBackbone(**ONE_LAYER))
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -323,6 +331,10 @@ def test_searches_share_batches_and_change_nothing_by_it():
         (lambda: kbs.DeepWordBug(max_distance=0), "max_distance must be an integer of at least 1"),
         (lambda: kbs.MaskedLMAttack(None, top_k=0), "top_k must be an integer of at least 1"),
         (lambda: kbs.MaskedLMAttack(None, share=0), "share must be over 0 and at most 1, got 0"),
+        (lambda: kbs.MaskedLMAttack(None), "must be a MaskedLM .*, got a NoneType. Open one"),
+        (lambda: kbs.MaskedLMAttack(Victim()), "must be a MaskedLM .*, got a Victim. Open one"),
+        (lambda: kbs.MaskedLMAttack(make_classifier()), "must be a MaskedLM .*got a TextClassif"),
+        (lambda: kbs.MaskedLMAttack(make_silent()), "MaskedLM with the preprocessor None. Set"),
     ],
 )
 def test_bad_input(make, error):
