@@ -262,6 +262,8 @@ def test_rows_packed_together_see_the_prefix_and_not_each_other():
     ("make", "message"),
     [
         (lambda: kbs.LoRA(0), "rank must be an integer of at least 1, got 0"),
+        (lambda: kbs.LoRA(True), "rank must be an integer of at least 1, got True"),
+        (lambda: kbs.LoRA(use_rslora="x"), "use_rslora must be True or False, got 'x'"),
         (lambda: kbs.LoRA(2, alpha=-1.0), "alpha must be a number above 0, got -1.0"),
         (lambda: kbs.LoRA(2, dropout=1.0), "dropout must be a number of at least 0 and below 1"),
         (lambda: kbs.HoulsbyAdapters(0), "bottleneck_dim must be"),

@@ -44,8 +44,8 @@ class LoRA(Adaptation):
         use_rslora: bool, whether the factor is `alpha / sqrt(rank)`, which suits high ranks.
 
     Raises:
-        ValueError: if `rank` or `alpha` is not above 0, `dropout` is not in [0, 1), or a target is
-            no regular expression.
+        ValueError: if `rank` or `alpha` is not above 0, `dropout` is not in [0, 1), a target is no
+            regular expression, or `use_rslora` is no bool.
 
     Source: Hu et al., 2021 (https://arxiv.org/abs/2106.09685); for `use_rslora` Kalajdzievski, 2023
     (https://arxiv.org/abs/2312.03732).
@@ -61,9 +61,13 @@ class LoRA(Adaptation):
         dropout: float = 0.0,
         use_rslora: bool = False,
     ) -> None:
+        if isinstance(rank, bool):  # It is an integer to Python.
+            raise ValueError(f"rank must be an integer of at least 1, got {rank}.")
         check_integer("rank", rank, at_least=1)
         check_positive("alpha", rank if alpha is None else alpha)
         check_dropouts(dropout=dropout)
+        if not isinstance(use_rslora, bool):
+            raise ValueError(f"use_rslora must be True or False, got {use_rslora!r}.")
         self.rank = rank
         self.alpha = rank if alpha is None else alpha
         targets = [targets] if isinstance(targets, str) else targets
