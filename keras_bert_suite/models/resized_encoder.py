@@ -52,6 +52,7 @@ def resize_encoder(
                 backbone.position_offset,
                 alpha,
             )
+            resized.mark_resized("resize")
         # JAX would share the array, and a step of one of both models would delete it.
         weight.assign(keras.ops.copy(value))
     return resized

@@ -297,7 +297,10 @@ class TextEncoder(
         draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
         rows = keras.ops.cast(draw(shape), old.dtype)
         kept = [*range(old.shape[0]), *[None] * shape[0]]
-        return self._with_embeddings(keras.ops.concatenate([old, rows]), kept)
+        copy = self._with_embeddings(keras.ops.concatenate([old, rows]), kept)
+        if shape[0]:
+            copy.mark_resized("resize_vocabulary")
+        return copy
 
     def take_tokens(self, token_ids: Sequence[int]) -> Self:
         """Makes a copy of this encoder with the embeddings of some tokens alone.
@@ -315,7 +318,10 @@ class TextEncoder(
         check_unconverted(self)
         old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
         rows = keras.ops.take(old, np.array(token_ids, "int32"), axis=0)
-        return self._with_embeddings(rows, token_ids)
+        copy = self._with_embeddings(rows, token_ids)
+        if [*token_ids] != [*range(old.shape[0])]:
+            copy.mark_resized("take_tokens")
+        return copy
 
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
@@ -357,6 +363,7 @@ class TextEncoder(
         for weight in copy.weights:
             if weight.path in values:
                 weight.assign(values[weight.path])
+        copy.mark_resized("for_frames")
         return copy
 
     def _check_table(self) -> None:

@@ -1,8 +1,10 @@
 """Tasks with adapters: folders with the head, their bases, several on one encoder, and training."""
 
 import copy
+import functools
 import json
 import re
+import shutil
 
 import keras
 import numpy as np
@@ -164,6 +166,85 @@ def test_other_bases_are_refused(tmp_path):
     file.write_bytes(file.read_bytes()[:-4] + b"\0\0\0\1")
     with pytest.raises(ValueError, match=r"does not have its SHA-256 in .*SHA256SUMS"):
         make_task().load_adapter(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("base", ..., "it has no entry base"),
+        ("base.sha256", ..., r"it has no entry base\.sha256"),
+        ("base.sha256", 3, r"base\.sha256 must be of the type str, got 3"),
+        ("base.left_out", [3], r"base\.left_out must be a list of paths of weights, got 3 in it"),
+        ("trained", "pooler/.*", "trained must be of the type list, got 'pooler"),
+        ("task.config", [], r"task\.config must be of the type dict, got \[\]"),
+        ("task.config", {"colour": 3}, r"task\.config makes nothing, TypeError: .*'colour'"),
+        ("preprocessor", "none", "preprocessor must be of the type dict or null, got 'none'"),
+        ("preprocessor.lowercase", 3, "lowercase must be of the type bool or null, got 3"),
+        ("base.settings", {"colour": 3}, r"base\.settings makes nothing, TypeError: .*'colour'"),
+        ("adaptation", {}, r"adaptation must describe one such as LoRA, got \{\}"),
+        ("adaptation", {"class_name": "Other", "config": {}}, "Could not locate class 'Other'"),
+        ("adaptation.config", {"rank": "x"}, "rank must be an integer of at least 1, got 'x'"),
+        ("adaptation.config", {"colour": 3}, "'colour'"),
+    ],
+)
+def test_a_folder_that_was_edited(adapter_folders, tmp_path, place, value, message):
+    """Without its checksums, so that the entries themselves are read."""
+    folder = shutil.copytree(adapter_folders / "adapter", tmp_path / "edited")
+    (folder / "SHA256SUMS").unlink()
+    description = json.loads((folder / "adapter.json").read_text())
+    *parents, name = place.split(".")
+    entries = functools.reduce(dict.__getitem__, parents, description)
+    if value is ...:
+        del entries[name]
+    else:
+        entries[name] = value
+    (folder / "adapter.json").write_text(json.dumps(description))
+    with pytest.raises(ValueError, match=rf"(?s)adapter\.json cannot be read: .*{message}"):
+        kbs.TextClassifier.from_adapter(folder, adapter_folders / "base")
+
+
+@pytest.mark.parametrize(
+    ("method", "resize"),
+    [
+        ("resize_vocabulary", lambda task, size: task.resize_vocabulary(size + 3, seed=0)),
+        ("take_tokens", lambda task, size: copy_on(task, task.backbone.take_tokens([*range(9)]))),
+        ("resize", lambda task, size: copy_on(task, task.backbone.resize(max_sequence_length=8))),
+        ("for_frames", lambda task, size: copy_on(task, task.backbone.for_frames(4))),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_adapter_of_a_resized_encoder_is_not_saved(tmp_path, method, resize):
+    """Its folder would have the digest of the encoder as it was, on which it does not fit."""
+    task = make_task()
+    task.adapt(kbs.LoRA(2), "mine", verbose=False)
+    size = task.backbone.vocabulary_size
+    resized = resize(task, size)
+    again = type(resized).from_config(resized.get_config())
+    for other in (resized, again):
+        with pytest.raises(ValueError, match=f"'mine' was added before `{method}` .*Resize first"):
+            other.save_adapter(tmp_path / "adapter")
+    assert not (tmp_path / "adapter").exists()
+    task.resize_vocabulary(size).save_adapter(tmp_path / "same")
+    # The remedy of the message.
+    resized = resize(make_task(), size)
+    resized.adapt(kbs.LoRA(2), verbose=False)
+    resized.save_adapter(tmp_path / "adapter")
+    kbs.TextClassifier.from_adapter(tmp_path / "adapter", resize(make_task(), size).backbone)
+
+
+def copy_on(task, backbone):
+    """A task with the head of another on a backbone."""
+    return kbs.TextClassifier(backbone, label_names=task.label_names)
+
+
+@pytest.fixture(scope="module")
+def adapter_folders(tmp_path_factory):
+    """A folder with a base and an adapter of it."""
+    folder = tmp_path_factory.mktemp("adapters")
+    task = make_task(folder / "base")
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(folder / "adapter")
+    return folder
 
 
 def test_the_base_is_opened_with_the_settings_of_the_task(tmp_path):

@@ -100,7 +100,8 @@ class AdaptedTask:
             path: str or path of the folder, which must not exist.
 
         Raises:
-            ValueError: if the task has no adapter.
+            ValueError: if the task has no adapter, or one that was added before the encoder got
+                other tokens, positions or frames.
             FileExistsError: if `path` exists.
         """
         with show_average(self):
@@ -132,7 +133,7 @@ class AdaptedTask:
         """Adds the adapter of a folder with the head of this task."""
         encoder = self.backbone
         adapter_folder.check_base(encoder, description, path, any_base)
-        adaptation = keras.saving.deserialize_keras_object(description["adaptation"])
+        adaptation = adapter_folder.make_adaptation(description, path)
         left_out, before = description["base"]["left_out"], encoder.new_paths
         vars(encoder)["new_paths"] = frozenset(left_out)
         try:
@@ -201,12 +202,14 @@ class AdaptedTask:
                 f"The adapter in {path} belongs to a task of the class "
                 f"{described['class_name']}. Call {described['class_name']}.from_adapter."
             )
-        backbone, packer, card = _open_base(cls, base, description, dtype)
-        packer = adapter_folder.restore_packer(packer, description["preprocessor"])
+        backbone, packer, card = _open_base(cls, base, description, dtype, path)
+        with adapter_folder.building_from(path, "preprocessor"):
+            packer = adapter_folder.restore_packer(packer, description["preprocessor"])
         parts = {"backbone": backbone, "preprocessor": kwargs.pop("preprocessor", packer)}
         if kwargs:
             raise TypeError(f"{cls.__name__}.from_adapter has no argument {next(iter(kwargs))!r}.")
-        task = cls.from_config({**described["config"], **parts})  # type: ignore[attr-defined]
+        with adapter_folder.building_from(path, "task.config"):
+            task = cls.from_config({**described["config"], **parts})  # type: ignore[attr-defined]
         if backbone.adapters and hasattr(task, "decoder"):
             raise ValueError(
                 f"{with_article(cls, 'A')} writes token by token, so it shares its encoder with no "
@@ -330,7 +333,9 @@ def _find_name(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", folder.name) or "default"
 
 
-def _open_base(cls: Any, base: Any, description: Any, dtype: Any) -> tuple[Any, Any, Any]:
+def _open_base(
+    cls: Any, base: Any, description: Any, dtype: Any, path: PathLike
+) -> tuple[Any, Any, Any]:
     """(backbone, preprocessor, facts of the card) of a base: a checkpoint, a backbone or a task."""
     if not isinstance(base, keras.Model):
         from keras_bert_suite.heads.base.preset_task import _take_preprocessor
@@ -348,7 +353,8 @@ def _open_base(cls: Any, base: Any, description: Any, dtype: Any) -> tuple[Any, 
                 "package. Open it, and pass it as `base`."
             )
         settings = {**description["base"]["settings"], **arguments}
-        backbone = BACKBONES[kind].from_preset(base, **settings)
+        with adapter_folder.building_from(path, "base.settings"):
+            backbone = BACKBONES[kind].from_preset(base, **settings)
         if description["base"]["is_quantized"]:
             backbone.quantize("int8")
         card = describe_base(preset, checkpoint.path if checkpoint else preset)

@@ -1,6 +1,8 @@
 """Writes and reads the folder of an adapter: its weights, those of the head, and what they fit."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,48 @@ from keras_bert_suite.files.atomic_file import parse_json, write_json
 from keras_bert_suite.files.checksums import check_checksums, write_checksums
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.models.adaptations.adaptation import Adaptation
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 from keras_bert_suite.preprocessing import SegmentPacker
 
 CONFIG_FILE, WEIGHTS_FILE = "adapter.json", "adapter.safetensors"
+
+_OR_NULL = type(None)
+
+#: The entries of the description that are read, by their places, and what JSON value each is.
+_ENTRIES: dict[str, tuple[type, ...]] = {
+    "adaptation": (dict,),
+    "trained": (list,),
+    "base": (dict,),
+    "base.class": (str,),
+    "base.sizes": (dict,),
+    "base.settings": (dict,),
+    "base.name": (str, _OR_NULL),
+    "base.sha256": (str,),
+    "base.left_out": (list,),
+    "base.dtype": (str,),
+    "base.is_quantized": (bool,),
+    "task": (dict,),
+    "task.class_name": (str,),
+    "task.registered_name": (str,),
+    "task.config": (dict,),
+    "preprocessor": (dict, _OR_NULL),
+    "preprocessor.config": (dict,),
+    "preprocessor.lowercase": (bool, _OR_NULL),
+}
 
 
 def write_folder(task: Any, name: str, path: PathLike) -> None:
     """Writes the folder of an adapter of a task; see `AdaptedTask.save_adapter`."""
     encoder = task.backbone
     adapter = encoder.adapters[name]
+    if adapter.resized_by is not None:
+        raise ValueError(
+            f"The adapter {name!r} was added before `{adapter.resized_by}` made this "
+            f"{type(encoder).__name__}, so no base has the weights that it is for. Resize first, "
+            "and `adapt` the copy; or save the whole task by `save_to_preset`, or after "
+            "`merge_adapter`."
+        )
     weights = {**encoder.weights_of_adapter(name), **list_head_weights(task)}
     description = {
         "adaptation": keras.saving.serialize_keras_object(adapter.adaptation),
@@ -69,18 +103,64 @@ def read_folder(path: PathLike) -> tuple[Config, SafetensorsFile]:
     check_checksums(folder)
     with reading(folder / CONFIG_FILE):
         description = parse_json((folder / CONFIG_FILE).read_bytes())
+        _check_entries(description)
     return description, SafetensorsFile(folder / WEIGHTS_FILE)
+
+
+def _check_entries(description: Config) -> None:
+    """Raises a ValueError that names the first entry which is missing or of another type."""
+    for place, types in _ENTRIES.items():
+        parent, _, name = place.rpartition(".")
+        entries = description[parent] if parent else description
+        if entries is None:  # A task without a preprocessor of this package.
+            continue
+        if name not in entries:
+            raise ValueError(f"it has no entry {place}")
+        value = entries[name]
+        if not isinstance(value, types):
+            wanted = " or ".join("null" if t is _OR_NULL else t.__name__ for t in types)
+            raise ValueError(f"{place} must be of the type {wanted}, got {value!r}")
+        wrong = [x for x in value if not isinstance(x, str)] if isinstance(value, list) else []
+        if wrong:
+            raise ValueError(f"{place} must be a list of paths of weights, got {wrong[0]!r} in it")
+
+
+@contextlib.contextmanager
+def building_from(path: PathLike, entry: str) -> Iterator[None]:
+    """Lets errors of a type, a key or an attribute name an entry of the description of a folder.
+
+    ValueErrors stay as they are: they say what is wrong, also with an argument of the user.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{Path(path).expanduser() / CONFIG_FILE} cannot be read: {entry} makes nothing, "
+            f"{type(error).__name__}: {str(error).rstrip('.')}. Restore the folder as "
+            "`save_adapter` has written it."
+        ) from error
+
+
+def make_adaptation(description: Config, path: PathLike) -> Adaptation:
+    """The `Adaptation` of a folder."""
+    described = description["adaptation"]
+    with reading(Path(path).expanduser() / CONFIG_FILE):
+        adaptation = keras.saving.deserialize_keras_object(described)
+        if not isinstance(adaptation, Adaptation):
+            raise ValueError(f"adaptation must describe one such as LoRA, got {described!r}")
+    return adaptation
 
 
 def join_task(task: Any, path: PathLike, name: str) -> Any:
     """The task of a folder on the backbone of another task, which has its adapter already."""
     description, tensors = read_folder(path)
-    packer = restore_packer(task.preprocessor, description["preprocessor"])
+    with building_from(path, "preprocessor"):
+        packer = restore_packer(task.preprocessor, description["preprocessor"])
     described = description["task"]
-    cls = keras.saving.get_registered_object(described["registered_name"])
-    joined = cls.from_config(
-        {**described["config"], "backbone": task.backbone, "preprocessor": packer, "adapter": name}
-    )
+    parts = {"backbone": task.backbone, "preprocessor": packer, "adapter": name}
+    with building_from(path, "task"):
+        cls = keras.saving.get_registered_object(described["registered_name"])
+        joined = cls.from_config({**described["config"], **parts})
     for weight_path, weight in list_head_weights(joined).items():
         weight.assign(np.array(tensors.tensor(weight_path)))
     return joined
@@ -183,7 +263,7 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
         )
     if any_base:
         return
-    own = next((a.digest for a in encoder.adapters.values()), None)
+    own = next((a.digest for a in encoder.adapters.values() if a.resized_by is None), None)
     if own is None or any(a.left_out != tuple(base["left_out"]) for a in encoder.adapters.values()):
         own = find_digest(encoder, base["left_out"])
     if own != base["sha256"]:

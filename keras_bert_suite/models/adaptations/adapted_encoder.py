@@ -24,12 +24,15 @@ class Adapter(NamedTuple):
         digest: str, the SHA-256 of the weights of the encoder before it was trained.
         trained: tuple of paths of weights that the encoder has without adapters, and that train.
         left_out: tuple of paths of weights that are not in the digest: the checkpoint lacks them.
+        resized_by: str, the method that has copied the encoder with other weights since then, so
+            that the digest is that of another encoder; None if there was none.
     """
 
     adaptation: Adaptation
     digest: str
     trained: tuple[str, ...]
     left_out: tuple[str, ...]
+    resized_by: str | None = None
 
 
 class AdaptedEncoder:
@@ -123,6 +126,7 @@ class AdaptedEncoder:
                 "digest": adapter.digest,
                 "trained": list(adapter.trained),
                 "left_out": list(adapter.left_out),
+                **({"resized_by": adapter.resized_by} if adapter.resized_by else {}),
             }
             for name, adapter in self.adapters.items()
         }
@@ -138,6 +142,14 @@ class AdaptedEncoder:
                 [re.escape(path) for path in adapter["trained"]],
                 adapter["digest"],
             )
+            if "resized_by" in adapter:
+                restored = self.adapters[name]._replace(resized_by=adapter["resized_by"])
+                self.adapters[name] = restored
+
+    def mark_resized(self, method: str) -> None:
+        """Notes that a method has made this copy with other weights than its adapters were for."""
+        for name, adapter in self.adapters.items():
+            self.adapters[name] = adapter._replace(resized_by=method)
 
 
 def find_digest(encoder: Any, left_out: Iterable[str] = ()) -> str:
