@@ -5,7 +5,7 @@ import math
 import numbers
 import operator
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_bert_suite.foreign_arguments import FOREIGN_ARGUMENTS, find_meant
@@ -73,6 +73,15 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def check_list(name: str, value: Any, of: str) -> None:
+    """Raises ValueError if a value is no list, or another sequence, of `of`, plural nouns."""
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+    if not is_list:
+        raise ValueError(
+            f"{name} must be a list of {of}, got {value!r:.80}. Put a single one into a list."
+        )
 
 
 def check_patterns(name: str, patterns: Any) -> None:

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import check_integer, with_article
+from keras_bert_suite.argument_checks import check_integer, check_list, with_article
 
 #: bert4keras' share of the first row in the positions beyond the table.
 ALPHA = 0.4
@@ -71,6 +71,7 @@ def check_unconverted(model: keras.Model) -> None:
 def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
     """See `TextEncoder.keep_layers`."""
     check_unconverted(backbone)
+    check_list("layers", layers, "integers such as [0, 2, 4]")
     layers = list(layers)
     for layer in layers:
         check_integer("a layer", layer)

@@ -73,6 +73,9 @@ def test_what_is_refused():
     for layers in ([], [0, 3], [2, 0], [1, 1]):
         with pytest.raises(ValueError, match=r"layers 0 to 2 of this BertBackbone, .* got \["):
             bert.keep_layers(layers)
+    for layers in (3, None, "02"):
+        with pytest.raises(ValueError, match=r"layers must be a list of integers .*, got .?[3N0]"):
+            bert.keep_layers(layers)
     with pytest.raises(ValueError, match="a layer must be an integer of at least 0, got -1"):
         bert.keep_layers([-1])
     albert = kbs.AlbertBackbone(24, 4, 2, 8, 16, num_groups=2)

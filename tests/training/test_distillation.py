@@ -260,6 +260,9 @@ def test_what_cannot_be_is_refused_with_both_sides():
     refuse("alpha=5. Pass label_weight", teacher, alpha=5)
     refuse("there is nothing to learn", teacher, alpha=0, label_weight=0)
     refuse("terms must be a list of HiddenStates, .* got 'mse' in it", teacher, terms=["mse"])
+    refuse("terms must be a list of Hidden.*, got 3. Put a single one into", teacher, terms=3)
+    refuse("terms must be a list of Hidden.*HiddenStates", teacher, terms=kbs.HiddenStates())
+    refuse("is a task of keras_bert_suite, got a BertBackbone, which has no", teacher.backbone)
     other = make_teacher("label sets")
     refuse(r"student has the labels \['no', 'yes'\], and the teacher .* in this order", other)
     refuse("student is a TextClassifier, and the teacher a TextEmbedder", make_teacher("vectors"))
@@ -307,6 +310,11 @@ def test_wrong_terms_are_refused():
         kbs.HiddenStates("first")
     with pytest.raises(ValueError, match="dict {layer of the student: layer of the teacher}"):
         kbs.HiddenStates([[1, 2, 3]])
+    for layers, got in ((5, "5"), ([5], r"\[5\]")):
+        with pytest.raises(ValueError, match=f"a dict {{layer of the student.*, got {got}"):
+            kbs.HiddenStates(layers)
+    with pytest.raises(ValueError, match="relations must be a list of pairs of letters .*'qk'"):
+        kbs.AttentionRelations("qk")
     with pytest.raises(ValueError, match="layers has no pair"):
         kbs.AttentionScores({})
     with pytest.raises(ValueError, match="pairs of the letters q, k and v, .* got 'qx'"):

@@ -8,7 +8,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import check_not_negative, check_positive, with_article
+from keras_bert_suite.argument_checks import (
+    check_list,
+    check_not_negative,
+    check_positive,
+    with_article,
+)
 from keras_bert_suite.training.techniques.distillation.stored_teacher import (
     TEACHER_OUTPUTS,
     StoredTeacher,
@@ -98,6 +103,7 @@ class Distillation(Technique):
             )
         if label_weight is not None:
             check_not_negative("label_weight", label_weight)
+        check_list("terms", terms, "HiddenStates, AttentionScores or AttentionRelations")
         for term in terms:
             if not isinstance(term, DistillationTerm):
                 raise ValueError(

@@ -104,6 +104,11 @@ def list_teachers(given: Any) -> list[Any]:
                 "teacher must be a task of keras_bert_suite, the path of one, or a list of these, "
                 f"got {teacher!r:.80}."
             )
+        if isinstance(teacher, keras.Model) and not hasattr(teacher, "HEAD"):
+            raise ValueError(
+                f"A teacher is a task of keras_bert_suite, got {with_article(teacher)}, which has "
+                "no labels and no tokenizer. Pass the task; for an encoder alone a MaskedLM on it."
+            )
     if not teachers:
         raise ValueError("teacher is an empty list. Pass one task or several.")
     return [SavedTeacher(**t) if isinstance(t, dict) else t for t in teachers]

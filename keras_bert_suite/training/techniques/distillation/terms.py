@@ -1,6 +1,6 @@
 """What a student learns of the hidden states and the attention of a teacher."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -10,6 +10,7 @@ from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import (
     check_choice,
     check_integer,
+    check_list,
     check_positive,
     list_arguments,
 )
@@ -223,13 +224,15 @@ class AttentionRelations(DistillationTerm):
         layers: Layers = "last",
         weight: float = 1.0,
     ) -> None:
+        check_list("relations", relations, "pairs of letters such as 'qk'")
         for relation in relations:
-            if len(relation) != 2 or not set(relation) <= set("qkv"):
+            is_pair = isinstance(relation, str) and len(relation) == 2
+            if not is_pair or not set(relation) <= set("qkv"):
                 raise ValueError(
                     "relations are pairs of the letters q, k and v, such as 'qk', got "
                     f"{relation!r}."
                 )
-        if not relations or isinstance(relations, str):
+        if not relations:
             raise ValueError(f"relations must be a list such as ['qk', 'vv'], got {relations!r}.")
         if num_heads is not None:
             check_integer("num_heads", num_heads, at_least=1)
@@ -286,7 +289,8 @@ def read_layers(layers: Any) -> Any:
         check_choice("layers", layers, ("uniform", "last"))
         return layers
     pairs = layers.items() if isinstance(layers, Mapping) else layers
-    pairs = [list(pair) for pair in pairs]
+    pairs = pairs if isinstance(pairs, Iterable) else [layers]
+    pairs = [list(pair) if isinstance(pair, Iterable) else [pair] for pair in pairs]
     for pair in pairs:
         if len(pair) != 2:
             raise ValueError(
