@@ -441,6 +441,8 @@ def test_bad_arguments(tmp_path):
         ([1, -1, 1], "at least 0"),
         ([0, 0, 0], "one of them above 0"),
         ([1, float("nan"), 1], "finite"),
+        (5, "a list of numbers, one for each of 3 tasks, got 5"),
+        (["a", "b", "c"], "must be numbers of at least 0, got 'a' in them"),
     ):
         with pytest.raises(ValueError, match=message):
             kbs.Ensemble(tasks, weights)
@@ -448,6 +450,8 @@ def test_bad_arguments(tmp_path):
         ValueError, match="average must be one of probabilities, logits, got 'mean'"
     ):
         kbs.Ensemble(tasks, average="mean")
+    with pytest.raises(ValueError, match="tasks must be a list of tasks, got <Text.* Put a single"):
+        kbs.Ensemble(tasks[0])
     ensemble = kbs.Ensemble(tasks)
     for method in ("fit", "compile", "quantize"):
         with pytest.raises(AttributeError, match=f"An Ensemble has no {method!r}. It answers"):

@@ -161,5 +161,9 @@ def test_other_heads(name):
 
 def test_a_task_that_has_seen_all_rows_is_refused():
     task, known = make_classifier(), itertools.repeat(None)
+    with pytest.raises(ValueError, match="make_task must be a function .*, got a TextClassifier"):
+        kbs.fit_folds(task, TEXTS, LABELS, 2)
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got 'x'"):
+        kbs.fit_folds(make_classifier, TEXTS, LABELS, 2, seed="x")
     with pytest.raises(ValueError, match="make_task has returned one task twice"):
         kbs.fit_folds(lambda: next(known) or task, TEXTS, LABELS, 2, epochs=1, verbose=0)

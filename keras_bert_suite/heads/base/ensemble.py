@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import numbers
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_list
 from keras_bert_suite.data.arrays import list_columns, take_rows
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.heads.base import averages
@@ -113,6 +114,7 @@ class Ensemble:
         *,
         average: str | None = None,
     ) -> None:
+        check_list("tasks", tasks, "tasks")
         tasks = list(tasks)
         check_tasks(tasks)
         first = tasks[0]
@@ -134,6 +136,9 @@ class Ensemble:
 
     @weights.setter
     def weights(self, weights: Sequence[float]) -> None:
+        check_list("weights", weights, f"numbers, one for each of {len(self.tasks)} tasks")
+        if wrong := [weight for weight in weights if not isinstance(weight, numbers.Real)]:
+            raise ValueError(f"weights must be numbers of at least 0, got {wrong[0]!r} in them.")
         given = np.asarray(list(weights), "float64")
         if given.shape != (len(self.tasks),):
             raise ValueError(

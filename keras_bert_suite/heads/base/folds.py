@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.data.arrays import as_array, check_same_rows, name_columns, take_rows
 from keras_bert_suite.data.readers.records import is_missing
 from keras_bert_suite.heads.base.input_checks import check_in_memory
@@ -30,6 +31,13 @@ def train_folds(
     """
     check_in_memory(x)
     check_integer("folds", folds, at_least=2)
+    check_integer("seed", seed)
+    if isinstance(make_task, keras.Model) or not callable(make_task):
+        raise ValueError(
+            "make_task must be a function that returns a new compiled task at each call, got "
+            f"{with_article(make_task)}. Write the lines that make the task into a function, and "
+            "pass the function."
+        )
     made = [make_task()]  # Its labels say whether they are classes.
     fold_of = deal_into_folds(x, y, folds, seed, groups, holds_classes(made[0]))
     weights = fit.pop("sample_weight", None)
