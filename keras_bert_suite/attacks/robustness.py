@@ -1,13 +1,14 @@
 """Scores a task over noise in its texts, kind by kind, and under attacks."""
 
 import inspect
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import check_integer, check_share, with_article
+from keras_bert_suite.argument_checks import check_integer, check_list, check_share, with_article
 from keras_bert_suite.attacks.attack import Answers, Attack, attack_rows
 from keras_bert_suite.attacks.robustness_report import AttackScore, NoiseScore, RobustnessReport
 from keras_bert_suite.data.arrays import is_tuple_of_columns, name_columns
@@ -73,13 +74,21 @@ def robustness(
             if an attack meets another task than a classifier of single texts; or if two attacks
             have one name.
     """
-    rates = [rates] if isinstance(rates, (int, float)) else [*dict.fromkeys(rates)]
+    if not isinstance(rates, numbers.Real):
+        check_list("rates", rates, "numbers over 0 and at most 1")
+    rates = [rates] if isinstance(rates, numbers.Real) else [*dict.fromkeys(rates)]
     for rate in rates:
         check_share("rates", rate, positive=True)
+    check_list("seeds", seeds, "integers such as [0, 1, 2]")
     for seed in seeds:
         check_integer("seeds", seed)
     if not len(seeds):
         raise ValueError("seeds must have at least one integer, got none.")
+    check_list("attacks", attacks, "attacks such as DeepWordBug()")
+    if wrong := [attack for attack in attacks if not isinstance(attack, Attack)]:
+        raise ValueError(
+            f"attacks must be attacks such as DeepWordBug(), got {wrong[0]!r} in them."
+        )
     names = [attack.name for attack in attacks]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(
@@ -156,6 +165,8 @@ def choose_kinds(kinds: str | Sequence[str] | None, columns: Mapping[Any, Any]) 
     """list of the kinds of noise. Kinds that are asked for must find a place in a text."""
     if isinstance(kinds, str):
         kinds = [kinds]
+    if kinds is not None:
+        check_list("kinds", kinds, f"some of {', '.join(KINDS)}")
     has_words = any(not isinstance(row, str) for column in columns.values() for row in column)
     chosen = [*KINDS] if kinds is None else [*dict.fromkeys(kinds)]
     found = [

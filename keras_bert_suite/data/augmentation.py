@@ -164,6 +164,11 @@ class AugmentedRows(grain.MapDataset):
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
         check_share("share", share)
+        if not callable(augment):
+            raise ValueError(
+                "augment must be a function(texts, rng) that returns texts, such as edit_words or "
+                f"TextNoise('swap'), got {augment!r}."
+            )
         self.features = frozenset(features or ())
         self.x, self.y, self.augment = name_columns(x), y, augment
         self.batch_size, self.share, self.seed = batch_size, share, seed

@@ -177,6 +177,9 @@ def test_each_word_of_a_row_stays_a_word():
     [
         (lambda: kbs.TextNoise("typos"), "kinds must be one of keyboard, swap, .*, got 'typos'"),
         (lambda: kbs.TextNoise([]), "kinds must be one or more of keyboard, .*, got none"),
+        (lambda: kbs.TextNoise(3), "kinds must be a list of some of keyboard, .*, got 3"),
+        (lambda: kbs.TextNoise(None), "kinds must be a list of some of keyboard, .*, got None"),
+        (lambda: kbs.AugmentedRows(["a"], [0], 3), "augment must be a function.*, got 3"),
         (lambda: kbs.TextNoise("swap", rate=2), "rate must be from 0 to 1, got 2"),
         (lambda: kbs.TextNoise("swap")("a film"), "a list of strings, got the string 'a film'"),
         (lambda: kbs.TextNoise("swap")(["a", None]), "got None .NoneType. at row 1"),
