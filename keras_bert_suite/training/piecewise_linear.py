@@ -7,7 +7,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_positive, check_share
+from keras_bert_suite.argument_checks import (
+    check_integer,
+    check_list,
+    check_positive,
+    check_share,
+)
 from keras_bert_suite.training.schedules import UpdateSchedule
 
 
@@ -70,7 +75,15 @@ def _read_points(
     points: Mapping[int, float] | Sequence[tuple[int, float]],
 ) -> tuple[tuple[int, float], ...]:
     """tuple of (step, share), in the order of the steps."""
-    pairs = list(points.items() if isinstance(points, Mapping) else points)
+    pairs = list(points.items()) if isinstance(points, Mapping) else points
+    check_list("points", pairs, "pairs (step, share), or a dict of step -> share")
+    pairs = list(pairs)
+    for pair in pairs:
+        if not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ValueError(
+                "points must be a dict of step -> share, such as {1000: 1.0, 5000: 0.1}, or pairs "
+                f"of both, got {pair!r} in them."
+            )
     for step, share in pairs:
         check_integer("A step of points", step)
         check_share("A share of points", share)

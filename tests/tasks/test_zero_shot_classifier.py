@@ -119,6 +119,7 @@ def test_labels_teach():
             "none named contradiction",
         ),
         ({}, {"template": "no place"}, r"template must have one \{\}, .* got 'no place'"),
+        ({}, {"template": 3}, r"template must have one \{\}, .* got 3. Such as 'This"),
         ({}, {"label_names": ["a"]}, "two or more labels.*multi_label=True"),
         ({}, {"label_names": "politics"}, "Wanted a list of two or more labels"),
         ({}, {"label_names": ["a", "a"]}, "different labels"),

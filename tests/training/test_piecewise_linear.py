@@ -68,6 +68,8 @@ def test_a_head_has_a_peak_beside_it():
         ({5: 0.5}, "must be 1, .* got the shares \\[0.5\\]. Divide"),
         ({-1: 1.0}, "A step of points must be an integer of at least 0, got -1"),
         ({0.1: 1.0}, "A step of points .* got 0.1"),
+        ([1], "points must be a dict of step -> share, .* or pairs of both, got 1 in them"),
+        (1000, r"points must be a list of pairs \(step, share\), or a dict .*, got 1000"),
         ({5: 2.0}, "A share of points must be from 0 to 1, got 2.0"),
         ([(5, 1.0), (5, 0.5)], "each step once, got the steps \\[5, 5\\]"),
     ],

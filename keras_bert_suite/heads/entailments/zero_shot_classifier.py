@@ -86,7 +86,7 @@ class ZeroShotClassifier(LabelledTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         label_names = _check_labels(label_names, num_classes, multi_label)
-        if template.count(PLACE) != 1:
+        if not isinstance(template, str) or template.count(PLACE) != 1:
             raise ValueError(
                 f"template must have one {PLACE}, the place of the label, got {template!r}. Such "
                 f"as {TEMPLATE!r}."
