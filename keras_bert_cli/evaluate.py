@@ -84,8 +84,7 @@ def run(values):
     """Opens the model, scores it, prints the scores and writes the files."""
     if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
         raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
-    if values.noise_rate and not values.noise:
-        raise UsageError("--noise_rate is for --noise, the kinds of noise. Give both or neither")
+    check_noise(values)
     if values.errors:
         check_errors_file(values.errors)
     for path in filter(None, (values.json, values.png, values.errors)):
@@ -123,6 +122,25 @@ def run(values):
         title = f"Wrong answers of {models} in {Path(values.input).name}"
         names = kind.model.input_names or kind.input_names
         save_errors(values.errors, wrong, examples, names, title, values.overwrite)
+
+
+def check_noise(values):
+    """Checks the flags of noise before the rows are scored."""
+    if not values.noise:
+        if values.noise_rate:
+            message = "--noise_rate is for --noise, the kinds of noise. Give both or neither"
+            raise UsageError(message)
+        return
+    from keras_bert_suite.argument_checks import check_choice, check_share
+    from keras_bert_suite.data.noise.kinds import KINDS
+
+    try:
+        for kind in values.noise:
+            check_choice("--noise", kind, KINDS)
+        for rate in values.noise_rate or ():
+            check_share("--noise_rate", rate, positive=True)
+    except ValueError as error:
+        raise UsageError(str(error).rstrip(".")) from None
 
 
 def score_and_inspect(kind, examples):

@@ -1,7 +1,6 @@
 """Scores a task over noise in its texts, kind by kind, and under attacks."""
 
 import inspect
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -74,9 +73,9 @@ def robustness(
             if an attack meets another task than a classifier of single texts; or if two attacks
             have one name.
     """
-    if not isinstance(rates, numbers.Real):
-        check_list("rates", rates, "numbers over 0 and at most 1")
-    rates = [rates] if isinstance(rates, numbers.Real) else [*dict.fromkeys(rates)]
+    rates = [rates] if isinstance(rates, (int, float)) else rates
+    check_list("rates", rates, "numbers over 0 and at most 1")
+    rates = [*dict.fromkeys(rates)]
     for rate in rates:
         check_share("rates", rate, positive=True)
     check_list("seeds", seeds, "integers such as [0, 1, 2]")
