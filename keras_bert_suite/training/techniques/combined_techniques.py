@@ -20,10 +20,11 @@ from keras_bert_suite.training.techniques.weight_averages import WeightAverage
 class CombinedTechniques(Technique):
     """Trains by several techniques: one that changes the loss, and one that takes several passes.
 
-    `RDrop`, `Mixup` and `GradientPenalty` change the loss of a pass. `FGM`, `PGD`, `FreeLB`, `VAT`
-    and `SMART` say which passes a step takes. With one of each, every pass that learns from labels
-    has the changed loss, and draws the same numbers for it, such as the mixture of `Mixup`. A
-    technique that only has `after_update`, such as `EMA`, goes with all of them.
+    `RDrop`, `Mixup`, `GradientPenalty`, `Distillation`, `Theseus` and `LayerDrop` change the loss
+    of a pass. `FGM`, `PGD`, `FreeLB`, `VAT` and `SMART` say which passes a step takes. With one of
+    each, every pass that learns from labels has the changed loss, and draws the same numbers for
+    it, such as the mixture of `Mixup`. A technique that only has `after_update`, such as `EMA`,
+    goes with all of them.
 
     A step takes the product of the times: `FGM` with `RDrop` four times the time of a plain one.
 
