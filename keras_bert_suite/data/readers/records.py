@@ -4,8 +4,6 @@ import json
 import numbers
 from pathlib import Path
 
-import numpy as np
-
 from keras_bert_suite.data.readers.examples import Examples
 from keras_bert_suite.data.readers.text_files import read_text, split_lines
 
@@ -157,9 +155,10 @@ def make_field(value):
 
 def is_missing(value):
     """Whether a value is None, NaN, NaT or the NA of pandas, and not the name "nan" or "None"."""
-    may_be_nan = isinstance(value, (numbers.Real, np.datetime64, np.timedelta64))
-    is_nan = may_be_nan and value != value
-    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+    kind = type(value).__name__
+    has_nan = isinstance(value, numbers.Real) or kind in ("datetime64", "timedelta64")
+    is_nan = has_nan and value != value
+    return value is None or is_nan or kind in ("NAType", "NaTType")
 
 
 def _read_field(table, place, column, faults):
