@@ -117,6 +117,7 @@ def test_it_learns_end_to_end_and_on_cached_vectors():
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.every_backend
 @pytest.mark.filterwarnings("error:Your input ran out of data")
 def test_each_epoch_on_cached_vectors_has_all_rows():
     """Without a step, the loss of an epoch of uneven batches is that of all rows."""
