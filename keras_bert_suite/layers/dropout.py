@@ -7,9 +7,6 @@ import keras
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.replicas import count_replicas, find_replica
 
-#: Up to so many elements, PyTorch's one operation takes less time than ten others.
-_FEW_ELEMENTS = 1 << 12
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
@@ -58,8 +55,6 @@ def _torch_dropout(x: Tensor, rate: float) -> Tensor:
     """Draws 16 random bits for each element from PyTorch's generator, four elements at once."""
     import torch
 
-    if x.numel() <= _FEW_ELEMENTS:
-        return torch.nn.functional.dropout(x, rate)
     num_draws = math.ceil(x.numel() / 4)
     draws = torch.empty(num_draws, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)

@@ -78,6 +78,7 @@ TARGETS = {
     "spans": (0, 1, 2),
     "vectors": lambda outputs: outputs[:, 3],
     "masks": (0, 7),
+    "exits": (2, 1),
 }
 NAMES = [name for name in CASES if name not in ("masks", "vectors")]
 NAMES = [*NAMES[: NAMES.index("pretraining")], "vectors", "masks"]

@@ -78,6 +78,8 @@ TEXTS = HeadType(
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
 RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
 ENTAILMENTS = replace(TEXTS, task="ZeroShotClassifier", commands=())
+# Its exits have the names of their blocks, such as exit_2 and exit_2_pooler.
+EXITS = replace(TEXTS, task="EarlyExitClassifier", ending=None, commands=())
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",
@@ -175,7 +177,7 @@ HEAD_TYPES = (
     *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
     *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
     *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES, TOWERS),
-    *(ENTAILMENTS, PATTERNS),
+    *(ENTAILMENTS, PATTERNS, EXITS),
 )
 
 #: The first record of each layer of a head.

@@ -60,7 +60,7 @@ def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     xp = tensor_functions()
     scores = to_float32(scores)
     if mask is not None:
-        scores = xp.where(mask, scores, NEVER)
+        scores = xp.where(ops.convert_to_tensor(mask), scores, NEVER)
     if scores.shape[-1] == 1:
         # Keras would warn of the softmax of one number, and of weights without a gradient.
         return ops.exp(scores - scores)

@@ -305,7 +305,7 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
     """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
     if mask is None:
         return None
-    mask = mask.bool() if keras.config.backend() == "torch" else ops.cast(mask, "bool")
+    mask = ops.cast(mask, "bool")
     rank = len(mask.shape)
     if rank == 2:
         return mask[:, None, None, :]
