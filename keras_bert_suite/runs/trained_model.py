@@ -132,8 +132,8 @@ class TrainedModel:
         check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
         if keras.config.backend() != "torch" or self.jit_compile:
             return super().train_step(*state, batch)
-        # Keras asks all layers for their weights five times in a step.
-        vars(self)["trained_in_step"] = [v for v in self.weights_of_fit if v.trainable]
+        # Keras asks for them five times in a step. `setattr` of Keras would track the list.
+        vars(self)["trained_in_step"] = self.trainable_weights
         try:
             return super().train_step(batch)
         finally:
@@ -147,8 +147,6 @@ class TrainedModel:
         force = self._has_changed("train") or force
         is_new = force or self.train_function is None
         super().make_train_function(force)
-        # `setattr` of Keras would track the list. A callback may freeze and thaw weights of it.
-        vars(self)["weights_of_fit"] = [v for v in self.weights if v.path not in self.unused_paths]
         has_own_step = type(self).train_step is not TrainedModel.train_step
         if is_new and not has_own_step and takes_two_programs(self):
             self.train_function: Any = split_step(self)

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.score_counts import check_scored
-from keras_bert_suite.heads.base import averages
 from keras_bert_suite.heads.base.answers import ClassAnswers, DictAnswers, RowAnswers
 from keras_bert_suite.heads.base.averages import LOGITS, PROBABILITIES
 from keras_bert_suite.heads.base.label_scores import score_classes
@@ -39,7 +38,7 @@ class AttributeAnswers(DictAnswers):
     def to_probabilities(self, logits, xp):
         """The softmax of the part of each attribute."""
         parts = self.split(logits).values()
-        return xp.concatenate([averages.softmax(xp, part) for part in parts], axis=-1)
+        return xp.concatenate([softmax(part, xp) for part in parts], axis=-1)
 
     def decode_probabilities(self, outputs, rows):
         """dict of the name of an attribute -> float32 (N, its labels), probabilities."""

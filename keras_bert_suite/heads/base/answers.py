@@ -7,7 +7,7 @@ import numpy as np
 from keras_bert_suite.heads.base import averages
 from keras_bert_suite.heads.base.label_scores import score_classes, score_label_sets, score_numbers
 from keras_bert_suite.heads.base.label_sets import choose_thresholds
-from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.heads.base.probabilities import find_logits, softmax
 from keras_bert_suite.heads.base.wrong_answers import (
     WrongAnswer,
     find_wrong_classes,
@@ -86,11 +86,11 @@ class RowAnswers:
 
     def to_probabilities(self, logits, xp):
         """The probabilities of outputs that are logits. `xp` is `numpy` or `keras.ops`."""
-        return averages.softmax(xp, logits)
+        return softmax(logits, xp)
 
     def to_logits(self, probabilities, xp):
         """The outputs that are logits, of their probabilities."""
-        return averages.find_logits(xp, probabilities)
+        return find_logits(probabilities, xp)
 
 
 class ClassAnswers(RowAnswers):

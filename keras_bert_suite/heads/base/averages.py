@@ -3,12 +3,10 @@
 Here `xp` has the functions for arrays, `numpy` or `keras.ops`.
 """
 
-import numpy as np
+from keras_bert_suite.heads.base.probabilities import TINY, find_logits
 
 #: The forms, and how an error says them.
 PROBABILITIES, LOGITS, NUMBERS, VECTORS = "probabilities", "logits", "numbers", "vectors"
-
-_TINY = float(np.finfo("float32").tiny)
 
 #: The exponential of 80 does not overflow.
 _MOST = 80.0
@@ -36,17 +34,6 @@ def from_form(answers, mean, form, xp):
     return mean
 
 
-def softmax(xp, logits):
-    """Probabilities of logits (..., C)."""
-    powers = xp.exp(logits - xp.max(logits, axis=-1, keepdims=True))
-    return powers / xp.sum(powers, axis=-1, keepdims=True)
-
-
-def find_logits(xp, probabilities):
-    """Logits whose softmax are the probabilities."""
-    return xp.log(xp.maximum(probabilities, _TINY))
-
-
 def sigmoid(xp, logits):
     """The probability of each logit."""
     return 1 / (1 + xp.exp(-xp.clip(logits, -_MOST, _MOST)))
@@ -54,10 +41,10 @@ def sigmoid(xp, logits):
 
 def find_log_odds(xp, probabilities):
     """Logits whose sigmoid are the probabilities."""
-    return find_logits(xp, probabilities) - find_logits(xp, 1 - probabilities)
+    return find_logits(probabilities, xp) - find_logits(1 - probabilities, xp)
 
 
 def scale_to_length(xp, vectors):
     """Vectors (..., H) of the length 1; the vector 0 stays as it is."""
     squares = xp.sum(vectors * vectors, axis=-1, keepdims=True)
-    return vectors / xp.sqrt(xp.maximum(squares, _TINY))
+    return vectors / xp.sqrt(xp.maximum(squares, TINY))
