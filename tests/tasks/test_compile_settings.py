@@ -8,6 +8,7 @@ import zipfile
 import keras
 import numpy as np
 import pytest
+from small_tasks import make_task
 from small_texts import ONE_LAYER
 
 from keras_bert_suite import (
@@ -157,3 +158,13 @@ def test_the_table_names_arguments():
         calls = {"from_preset", "fit", "predict", "compile", "SegmentPacker", "save_to_preset"}
         calls |= {"TextClassifier", "DocumentClassifier", "read_table"}
         assert {*names, *words} - calls <= known | flags, name
+
+
+@pytest.mark.backend("torch")
+def test_a_step_may_be_called_by_itself():
+    task, (x, y) = make_task("texts")
+    task.compile("sgd")
+    batch = {name: keras.ops.convert_to_tensor(a) for name, a in task.data.pack_texts((x,)).items()}
+    before = task.get_weights()
+    task.train_step((batch, keras.ops.convert_to_tensor(np.zeros(len(x), "int32"))))
+    assert any((a != b).any() for a, b in zip(before, task.get_weights(), strict=True))
