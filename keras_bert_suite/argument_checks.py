@@ -68,7 +68,7 @@ def check_finite(name: str, value: Any) -> None:
 def check_integer(name: str, value: Any, at_least: int = 0) -> None:
     """Raises ValueError if a value is not an integer of at least `at_least`."""
     try:
-        valid = operator.index(value) >= at_least
+        valid = operator.index(value) >= at_least and not isinstance(value, bool)
     except TypeError:
         valid = False
     if not valid:
