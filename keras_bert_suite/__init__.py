@@ -238,6 +238,7 @@ __all__ = [
     "SegmentPacker",
     "SelfAttention",
     "SentencePieceTokenizer",
+    "StaticBackbone",
     "Technique",
     "Theseus",
     "TextNoise",

@@ -101,18 +101,8 @@ def model2vec(tmp_path):
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True}
     (path / "config.json").write_text(json.dumps(config))
     modules = [
-        {
-            "idx": 0,
-            "name": "0",
-            "path": ".",
-            "type": "sentence_transformers.models.StaticEmbedding",
-        },
-        {
-            "idx": 1,
-            "name": "1",
-            "path": "1_Normalize",
-            "type": "sentence_transformers.models.Normalize",
-        },
+        {"idx": i, "name": str(i), "path": folder, "type": f"sentence_transformers.models.{kind}"}
+        for i, (folder, kind) in enumerate([(".", "StaticEmbedding"), ("1_Normalize", "Normalize")])
     ]
     (path / "modules.json").write_text(json.dumps(modules))
     return path

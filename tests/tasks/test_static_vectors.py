@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
-from small_embedder import make_embedder
+from small_embedder import make_embedder, make_pairs
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
@@ -156,3 +156,17 @@ def test_a_classifier_learns_on_static_vectors():
     classifier.compile(kbs.AdamW(0.05))
     classifier.fit(texts, labels, epochs=6, verbose=0)
     assert classifier.score(texts, labels)["accuracy"] > 0.9
+
+
+def test_similarities_of_the_teacher_are_learned(teacher):
+    (first, second), _ = make_pairs(24)
+    wanted = teacher.similarity_pairwise(first, second)
+    student = kbs.distill_static(teacher, None, verbose=0)
+
+    def measure():
+        return np.abs(student.similarity_pairwise(first, second) - wanted).mean()
+
+    before = measure()
+    student.compile(kbs.AdamW(0.01), loss=kbs.CosineRegression())
+    student.fit((first, second), wanted, epochs=20, batch_size=24, verbose=0)
+    assert measure() < before / 2
