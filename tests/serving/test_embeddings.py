@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from small_embedder import make_embedder, make_pairs
-
 from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
