@@ -49,6 +49,7 @@ class StaticBackbone(TextEncoder):
     (https://github.com/MinishLab/model2vec).
     """
 
+    #: The widths of model2vec's potion-base-2M, 4M, 8M and 32M, and of static-retrieval-mrl-en-v1.
     sizes: ClassVar[dict[str, Config]] = {
         size: {"hidden_dim": hidden_dim}
         for size, hidden_dim in (
