@@ -11,7 +11,7 @@ from small_texts import VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint, save_sentence_transformers
 
-TEXTS = ["", "The FILM", "xyz good", *make_reviews(6)[0], "good film " * 300]
+TEXTS = ["", "The FILM", "xyz good", *make_reviews(6)[0], "good film " * 40]
 
 
 def encode(path, texts=TEXTS):
