@@ -170,3 +170,18 @@ def test_similarities_of_the_teacher_are_learned(teacher):
     student.compile(kbs.AdamW(0.01), loss=kbs.CosineRegression())
     student.fit((first, second), wanted, epochs=20, batch_size=24, verbose=0)
     assert measure() < before / 2
+
+
+def test_fewer_tokens_and_unpooled_prompts():
+    embedder = make_static(prompts={"query": "the film "})
+    small = embedder.keep_tokens(["good", "film"])
+    np.testing.assert_array_equal(small.predict(["good film"]), embedder.predict(["good film"]))
+    pooling = kbs.layers.PromptlessPooling("mean")
+    bare = kbs.TextEmbedder(
+        embedder.backbone,
+        pooling=pooling,
+        preprocessor=embedder.preprocessor,
+        prompts=embedder.prompts,
+    )
+    found = bare.predict(["good", "bad"], prompt="query", verbose=0)
+    np.testing.assert_allclose(found, embedder.predict(["good", "bad"]), atol=1e-6)

@@ -278,7 +278,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         """The tokens of a row before its text, where the text begins with a prompt."""
         mask = self.preprocessor([prompt])["padding_mask"]
         # Without the token that ends a text, which follows the prompt only here.
-        return int(ops.sum(ops.cast(mask, "int32"))) - 1
+        has_end = getattr(self.preprocessor, "add_special_tokens", True)
+        return int(ops.sum(ops.cast(mask, "int32"))) - int(has_end)
 
     def find_divergence(self) -> Divergence:
         """The squared distance of the vectors of a text."""
