@@ -98,4 +98,4 @@ def _read_table(variable):
     """float32 (V, H), of a variable, without a copy where the backend allows it."""
     value = ops.stop_gradient(ops.convert_to_tensor(variable))
     # NumPy does not read the memory of a GPU of PyTorch.
-    return np.asarray(value.cpu() if hasattr(value, "cpu") else value)
+    return np.asarray(value.cpu() if getattr(value, "is_cuda", False) else value)
