@@ -13,10 +13,11 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
+from keras_bert_suite.heads.vectors import static_vectors
 from keras_bert_suite.heads.vectors.static_distillation import project
 
-#: With an empty text, a text of unknown tokens, and a text of more tokens than a block.
-TEXTS = ["", "xyz", *make_reviews(30)[0], "good film " * 1500]
+#: With an empty text, a text of unknown tokens, and a long text.
+TEXTS = ["", "xyz", *make_reviews(30)[0], "good film " * 100]
 FIRST = VOCABULARY.index("the")  # The tokens before it are special.
 
 
@@ -37,7 +38,9 @@ def teacher():
     [{}, {"normalize": False}, {"sequence_length": 3}, {"dimensions": 5}],
     ids=["normalized", "plain", "cut", "dimensions"],
 )
-def test_predicted_vectors_are_those_of_the_graph(kwargs):
+def test_predicted_vectors_are_those_of_the_graph(kwargs, monkeypatch):
+    for name, size in (("_TEXTS", 7), ("_TOKENS", 16), ("_PIECE", 5)):
+        monkeypatch.setattr(static_vectors, name, size)
     embedder = make_static(**kwargs)
     packed = embedder.data.pack_texts((TEXTS,))
     found = embedder.predict(TEXTS)
