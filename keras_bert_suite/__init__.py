@@ -69,6 +69,7 @@ from keras_bert_suite.models import (
     NezhaBackbone,
     RobertaBackbone,
     RoFormerBackbone,
+    StaticBackbone,
     XLNetBackbone,
     change_pattern,
 )
@@ -237,6 +238,7 @@ __all__ = [
     "SegmentPacker",
     "SelfAttention",
     "SentencePieceTokenizer",
+    "StaticBackbone",
     "Technique",
     "Theseus",
     "TextNoise",

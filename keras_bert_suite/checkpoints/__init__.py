@@ -21,6 +21,7 @@ from keras_bert_suite.checkpoints.load_weights import (
 )
 from keras_bert_suite.checkpoints.model_types.table import check_backbone
 from keras_bert_suite.checkpoints.sealed_preset import SealedPreset
+from keras_bert_suite.checkpoints.static.reader import UNCUT_LENGTH
 from keras_bert_suite.checkpoints.tokenizer_files.find_kind import (
     read_folder_tokenizer,
     read_json_tokenizer,
@@ -33,6 +34,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 
 __all__ = [
     "PEFT_CONFIG",
+    "UNCUT_LENGTH",
     "SealedPreset",
     "check_backbone",
     "check_case",

@@ -15,6 +15,9 @@ class Checkpoint:
         backbone_config: dict of keyword arguments of the backbone.
         heads: dict of the layer of each fine-tuned head -> keyword arguments of its task.
         has_modules: bool, whether the directory is one of sentence-transformers.
+        embedder_settings: dict of the arguments of a `TextEmbedder` that a directory without such
+            modules names.
+        add_special_tokens: bool, whether rows have special tokens.
         sequence_length: int, the length to which texts are cut, or None.
         decoder_start_token_id: int, the token that begins the rows of a decoder, or None.
         generation_settings: dict of the settings with which a decoder was to write, which nobody
@@ -26,6 +29,8 @@ class Checkpoint:
 
     heads: dict[str, dict] = {}
     has_modules = False
+    embedder_settings: dict[str, Any] = {}
+    add_special_tokens = True
     sequence_length = None
     decoder_start_token_id = None
     generation_settings: dict[str, Any] = {}

@@ -10,6 +10,7 @@ from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.checkpoints.static.reader import StaticCheckpoint, is_static
 from keras_bert_suite.files.checksums import check_checksums
 from keras_bert_suite.files.messages import list_directory, list_names, reading
 
@@ -17,11 +18,13 @@ _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
     "google-research/bert (bert_config.json and bert_model.ckpt.*) or google-research/albert "
     "(albert_config.json and model.ckpt-best.*), an ELMo of allenai/bilm-tf (options.json and "
-    "weights.hdf5), or a preset of Keras"
+    "weights.hdf5), static vectors of sentence-transformers (modules.json), or a preset of Keras"
 )
 
 #: The files of a checkpoint beside its weights: configurations, tokenizers, and the licence's name.
 _SMALL_FILES = ("*.json", "vocab*.txt", "merges.txt", "*.model", "SHA256SUMS", "README.md")
+#: The weights of the modules of sentence-transformers, in folders of their own.
+_MODULE_WEIGHTS = ("[0-9]_*/model.safetensors", "[0-9]_*/pytorch_model.bin")
 #: The further files of a preset of KerasHub.
 _KERAS_HUB_FILES = ("*.weights.h5", "assets/tokenizer/*")
 #: The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
@@ -52,9 +55,9 @@ def open_checkpoint(preset, rename=None):
             {"model.": ""}. The longest beginning counts. None for the names of transformers.
 
     Returns:
-        `HuggingFaceCheckpoint`, `GoogleCheckpoint`, `KerasHubCheckpoint` or `ElmoCheckpoint`. None
-        for a preset that KerasHub reads: a preset of our classes, of another architecture, or at an
-        address that only KerasHub knows, such as `modelscope://`.
+        `HuggingFaceCheckpoint`, `GoogleCheckpoint`, `KerasHubCheckpoint`, `ElmoCheckpoint` or
+        `StaticCheckpoint`. None for a preset that KerasHub reads: a preset of our classes, of
+        another architecture, or at an address that only KerasHub knows, such as `modelscope://`.
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
@@ -129,6 +132,8 @@ def _refuse_adapter(path):
 def _open_directory(path):
     check_checksums(path)
     _refuse_adapter(path)
+    if is_static(path):
+        return StaticCheckpoint(path)
     config_path = path / "config.json"
     has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
@@ -185,6 +190,10 @@ def _download(handle):
         )
 
     path = download(_SMALL_FILES)
+    if (path / "modules.json").is_file():
+        path = download(_MODULE_WEIGHTS)
+        if is_static(path) and any(path.glob("*/model.safetensors")):
+            return path
     if is_keras_preset(path):
         return download(_KERAS_HUB_FILES) if is_keras_hub_preset(path) else path
     for patterns in _WEIGHT_PATTERNS:

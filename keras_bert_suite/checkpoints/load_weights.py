@@ -19,6 +19,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
     matches_any,
     part_of,
 )
+from keras_bert_suite.checkpoints.model_types.static import STATIC
 from keras_bert_suite.files.messages import list_names, shorten
 
 
@@ -122,9 +123,9 @@ def find_task(checkpoint):
     Args:
         checkpoint: a checkpoint from `open_checkpoint`.
     """
-    if checkpoint.has_modules:
-        return VECTORS.task
     kind = checkpoint.model_type
+    if checkpoint.has_modules or kind is STATIC:
+        return VECTORS.task
     if kind.name == "encoder-decoder":
         return TARGETS.task
     for head in FINE_TUNED:

@@ -38,6 +38,7 @@ from keras_bert_suite.heads.texts.few_shot import fit_few_shot
 from keras_bert_suite.heads.texts.text_classifier import TextClassifier
 from keras_bert_suite.heads.towers.two_tower_ranker import TwoTowerRanker
 from keras_bert_suite.heads.vectors.negative_mining import mine_negatives
+from keras_bert_suite.heads.vectors.static_distillation import distill_static
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
 
@@ -72,6 +73,7 @@ __all__ = [
     "ZeroShotClassifier",
     "attended_tokens",
     "add_teacher_outputs",
+    "distill_static",
     "encode_with_attention",
     "fit_few_shot",
     "fit_folds",

@@ -21,6 +21,7 @@ from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
 from keras_bert_suite.models.segments import predict_segments
+from keras_bert_suite.models.static_backbone import StaticBackbone
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.xlnet_backbone import XLNetBackbone
 
@@ -41,6 +42,7 @@ BACKBONES = {
         NezhaBackbone,
         RobertaBackbone,
         RoFormerBackbone,
+        StaticBackbone,
         XLNetBackbone,
     )
 }
@@ -63,6 +65,7 @@ __all__ = [
     "NezhaBackbone",
     "RoFormerBackbone",
     "RobertaBackbone",
+    "StaticBackbone",
     "TextEncoder",
     "XLNetBackbone",
     "change_pattern",

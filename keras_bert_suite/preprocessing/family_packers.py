@@ -27,8 +27,12 @@ class RobertaSegmentPacker(SegmentPacker):
         # KerasHub would not read the settings of a `SegmentPacker`, because it is another class.
         saved = read_config(loader.preset, PREPROCESSOR_CONFIG_FILE)
         if saved is not None and issubclass(find_class(saved), SegmentPacker):
-            names = ("sequence_length", "truncation", "head_length", "padding_lengths")
-            kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
+            names = (
+                *("sequence_length", "truncation", "head_length", "padding_lengths"),
+                "add_special_tokens",
+            )
+            config = saved["config"]  # An older file may lack a setting.
+            kwargs = {**{name: config[name] for name in names if name in config}, **kwargs}
         return super()._add_missing_kwargs(loader, kwargs)
 
 

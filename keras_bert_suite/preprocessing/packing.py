@@ -77,9 +77,16 @@ def choose_namespace(*arrays):
     return tensorflow_namespace() if any(map(is_tf_tensor, arrays)) else NUMPY
 
 
-def count_places(sequence_length, num_segments, num_separators=1):
-    """Counts the places of a row that are left for texts. Raises ValueError if there is none."""
-    places = sequence_length - count_special_tokens(num_segments, num_separators)
+def count_places(sequence_length, num_segments, num_separators=1, template=None):
+    """Counts the places of a row that are left for texts. Raises ValueError if there is none.
+
+    A `RowTemplate` counts its special tokens itself.
+    """
+    if template is None:
+        special = count_special_tokens(num_segments, num_separators)
+    else:
+        special = template.count_special_tokens(num_segments)
+    places = sequence_length - special
     if places < 1:
         raise ValueError(
             f"sequence_length={sequence_length} cannot hold {num_segments} segments with their "
@@ -161,8 +168,7 @@ def pack_segments(
         ValueError: if `sequence_length` has no place for a token beside the special tokens; or if
             the template has segments for another number of texts.
     """
-    num_separators = template.num_separators
-    budget = count_places(sequence_length, len(segments), num_separators)
+    budget = count_places(sequence_length, len(segments), template=template)
     kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
     total = template.count_tokens(kept)
     if allowed_lengths is not None and len(allowed_lengths) == 1:
@@ -174,7 +180,8 @@ def pack_segments(
     token_ids = padding_mask * (template.end_token_id - template.pad_token_id)
     token_ids += template.pad_token_id
     is_summary = column == (0 if template.summary_place == "first" else total[:, None] - 1)
-    token_ids = xp.where(is_summary, template.start_token_id, token_ids)
+    if template.has_special_tokens:
+        token_ids = xp.where(is_summary, template.start_token_id, token_ids)
     numbers = template.list_segments(len(segments))
     segment_ids = xp.zeros_like(token_ids) + numbers[0]
     begin = xp.zeros_like(total) + template.num_leading
@@ -192,10 +199,10 @@ def pack_segments(
         # An id is appended, because a batch without any token has no id to look up.
         looked_up = xp.take(xp.append_zero(ids), xp.clip(source, 0, xp.size(ids)))
         token_ids = xp.where(inside, looked_up, token_ids)
-        begin += keep + num_separators
+        begin += keep + template.num_between
     packed = {"token_ids": token_ids}
     if template.has_segment_ids:
-        if template.summary_segment is not None:
+        if template.has_special_tokens and template.summary_segment is not None:
             segment_ids = xp.where(is_summary, template.summary_segment, segment_ids)
         packed["segment_ids"] = segment_ids * padding_mask
     return {**packed, "padding_mask": padding_mask}

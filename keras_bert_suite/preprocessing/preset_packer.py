@@ -88,4 +88,6 @@ class PresetPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPrep
                 f"The tokenizer in {checkpoint.path}",
             )
         length = sequence_length or checkpoint.sequence_length or sizes.get("max_sequence_length")
+        if not checkpoint.add_special_tokens:
+            kwargs.setdefault("add_special_tokens", False)
         return cls(tokenizer, sequence_length=length or DEFAULT_LENGTH, **kwargs)

@@ -62,6 +62,8 @@ class SegmentPacker(PresetPacker):
             and so on.
         segment_ids: ints, the segment of each text of a row. None counts the texts from 0. Most
             BERTs were trained with two segments, so for rows of three texts: (0, 1, 1).
+        add_special_tokens: bool, whether special tokens stand around the texts. Static vectors, see
+            `StaticBackbone`, are read without them. Encoders that were trained with them need them.
 
     Example:
     ```python
@@ -83,6 +85,7 @@ class SegmentPacker(PresetPacker):
         head_length: int | None = None,
         padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
         segment_ids: Sequence[int] | None = None,
+        add_special_tokens: bool = True,
         **kwargs: Any,
     ) -> None:
         check_choice("truncation", truncation, TRUNCATIONS)
@@ -93,6 +96,7 @@ class SegmentPacker(PresetPacker):
         self.head_length = head_length
         self.padding_lengths = padding_lengths
         self.segment_ids = segment_ids
+        self.add_special_tokens = add_special_tokens
 
     @property
     def head_length(self) -> int:
@@ -105,11 +109,11 @@ class SegmentPacker(PresetPacker):
 
     @property
     def row_template(self) -> RowTemplate:
-        """The `RowTemplate` of the tokenizer, with the `segment_ids` of this packer."""
-        template = self.tokenizer.row_template
-        if self.segment_ids is None:
-            return template
-        return dataclasses.replace(template, segment_ids=tuple(self.segment_ids))
+        """The `RowTemplate` of the tokenizer, with the settings of this packer."""
+        settings: dict[str, Any] = {"has_special_tokens": self.add_special_tokens}
+        if self.segment_ids is not None:
+            settings["segment_ids"] = tuple(self.segment_ids)
+        return dataclasses.replace(self.tokenizer.row_template, **settings)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Keras' own `__call__` would convert the strings to tensors of the backend.
@@ -261,7 +265,7 @@ class SegmentPacker(PresetPacker):
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
         lengths = [np.asarray(lengths, "int64") for _, _, lengths in ragged]
-        lengths = self.tokenizer.row_template.count_tokens(lengths)
+        lengths = self.row_template.count_tokens(lengths)
         return advise_length(lengths, coverage, [self.sequence_length])
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
@@ -271,7 +275,7 @@ class SegmentPacker(PresetPacker):
 
     def count_places(self, num_segments: int = 1) -> int:
         """int, how many tokens the `num_segments` texts of a row may have together."""
-        return count_places(self.sequence_length, num_segments, self.tokenizer.num_separators)
+        return count_places(self.sequence_length, num_segments, template=self.row_template)
 
     def _pack(self, xp, ragged, batched, template=None):
         settings = {
@@ -314,4 +318,5 @@ class SegmentPacker(PresetPacker):
             "head_length": self._head_length,
             "padding_lengths": self.padding_lengths,
             "segment_ids": self.segment_ids and list(self.segment_ids),
+            "add_special_tokens": self.add_special_tokens,
         }

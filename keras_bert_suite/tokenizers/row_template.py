@@ -19,6 +19,7 @@ class RowTemplate:
     | BERT | `[CLS] A [SEP] B [SEP]`, then padding |
     | RoBERTa | `<s> A </s></s> B </s>`, then padding |
     | XLNet | padding, then `A <sep> B <sep> <cls>` |
+    | static vectors | `A B`, then padding |
 
     Some positions are known before it is known how far the rows of a batch are padded. They are
     counted from the origin of a row: its first place, or behind its last place if padding is on the
@@ -34,6 +35,8 @@ class RowTemplate:
         summary_segment: int, its segment; None for the segment of the text beside it.
         padding_side: "right" or "left".
         segment_ids: tuple of the segment of each text; None for 0, 1, 2 and so on.
+        has_special_tokens: bool, whether there are a summary token, and an end token after each
+            text. A row without them and without text is all padding.
 
     Raises:
         ValueError: if the place or the side is another; or if there are `segment_ids` that are
@@ -49,6 +52,7 @@ class RowTemplate:
     summary_segment: int | None = None
     padding_side: str = "right"
     segment_ids: tuple[int, ...] | None = None
+    has_special_tokens: bool = True
 
     def __post_init__(self) -> None:
         check_choice("summary_place", self.summary_place, PLACES)
@@ -76,7 +80,13 @@ class RowTemplate:
 
     def count_tokens(self, lengths: Any) -> Any:
         """The tokens of a row, special tokens included. `lengths`: see `find_text`."""
-        return sum(lengths) + count_special_tokens(len(lengths), self.num_separators)
+        return sum(lengths) + self.count_special_tokens(len(lengths))
+
+    def count_special_tokens(self, num_texts: int) -> int:
+        """The special tokens of a row of texts."""
+        return (
+            count_special_tokens(num_texts, self.num_separators) if self.has_special_tokens else 0
+        )
 
     def find_origin(self, row_length: Any) -> Any:
         """The position of the origin in rows that are padded to `row_length` places."""
@@ -89,7 +99,7 @@ class RowTemplate:
             lengths: list of the number of tokens of each text of a row, int or int array (B,).
         """
         texts, num_texts = sum(lengths[:-1]), len(lengths)
-        before = texts + (num_texts - 1) * self.num_separators + self.num_leading
+        before = texts + (num_texts - 1) * self.num_between + self.num_leading
         return before - self.find_origin(self.count_tokens(lengths))
 
     def find_summary(self, lengths: Any) -> Any:
@@ -97,7 +107,15 @@ class RowTemplate:
 
         >>> RowTemplate(2, 3, 0).find_summary([5, 7])
         0
+
+        Raises:
+            ValueError: if there is no such token.
         """
+        if not self.has_special_tokens:
+            raise ValueError(
+                "Rows without special tokens have no token that stands for a row. Use a "
+                "SegmentPacker with add_special_tokens=True."
+            )
         num_tokens = self.count_tokens(lengths)
         place = 0 if self.summary_place == "first" else num_tokens - 1
         return place - self.find_origin(num_tokens)
@@ -105,7 +123,12 @@ class RowTemplate:
     @property
     def num_leading(self) -> int:
         """int, the special tokens before the first text."""
-        return int(self.summary_place == "first")
+        return int(self.has_special_tokens and self.summary_place == "first")
+
+    @property
+    def num_between(self) -> int:
+        """int, the special tokens between two texts."""
+        return self.num_separators if self.has_special_tokens else 0
 
     def number_places(self) -> Self:
         """A template to pack numbers of tokens instead of ids. Special tokens are -1."""

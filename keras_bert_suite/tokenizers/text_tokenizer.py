@@ -21,7 +21,10 @@ from keras_bert_suite.tokenizers.saved_tokenizer import SPECIAL_TOKENS, SavedTok
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
 #: The fields of a template that a tokenizer knows. A packer sets the others.
-_TEMPLATE_FIELDS = [f.name for f in dataclasses.fields(RowTemplate) if f.name != "segment_ids"]
+_SETTINGS_OF_PACKERS = ("segment_ids", "has_special_tokens")
+_TEMPLATE_FIELDS = [
+    f.name for f in dataclasses.fields(RowTemplate) if f.name not in _SETTINGS_OF_PACKERS
+]
 
 
 class TextTokenizer(SavedTokenizer):

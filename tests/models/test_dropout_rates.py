@@ -86,8 +86,8 @@ def set_rates(backbone, acting):
 
 def test_every_family_and_rate_is_here():
     kinds = {cls for cls, _, _ in FAMILY.values()}
-    # Its layers are those of BERTs. An ELMo has no blocks.
-    others = {kbs.BertEncoderDecoder, kbs.ElmoBackbone}
+    # Its layers are those of BERTs. An ELMo has no blocks, and static vectors have no dropout.
+    others = {kbs.BertEncoderDecoder, kbs.ElmoBackbone, kbs.StaticBackbone}
     assert kinds == set(kbs.models.BACKBONES.values()) - others
     for cls, _, places in FAMILY.values():
         assert {name for name in list_arguments(cls) if "dropout" in name} == set(places)

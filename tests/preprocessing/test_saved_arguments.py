@@ -169,6 +169,7 @@ TABLE = {
                 },
                 "padding_lengths": (72, 80),
                 **({"segment_ids": (1, 0)} if tokenizer.has_segment_ids else {}),
+                "add_special_tokens": False,
             },
         )
         for cls, tokenizer, other in (

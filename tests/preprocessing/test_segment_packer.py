@@ -41,6 +41,30 @@ def test_one_text_literally(tokenizer):
     assert {array.dtype for array in packed.values()} == {np.dtype("int32")}
 
 
+@pytest.mark.parametrize("kind", ["numpy", "tensorflow"])
+def test_rows_without_special_tokens_literally(tokenizer, kind):
+    packer = SegmentPacker(tokenizer, 4, padding_lengths=None, add_special_tokens=False)
+    texts = [["the film", "", "good"], ["", "", "it was not good !"]]
+    if kind == "tensorflow":
+        texts = list(map(pytest.importorskip("tensorflow").constant, texts))
+    packed = packer.pack(texts[0])
+    assert np.asarray(packed["token_ids"]).tolist() == [
+        ids("the film"),
+        [PAD] * 2,
+        [*ids("good"), PAD],
+    ]
+    assert np.asarray(packed["padding_mask"]).tolist() == [[1, 1], [0, 0], [1, 0]]
+    pairs = packer.pack(*texts)
+    rows = [[*ids("the film"), PAD, PAD], [PAD] * 4, ids("good it was not")]
+    assert np.asarray(pairs["token_ids"]).tolist() == rows
+    assert np.asarray(pairs["segment_ids"]).tolist() == [[0] * 4, [0] * 4, [0, 1, 1, 1]]
+    windows = packer.pack_windows(texts[1][2:], stride=2)
+    assert np.asarray(windows["token_ids"]).tolist() == [
+        ids("it was not good"),
+        [*ids("not good !"), PAD],
+    ]
+
+
 def test_tokens_behind_others_literally(tokenizer):
     where = np.array([0, 2], "int32"), np.array([2, 1], "int32")
     first = np.array([[5, 6], [0, 1], [1, 1]], "int32")

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from small_embedder import make_embedder, make_pairs
+from small_texts import VOCABULARY
 
+import keras_bert_suite as kbs
 from keras_bert_suite import export_saved_model
 
 (FIRST, SECOND), _ = make_pairs(6)
@@ -46,3 +48,22 @@ def test_a_saved_model_compares_texts(tmp_path):
     assert nothing["order"].shape == (1, 0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
         signatures["rank"](query=tf.constant(FIRST[:2]), candidates=tf.constant([SECOND]))
+
+
+def test_static_vectors_are_exported(tmp_path):
+    """Rows without special tokens, also one without any token."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401
+
+    tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
+    packer = kbs.SegmentPacker(tokenizer, 1_000_000, add_special_tokens=False)
+    backbone = kbs.StaticBackbone(len(VOCABULARY), 8, initializer_range=1.0)
+    embedder = kbs.TextEmbedder(backbone, preprocessor=packer)
+    path = export_saved_model(embedder, tmp_path / "embedder")
+    texts = ["", "xyz", *FIRST, "good film " * 40]
+    signature = tf.saved_model.load(str(path)).signatures["serving_default"]
+    vectors = signature(text=tf.constant(texts))["embedding"]
+    np.testing.assert_allclose(vectors, embedder.predict(texts), atol=1e-6)
+    folder = kbs.export_onnx(embedder, tmp_path / "onnx")
+    found = kbs.open_runtime(folder).predict(texts)
+    np.testing.assert_allclose(found, embedder.predict(texts), atol=1e-6)

@@ -101,6 +101,16 @@ def test_positions_are_those_of_the_packed_row(place, side, num_separators):
             assert 20 - row.count(PAD) == template.count_tokens(lengths)
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_positions_without_special_tokens(side):
+    template = RowTemplate(2, 3, 0, padding_side=side, has_special_tokens=False)
+    origin = template.find_origin(20)
+    assert template.count_tokens([3, 4]) == 7
+    assert origin + template.find_text([3, 4]) == (3 if side == "right" else 16)
+    with pytest.raises(ValueError, match="no token that stands for a row. Use a SegmentPacker"):
+        template.find_summary([3, 4])
+
+
 def test_other_places_are_refused():
     with pytest.raises(ValueError, match="summary_place must be one of first, last, got 'middle'"):
         RowTemplate(2, 3, 0, summary_place="middle")

@@ -71,7 +71,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.names_class = bool(config.get("architectures"))
         self.model_type = kind = find_type(config)
         _check_computation(config, kind)
-        self._tensors = _unwrap_names(_open_weights(path), kind.names)
+        self._tensors = _unwrap_names(open_weights(path), kind.names)
         if rename:
             self._tensors = _rename(self._tensors, rename, path)
         shapes = self._tensors.shapes
@@ -88,7 +88,7 @@ class HuggingFaceCheckpoint(Checkpoint):
         self.heads = self._read_heads(config, shapes)
         self.name_table = _without_heads(self.name_table, self.heads, shapes)
         if dense:
-            files = {f"dense_{i}.": _open_weights(folder) for i, folder in enumerate(dense)}
+            files = {f"dense_{i}.": open_weights(folder) for i, folder in enumerate(dense)}
             self._tensors = JoinedFiles({"": self._tensors, **files})
             self.name_table = replace(self.name_table, rows=(*self.name_table.rows, *DENSE))
         self.sequence_length = self._read_sequence_length()
@@ -195,7 +195,8 @@ def _check_decoder(config, shapes, names):
         )
 
 
-def _open_weights(path):
+def open_weights(path):
+    """The tensors of a folder, in the first of `WEIGHT_FILES` that is there."""
     for name, open_file in WEIGHT_FILES:
         if (path / name).is_file():
             return open_file(path / name)

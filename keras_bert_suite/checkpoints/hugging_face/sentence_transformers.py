@@ -17,6 +17,9 @@ POOLINGS = {
     "last": ("lasttoken", "pooling_mode_lasttoken"),
 }
 
+#: The module of static vectors, in the place of Transformer and Pooling.
+STATIC_MODULE = "StaticEmbedding"
+
 #: A pooling that we do not have. Its direction is the direction of the mean.
 SQUARE_ROOT = ("mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens")
 
@@ -39,26 +42,33 @@ def embedder_arguments(checkpoint):
 
     Returns:
         dict of `pooling`, `normalize` and, if there are any, `prompts`, `dense_layers` and
-        `dimensions`, and `include_prompt` if a pooling leaves prompts out. It is empty if the
-        checkpoint is not one of sentence-transformers.
+        `dimensions`, and `include_prompt` if a pooling leaves prompts out. If the checkpoint is not
+        one of sentence-transformers, its `embedder_settings`.
 
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
     """
     directory = checkpoint.path
     if not checkpoint.has_modules:
-        return {}
-    modules = _read_modules(directory)
+        return dict(checkpoint.embedder_settings)
+    modules = read_modules(directory)
     kinds, dense = [kind for kind, _ in modules], find_dense(directory)
-    wanted = ["Transformer", "Pooling", *["Dense"] * len(dense)]
+    is_static = kinds[:1] == [STATIC_MODULE]
+    encoder = [STATIC_MODULE] if is_static else ["Transformer", "Pooling"]
+    wanted = [*encoder, *["Dense"] * len(dense)]
     if kinds not in (wanted, [*wanted, "Normalize"]):
         raise ValueError(
-            f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
-            "Pooling, and perhaps Dense and Normalize. Build a TextEmbedder on the encoder alone."
+            f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted "
+            f"{', '.join(encoder)}, and perhaps Dense and Normalize. Build a TextEmbedder on the "
+            "encoder alone."
         )
-    _check_case(checkpoint, directory / "sentence_bert_config.json")
+    if is_static:
+        pooling = {"pooling": "mean"}
+    else:
+        _check_case(checkpoint, directory / "sentence_bert_config.json")
+        pooling = _read_pooling(modules[1][1] / "config.json")
     return {
-        **_read_pooling(modules[1][1] / "config.json"),
+        **pooling,
         "normalize": kinds[-1] == "Normalize",
         **_read_settings(directory),
         **({"dense_layers": list(map(_read_dense, range(len(dense)), dense))} if dense else {}),
@@ -66,11 +76,11 @@ def embedder_arguments(checkpoint):
 
 
 def find_dense(directory):
-    """list of `pathlib.Path`, the folders of the Dense modules. Raises: as `_read_modules`."""
-    return [folder for kind, folder in _read_modules(directory) if kind == "Dense"]
+    """list of `pathlib.Path`, the folders of the Dense modules. Raises: as `read_modules`."""
+    return [folder for kind, folder in read_modules(directory) if kind == "Dense"]
 
 
-def _read_modules(directory):
+def read_modules(directory):
     """list of (the name of a class, the `pathlib.Path` of its folder), from modules.json."""
     path = directory / "modules.json"
     modules = read_json(path, list)

@@ -9,9 +9,14 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import (
     ACTIVATIONS,
     POOLINGS,
     SQUARE_ROOT,
+    STATIC_MODULE,
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
+from keras_bert_suite.checkpoints.model_types.static import STATIC
+from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
+from keras_bert_suite.checkpoints.static.reader import UNCUT_LENGTH
 from keras_bert_suite.checkpoints.tokenizer_files.fast_word_piece import write_fast_tokenizer
+from keras_bert_suite.checkpoints.writing_steps import collect_weights, convert_weights
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.safetensors_file import write_safetensors
@@ -22,11 +27,13 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
 
     The directory holds the encoder as `save_hugging_face` writes it, modules.json,
     sentence_bert_config.json, config_sentence_transformers.json and the folders of the pooling and
-    of Dense layers; with a WordPiece vocabulary also tokenizer.json, for servers that read it. If
+    of Dense layers; with a WordPiece vocabulary also tokenizer.json, for servers that read it. A
+    `StaticBackbone` is written as a StaticEmbedding: its table and tokenizer.json, in a folder. If
     there is an error, no directory is written.
 
     Args:
-        embedder: `TextEmbedder` on a `BertBackbone` or `RobertaBackbone`, with a `SegmentPacker`.
+        embedder: `TextEmbedder` on a `BertBackbone`, `RobertaBackbone` or `StaticBackbone`, with a
+            `SegmentPacker`.
         path: str or path of the directory, which must not exist.
 
     Raises:
@@ -41,7 +48,8 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
             "save_hugging_face writes it; a TextRanker is a CrossEncoder there."
         )
     packer = embedder.preprocessor
-    pooling = _write_pooling(embedder)
+    is_static = type_of_backbone(type(embedder.backbone)) is STATIC
+    pooling = None if is_static else _write_pooling(embedder)
     dense = [_write_dense(layer) for layer in embedder.dense_layers]
     truncation = getattr(packer, "truncation", None)
     if truncation is None:
@@ -55,20 +63,21 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
             f"truncation={truncation!r}. Use `save` or `save_to_preset`, or train with "
             "truncation='head'."
         )
-    modules = ["Transformer", "Pooling", *["Dense"] * len(dense)]
-    modules = [*modules, "Normalize"] if embedder.normalize else modules
-    folders = ["", *(f"{number}_{kind}" for number, kind in enumerate(modules) if number)]
+    encoder = [STATIC_MODULE] if is_static else ["Transformer", "Pooling"]
+    modules = [*encoder, *["Dense"] * len(dense), *(["Normalize"] if embedder.normalize else [])]
+    folders = [f"{number}_{kind}" for number, kind in enumerate(modules)]
+    if is_static:
+        _check_static(embedder)
+    else:
+        folders[0] = ""
     with atomic_directory(path) as directory:
-        encoder = directory / "encoder"
-        length = packer.sequence_length
-        save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
-        for file in encoder.iterdir():
-            file.rename(directory / file.name)
-        encoder.rmdir()
-        if type(packer.tokenizer).__name__ == "WordPieceTokenizer":
-            write_fast_tokenizer(packer.tokenizer, length, directory)
-        for folder in folders[1:]:
+        for folder in filter(None, folders):
             (directory / folder).mkdir()
+        if is_static:
+            _write_static(embedder, directory / folders[0])
+        else:
+            _write_encoder(embedder, directory)
+            write_json(directory / folders[1] / "config.json", pooling)
         write_json(
             directory / "modules.json",
             [
@@ -82,10 +91,6 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
             ],
         )
         write_json(
-            directory / "sentence_bert_config.json",
-            {"max_seq_length": packer.sequence_length, "do_lower_case": False},
-        )
-        write_json(
             directory / "config_sentence_transformers.json",
             {
                 "prompts": dict(embedder.prompts),
@@ -94,10 +99,56 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
                 **({"truncate_dim": embedder.dimensions} if embedder.dimensions else {}),
             },
         )
-        write_json(directory / "1_Pooling" / "config.json", pooling)
-        for folder, (config, tensors) in zip(folders[2:], dense, strict=False):
+        for folder, (config, tensors) in zip(folders[len(encoder) :], dense, strict=False):
             write_json(directory / folder / "config.json", config)
             write_safetensors(directory / folder / "model.safetensors", tensors, {"format": "pt"})
+
+
+def _write_encoder(embedder, directory):
+    """Writes the encoder and its tokenizer, and the length to which texts are cut."""
+    encoder, packer = directory / "encoder", embedder.preprocessor
+    length = packer.sequence_length
+    save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
+    for file in encoder.iterdir():
+        file.rename(directory / file.name)
+    encoder.rmdir()
+    if type(packer.tokenizer).__name__ == "WordPieceTokenizer":
+        write_fast_tokenizer(packer.tokenizer, length, directory)
+    write_json(
+        directory / "sentence_bert_config.json",
+        {"max_seq_length": length, "do_lower_case": False},
+    )
+
+
+def _check_static(embedder):
+    """Raises a ValueError unless a StaticEmbedding makes the same vectors of a text."""
+    packer, names = embedder.preprocessor, embedder.pooling_names
+    if names != ["mean"] or not embedder.pools_prompts:
+        raise ValueError(
+            "A StaticEmbedding has the mean of the vectors of all tokens, got "
+            f"{with_article(embedder.pooling)}. Use `save` or `save_to_preset`."
+        )
+    if packer.add_special_tokens:
+        raise ValueError(
+            "A StaticEmbedding reads no special tokens, got a SegmentPacker with "
+            "add_special_tokens=True. Use `save` or `save_to_preset`, or train with "
+            "add_special_tokens=False."
+        )
+    if type(packer.tokenizer).__name__ != "WordPieceTokenizer":
+        raise ValueError(
+            "A StaticEmbedding has a tokenizer.json, which is written of a WordPieceTokenizer, got "
+            f"{with_article(packer.tokenizer)}. Use `save` or `save_to_preset`."
+        )
+
+
+def _write_static(embedder, folder):
+    """Writes the table and the tokenizer of an embedder on a `StaticBackbone`."""
+    length = embedder.preprocessor.sequence_length
+    length = None if length >= UNCUT_LENGTH else length
+    write_fast_tokenizer(embedder.preprocessor.tokenizer, length, folder)
+    weights = collect_weights(embedder.backbone, STATIC.names, STATIC.title)
+    tensors = dict(convert_weights(weights, STATIC.names))
+    write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
 
 
 def _write_pooling(embedder):

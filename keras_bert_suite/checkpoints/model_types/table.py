@@ -21,6 +21,7 @@ from keras_bert_suite.checkpoints.model_types.modern_bert import MODERN_BERT
 from keras_bert_suite.checkpoints.model_types.nezha import NEZHA
 from keras_bert_suite.checkpoints.model_types.roberta import ROBERTA, XLM_ROBERTA
 from keras_bert_suite.checkpoints.model_types.roformer import ROFORMER
+from keras_bert_suite.checkpoints.model_types.static import STATIC
 from keras_bert_suite.checkpoints.model_types.xlnet import XLNET
 from keras_bert_suite.files.messages import shorten
 
@@ -33,7 +34,7 @@ MODEL_TYPES = {
 }
 
 #: Also the kinds that Hugging Face does not have.
-ALL_TYPES = {**MODEL_TYPES, ELMO.name: ELMO}
+ALL_TYPES = {**MODEL_TYPES, ELMO.name: ELMO, STATIC.name: STATIC}
 
 
 def type_of_backbone(cls):

@@ -4,7 +4,10 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import FAST_FILE
 
 
 def write_fast_tokenizer(tokenizer, max_length, directory):
-    """Writes the tokenizer.json of a `WordPieceTokenizer`. It cuts texts to so many tokens."""
+    """Writes the tokenizer.json of a `WordPieceTokenizer`.
+
+    It cuts texts to `max_length` tokens; None for no cut.
+    """
     from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers
     from tokenizers.models import WordPiece
     from tokenizers.processors import TemplateProcessing
@@ -36,5 +39,6 @@ def write_fast_tokenizer(tokenizer, max_length, directory):
     for token in tokenizer.added_tokens:
         add = fast.add_special_tokens if token.special else fast.add_tokens
         add([AddedToken(**token.flags())])
-    fast.enable_truncation(max_length)
+    if max_length is not None:
+        fast.enable_truncation(max_length)
     fast.save(str(directory / FAST_FILE))

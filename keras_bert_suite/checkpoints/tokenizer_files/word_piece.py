@@ -47,7 +47,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
     return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
 
 
-def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
+def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES, follows_file=False):
     """The arguments of a `WordPieceTokenizer` for a Hugging Face checkpoint.
 
     The files may contradict each other. As in transformers, a class that is named for BERT follows
@@ -57,7 +57,8 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     of a cased model into [UNK].)
 
     Without vocab.txt, "vocabulary" is the list of the tokens of tokenizer.json. `classes` are the
-    values of `tokenizer_class` for tokenizers of this kind.
+    values of `tokenizer_class` for tokenizers of this kind. With `follows_file` tokenizer.json says
+    all, as for the library `tokenizers`.
     """
     kind = TokenizerKind("BERT", classes, SPECIAL_TOKENS, has_segments=True)
     files = TokenizerFiles(directory, kind, ("vocab.txt",))
@@ -74,7 +75,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
         _check_same_pieces(directory, pieces, fast)
     else:
         vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE, files.tokens.values())
-    if fast and files.follows_fast("do_lower_case"):
+    if fast and (follows_file or files.follows_fast("do_lower_case")):
         rules = _read_fast_rules(files)
     else:
         rules = _read_class_rules(files, pieces)

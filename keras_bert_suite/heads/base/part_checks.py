@@ -46,7 +46,7 @@ def check_preprocessor(preprocessor, backbone):
             f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
         )
     check_separator(tokenizer, backbone)
-    _check_template(tokenizer, backbone)
+    _check_template(preprocessor, tokenizer, backbone)
     length = getattr(preprocessor, "sequence_length", None)
     positions = Encoder.of(backbone).max_sequence_length
     if length and positions and length > positions:
@@ -84,7 +84,7 @@ def _check_frames(preprocessor, frame_dim, name):
     )
 
 
-def _check_template(tokenizer, backbone):
+def _check_template(preprocessor, tokenizer, backbone):
     """Checks that the summary token of packed rows stands where a backbone reads it."""
     encoder = Encoder.of(backbone)
     ours, theirs = getattr(tokenizer, "summary_place", "first"), encoder.summary_place
@@ -92,6 +92,12 @@ def _check_template(tokenizer, backbone):
         raise ValueError(
             f"{with_article(tokenizer, 'A')} puts the token that stands for a row {ours}, and "
             f"{with_article(backbone)} reads it {theirs}. Set `summary_place` of both classes."
+        )
+    if theirs is not None and not getattr(preprocessor, "add_special_tokens", True):
+        raise ValueError(
+            f"{with_article(backbone, 'A')} reads the token that stands for a row, got "
+            f"{with_article(preprocessor)} with add_special_tokens=False. Pass "
+            "add_special_tokens=True."
         )
     has_positions = getattr(encoder.embeddings, "position_embedding", None) is not None
     if has_positions and getattr(tokenizer, "padding_side", "right") == "left":

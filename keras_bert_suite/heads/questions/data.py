@@ -82,7 +82,7 @@ class QuestionData(TextData):
             inputs = self.encoder.select(packed)
             if labels is not None:
                 length = packed["token_ids"].shape[1]
-                labels = labels + self.packer.tokenizer.row_template.find_origin(length)
+                labels = labels + self.packer.row_template.find_origin(length)
         weights = rows.weights
         if weights is not None:
             weights = np.reshape(weights, (-1, 1))  # for the start and the end

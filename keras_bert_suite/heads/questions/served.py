@@ -100,7 +100,7 @@ class ServedSpans(ServedTask):
         _, window_starts, lengths = window
         begins = window_starts - tf.gather(context[1], row_ids)
         own_starts, own_ends = share_strided_windows(xp, begins, lengths, row_ids)
-        template = packer.tokenizer.row_template
+        template = packer.row_template
 
         def run(begin, end):
             part = slice(begin, end)

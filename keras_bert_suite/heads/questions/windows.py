@@ -113,7 +113,7 @@ def cut_question_windows(packer, rows, stride, query_length):
         contexts=contexts,
         sources=row_ids,
         begins=begins,
-        template=packer.tokenizer.row_template,
+        template=packer.row_template,
         own_starts=own_starts,
         own_ends=own_ends,
     )

@@ -14,5 +14,5 @@ class EntitySpanData(WordData):
         return cut_span_windows(self.packer, rows, self.word_cutting)
 
     def pack_labels(self, labels, indices):
-        origin = self.packer.tokenizer.row_template.find_origin(indices.shape[1])
+        origin = self.packer.row_template.find_origin(indices.shape[1])
         return pad_spans(labels, origin)

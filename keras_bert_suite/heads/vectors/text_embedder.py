@@ -18,6 +18,7 @@ from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.heads.base.task import Task, part_attribute
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.heads.vectors.semantic_search import SemanticSearch
+from keras_bert_suite.heads.vectors.static_vectors import encode_static
 from keras_bert_suite.layers import PROMPT_ARGUMENT
 from keras_bert_suite.layers.poolings.pooling import (
     PromptlessPooling,
@@ -245,6 +246,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     ) -> Any:
         """Returns the vectors of texts, float32 (N, H); see `Task.predict`.
 
+        Of a `StaticBackbone` they are made without a graph, and without a progress bar.
+
         Args:
             prompt: the name of a prompt of `prompts`, which is put before each text. `x` is then a
                 list, an array or a pandas Series of str.
@@ -258,6 +261,10 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             if not self.pools_prompts:
                 length = self.count_prompt_tokens(self.prompts[prompt])
                 x = {**self.data.pack_texts((x,)), PROMPT_ARGUMENT: np.full(len(x), length)}
+        if steps is None and not kwargs.get("callbacks"):
+            vectors = encode_static(self, x, batch_size, kwargs)
+            if vectors is not None:
+                return vectors
         # Not the method of the base: an `Ensemble` of embedders has this method, too.
         answers = self.answers
         return self.predict_with(answers.decode, x, batch_size, steps, answers.condense, **kwargs)
@@ -271,7 +278,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         """The tokens of a row before its text, where the text begins with a prompt."""
         mask = self.preprocessor([prompt])["padding_mask"]
         # Without the token that ends a text, which follows the prompt only here.
-        return int(ops.sum(ops.cast(mask, "int32"))) - 1
+        has_end = getattr(self.preprocessor, "add_special_tokens", True)
+        return int(ops.sum(ops.cast(mask, "int32"))) - int(has_end)
 
     def find_divergence(self) -> Divergence:
         """The squared distance of the vectors of a text."""

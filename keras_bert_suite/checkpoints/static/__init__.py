@@ -1,0 +1,1 @@
+"""Static vectors of sentence-transformers and model2vec."""
