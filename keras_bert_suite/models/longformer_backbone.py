@@ -13,8 +13,8 @@ from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers import BertEmbeddings, GlobalTokens, LongformerBlock, SelfAttention
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 from keras_bert_suite.models.pruned_encoder import UNITS
+from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 
 #: The arguments that a Longformer has from the encoder that it continues.
 _INHERITED = (

@@ -176,6 +176,7 @@ EMBEDDINGS = {
     "position_offset": 2,
     "frame_dim": 4,
     "part_embeddings": layers.PartEmbeddings(PARTS, 5, embedding_dim=4),
+    "embedding_rank": 4,
 }
 TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
 SIZES = {"num_heads": 2, "intermediate_dim": 12}
@@ -218,6 +219,11 @@ CHARACTERS = np.random.default_rng(3).integers(1, 262, (2, 7, 50)).astype("int32
 
 
 CASES = {
+    layers.FactorizedEmbedding: Case(
+        {"input_dim": V, "output_dim": H, "rank": 3},
+        {"input_dim": V + 1, "output_dim": 12, "rank": 4, "initializer_range": 0.1},
+        call(IDS),
+    ),
     layers.CharacterEmbeddings: Case(
         {"output_dim": 4, "filters": [[1, 3], [2, 4]]},
         {

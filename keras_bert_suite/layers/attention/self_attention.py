@@ -105,9 +105,7 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
                 f"and hidden size {hidden_dim}."
             )
 
-    def _build_projection(
-        self, name: str, input_shape: Shape, units: int | None = None
-    ) -> Dense:
+    def _build_projection(self, name: str, input_shape: Shape, units: int | None = None) -> Dense:
         return make_dense(
             self,
             input_shape[-1] if units is None else units,
