@@ -298,6 +298,28 @@ def test_sizes_are_compared():
     assert (unscored.greatest_change, unscored.mean_change, unscored.scores) == (None, None, {})
 
 
+def test_what_reads_the_heads_of_a_layer():
+    """Maps of attention, and a distillation of relations into equal parts."""
+    task = make()
+    small = task._resize("keep_heads", heads=[[0, 3], [1], [0, 1, 2, 3]])
+    maps = kbs.encode_with_attention(small.backbone, small.preprocessor.pack(TEXTS))["attentions"]
+    assert [array.shape[1] for array in maps] == [2, 1, 4]
+    (found,) = kbs.attended_tokens(small, TEXTS[:1], layer=2, head=3)
+    np.testing.assert_allclose(found.scores, maps[2][0, 3, 0, : len(found.tokens)], atol=1e-5)
+    (whole,) = kbs.attended_tokens(small, TEXTS[:1])
+    assert whole.scores.sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"head must be in \[-1, 1\), got 1"):
+        kbs.attended_tokens(small, TEXTS[:1], head=1)
+    with pytest.raises(ValueError, match="num_heads=8 of .* and the student has 4"):
+        small.compile(technique=kbs.Distillation(task, terms=[relate(8)]))
+    small.compile(technique=kbs.Distillation(task, terms=[relate(4)]))
+    small.fit(TEXTS, LABELS, batch_size=2, verbose=0)
+
+
+def relate(num_heads):
+    return kbs.AttentionRelations(["qk"], num_heads=num_heads, layers={1: 1})
+
+
 def test_what_is_refused():
     bert = kbs.BertBackbone(24, 2, 2, 8, 16)
     for heads in ([[0], []], [[0, 2], [1]], [[0, 0], [1]]):
@@ -332,6 +354,8 @@ def test_what_is_refused():
     assert task.prune_heads(TEXTS, LABELS, share=0.0).backbone.heads_by_layer is None
     with pytest.raises(ValueError, match="call `compile` first"):
         task.keep_layers([0]).prune_heads(TEXTS, LABELS, share=0.5)
+    with pytest.raises(ValueError, match=r"layers have lost heads, .* Take LoRA"):
+        bert.keep_heads([[0], [1]]).add_adapter(kbs.PrefixTuning(2, 3), "few")
     bert.add_adapter(kbs.PrefixTuning(2, 3), "few")
     for cut in (lambda: bert.keep_heads([[0], [1]]), bert.to_full_size):
         with pytest.raises(ValueError, match=r"adapters few of this .* `merge_adapter`"):
