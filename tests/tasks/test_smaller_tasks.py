@@ -294,7 +294,8 @@ def test_sizes_are_compared():
     assert [line.split("  ")[0] for line in lines[1:]] == list(tasks)
     guesser = make(kbs.MaskedLM)
     fewer = guesser.keep_tokens(["good", "the"])
-    unscored = kbs.compare_sizes({"whole": guesser, "few": fewer}, TEXTS, rounds=1).sizes[1]
+    masked = ["good [MASK]", "the [MASK] film"]
+    unscored = kbs.compare_sizes({"whole": guesser, "few": fewer}, masked, rounds=1).sizes[1]
     assert (unscored.greatest_change, unscored.mean_change, unscored.scores) == (None, None, {})
 
 

@@ -23,8 +23,8 @@ class TaskSize:
         name: str.
         parameters: int, numbers in the weights.
         megabytes: float, of the weights in memory, in millions of bytes.
-        milliseconds: float, the median wall time of `predict` for all texts, by the number of
-            batches.
+        milliseconds: float, the median wall time of packing all texts and computing the outputs of
+            the model, by the number of batches.
         greatest_change, mean_change: float, the absolute difference of an output of the model, such
             as a logit, from the output of the first task. None where the outputs have other shapes.
         scores: dict of the numbers that `score` returns, by name; empty without labels.
@@ -112,7 +112,7 @@ def compare_sizes(
     for _ in range(rounds):
         for name, task in tasks.items():
             begin = time.perf_counter()
-            task.predict(x, batch_size, verbose=0)
+            _list_outputs(task, x, batch_size)
             times[name].append(1000 * (time.perf_counter() - begin) / num_batches)
     first = next(iter(outputs.values()))
     sizes = []
