@@ -143,8 +143,8 @@ def _pack(task: Any, x: Inputs, y: Labels, batch_size: int) -> Iterator[tuple[An
     batches = evaluation_batches(task.data, read(task, x, y, labelled=True), batch_size)
     for number in range(len(batches.dataset)):
         rows = batches.dataset[number]
-        packed = keras.utils.unpack_x_y_sample_weight(batches.pack(rows))
-        yield tuple(
+        inputs, labels, weights = (
             None if part is None else keras.tree.map_structure(ops.convert_to_tensor, part)
-            for part in packed
+            for part in keras.utils.unpack_x_y_sample_weight(batches.pack(rows))
         )
+        yield inputs, labels, weights

@@ -86,15 +86,20 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.frame_dim = frame_dim
         self.part_embeddings = part_embeddings
         self.embedding_rank = embedding_rank
-        _check_rank(embedding_rank, vocabulary_size)
+        if embedding_rank is not None:
+            _check_rank(embedding_rank, vocabulary_size)
         _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
         self.token_embedding: Any = None
         self.frame_projection: Any = None
         if embedding_rank is not None:
+            assert vocabulary_size is not None  # `_check_rank` has refused it.
             self.token_embedding = FactorizedEmbedding(
-                *(vocabulary_size, self.embedding_dim, embedding_rank, initializer_range),
+                vocabulary_size,
+                self.embedding_dim,
+                embedding_rank,
+                initializer_range,
                 dtype=self.dtype_policy,
                 name="token_embedding",
             )
@@ -266,8 +271,6 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
 
 def _check_rank(embedding_rank: Any, vocabulary_size: int | None) -> None:
-    if embedding_rank is None:
-        return
     check_integer("embedding_rank", embedding_rank, at_least=1)
     if vocabulary_size is None:
         raise ValueError(
