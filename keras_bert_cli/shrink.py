@@ -2,7 +2,8 @@
 
 The parts go in the order of the flags. Heads and units go by how much the loss of labelled texts
 needs them, so these flags need --input: some hundreds of the training texts are enough. With
---input the size, the time and the change of the outputs are printed, too.
+--input the scores on these texts, the size, the time and the change of the outputs are printed,
+too.
 
 Fine-tune the result before you use it, unless only tokens are gone:
 keras-bert finetune --checkpoint.
@@ -21,6 +22,7 @@ from .command_flags import REQUIRED, UsageError
 from .kinds import define_kind_flags, open_kind
 from .model_paths import check_input, check_model, is_runtime_folder, is_saved_model
 from .outputs import check_output, write_output
+from .scores import print_scores
 from .table_flags import define_table_flags
 
 
@@ -91,7 +93,10 @@ def run(values):
         from keras_bert_suite import compare_sizes
 
         tasks = {"before": kind.model, "after": small}
-        print(compare_sizes(tasks, rows.x, batch_size=values.batch_size, rounds=3))
+        for name, task in tasks.items():
+            print(f"\n{name}")
+            print_scores(kind.score(task, rows))
+        print(f"\n{compare_sizes(tasks, rows.x, batch_size=values.batch_size, rounds=3)}")
 
 
 def shrink(task, rows, values):

@@ -386,6 +386,10 @@ SHRINK = {
     "--text_pair_column=second --text_column=text --model=pairs": {
         "read_table.text_columns": ["text", "second"]
     },
+    f"--other_label=no {LABELLED['relation']}": {"score.other": "no"},
+    "--feature_columns=number --model=columns": {"score_with.x.half": [1.0, 2.0, 3.0]},
+    f"--characters=korquad {IN_QA}": "score.characters",
+    f"--entity_mode=strict {IN_NER}": "score.mode",
     "--output=small": "put_in_place.path",
     "--overwrite --output=there.keras": {"put_in_place.replace": True},
     "--layers=0": {"keep_layers.layers": [0]},
