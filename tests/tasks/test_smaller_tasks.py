@@ -98,6 +98,7 @@ def run_masked(peer, kind, masks, inputs):
         return run_peer(peer, inputs).logits.numpy()
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("kind", [HEADS, UNITS])
 def test_importance_is_that_of_the_paper(kind, tmp_path):
     peer, task = open_peer(tmp_path)
