@@ -27,6 +27,7 @@ from . import (
     pretrain,
     search,
     show,
+    shrink,
     vocab,
 )
 from .backend import choose_backend, keep_freed_memory, use_onednn
@@ -47,6 +48,7 @@ COMMANDS = {
     "search": search,
     "export": export,
     "convert": convert,
+    "shrink": shrink,
     "show": show,
 }
 

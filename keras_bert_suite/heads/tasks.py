@@ -8,6 +8,7 @@ from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.heads.base.fold_ensembles import fit_folds
 from keras_bert_suite.heads.base.inspection import inspect_by_folds
 from keras_bert_suite.heads.base.integrated_gradients import integrated_gradients
+from keras_bert_suite.heads.base.size_comparison import compare_sizes
 from keras_bert_suite.heads.base.teacher_outputs import (
     add_teacher_outputs,
     write_teacher_outputs,
@@ -73,6 +74,7 @@ __all__ = [
     "ZeroShotClassifier",
     "attended_tokens",
     "add_teacher_outputs",
+    "compare_sizes",
     "distill_static",
     "encode_with_attention",
     "fit_few_shot",

@@ -42,6 +42,7 @@ from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.bart_embeddings import BartEmbeddings
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings, ProjectedEmbeddings
 from keras_bert_suite.layers.embeddings.character_embeddings import CharacterEmbeddings
+from keras_bert_suite.layers.embeddings.factorized_embedding import FactorizedEmbedding
 from keras_bert_suite.layers.embeddings.part_embeddings import PartEmbeddings
 from keras_bert_suite.layers.embeddings.unplaced_embeddings import (
     TokenEmbeddings,

@@ -18,6 +18,7 @@ from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.gates import apply_gate
 from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.recompute import recompute
@@ -40,6 +41,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         remat: bool, whether a training step computes the block a second time for its gradient,
             instead of keeping its activations; see `recompute`.
         has_cross_attention: bool, whether the block has weights for attention to an encoder.
+        head_dim: int, the width of a head; see `SelfAttention`.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is from
         Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
@@ -63,6 +65,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         initializer_range: float = 0.02,
         remat: bool = False,
         has_cross_attention: bool = False,
+        head_dim: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -75,6 +78,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         self.initializer_range = initializer_range
         self.remat = remat
         self.has_cross_attention = has_cross_attention
+        self.head_dim = head_dim
 
         heads = {
             "num_heads": num_heads,
@@ -82,6 +86,8 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             "initializer_range": initializer_range,
             "dtype": self.dtype_policy,
         }
+        if head_dim is not None:
+            heads["head_dim"] = head_dim
         self.self_attention = self.make_attention(**heads, name="self_attention")
         norm = partial(make_norm, self, epsilon=layer_norm_epsilon, norm_type=self.norm_type)
         self.self_attention_norm = norm("self_attention_norm")
@@ -239,6 +245,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
     def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
         """The feed-forward network: float (B, L, H) -> (B, L, H)."""
         inner = call_inner(self.intermediate, hidden, training=training)
+        inner = apply_gate(self, inner, axis=-1)
         if self.inner_dropout is not None:
             inner = call_inner(self.inner_dropout, inner, training=training)
         return call_inner(self.feedforward_output, inner, training=training)

@@ -53,6 +53,8 @@ class AlbertBackbone(BertBackbone):
         }.items()
     }
 
+    sizes_by_layer = ()  # The layers share their weights.
+
     def __init__(
         self,
         *sizes: int,

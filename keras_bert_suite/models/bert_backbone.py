@@ -1,7 +1,7 @@
 """BERT, the encoder without a head."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
+    check_list,
     check_sizes,
     with_article,
 )
@@ -37,6 +38,7 @@ from keras_bert_suite.models.frame_inputs import (
 )
 from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.left_to_right_decoder import LeftToRightDecoder
+from keras_bert_suite.models.pruned_encoder import HEADS, UNITS
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -120,6 +122,14 @@ class BertBackbone(LastBlockReader, TextEncoder):
         part_embeddings: a layer that adds what it knows of tokens to their embeddings, such as
             `PartEmbeddings` of characters or radicals; see `BertEmbeddings`. None for no such
             layer. With `from_preset` of a checkpoint without the layer, it begins anew.
+        heads_by_layer: list of int, the heads of each layer, where some were removed. Their width
+            stays `hidden_dim / num_heads`. None: `num_heads` in each layer. `keep_heads` sets it.
+        intermediate_by_layer: list of int, at most `intermediate_dim`, the inner width of the
+            feed-forward network of each layer. None: `intermediate_dim` in each layer.
+            `keep_units` sets it.
+        embedding_rank: int, the rank of the table of tokens, which then is the product of a table
+            of this width and of a matrix; see `FactorizedEmbedding`. None for a whole table.
+            `factorize_embeddings` sets it.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
 
@@ -137,7 +147,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     ```
 
     Raises:
-        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
+        ValueError: if a size is no positive integer, a list by layer has another length or larger
+            sizes, `num_heads` does not divide `hidden_dim`, a
             dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, the
             pattern needs more segments, the class or the pattern takes no `hashing`, or there are
             both a `vocabulary_size` and a `frame_dim`, or neither.
@@ -157,6 +168,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
         for size, (num_layers, hidden_dim, num_heads) in BERT_SIZES.items()
     }
     summary_place = "first"
+    #: The arguments with sizes by layer that the layers take.
+    sizes_by_layer: tuple[str, ...] = (HEADS, UNITS)
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
@@ -190,6 +203,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
         remat: bool = False,
         frame_dim: int | None = None,
         part_embeddings: keras.layers.Layer | None = None,
+        heads_by_layer: Sequence[int] | None = None,
+        intermediate_by_layer: Sequence[int] | None = None,
+        embedding_rank: int | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -227,6 +243,11 @@ class BertBackbone(LastBlockReader, TextEncoder):
         self.attention_pattern = attention_pattern
         self.frame_dim = frame_dim
         self.part_embeddings = part_embeddings
+        self.heads_by_layer = self._read_sizes(HEADS, heads_by_layer, num_heads)
+        self.intermediate_by_layer = self._read_sizes(
+            UNITS, intermediate_by_layer, intermediate_dim
+        )
+        self.embedding_rank = embedding_rank
         if frame_dim is not None:
             self.input_names = name_frame_inputs(self.input_names)
 
@@ -243,16 +264,17 @@ class BertBackbone(LastBlockReader, TextEncoder):
             position_offset=self.position_offset,
             frame_dim=frame_dim,
             part_embeddings=part_embeddings,
+            embedding_rank=embedding_rank,
             dtype=dtype,
             name="embeddings",
         )
         self.token_embedding = self.embeddings.token_embedding
         self.hashing = self._read_hashing(hashing)
+        self._check_layers_differ()
         self.transformer_layers = [
             self.make_block(
                 i,
-                num_heads=num_heads,
-                intermediate_dim=intermediate_dim,
+                **self._list_sizes(i),
                 activation=activation,
                 dropout=dropout,
                 attention_dropout=attention_dropout,
@@ -289,6 +311,41 @@ class BertBackbone(LastBlockReader, TextEncoder):
             outputs["hidden_states"] = [*inner, x]
         outputs.update(self.further_outputs)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+    def _read_sizes(self, name: str, sizes: Any, largest: int) -> list[int] | None:
+        """A list with a size for each layer, at most `largest`; None for the same in each."""
+        if sizes is None:
+            return None
+        check_list(name, sizes, "integers, one for each layer")
+        sizes = list(sizes)
+        for size in sizes:
+            check_integer(f"each of {name}", size, at_least=1)
+        if len(sizes) != self.num_layers or max(sizes) > largest:
+            raise ValueError(
+                f"{name} must have {self.num_layers} integers, one for each layer, of at most "
+                f"{largest}, got {sizes}."
+            )
+        return [int(size) for size in sizes]
+
+    def _check_layers_differ(self) -> None:
+        """Raises a ValueError if there are sizes by layer that the layers do not take."""
+        for name in (HEADS, UNITS):
+            sizes, is_hashed = getattr(self, name), name == HEADS and self.hashing is not None
+            if sizes is not None and (name not in self.sizes_by_layer or is_hashed):
+                raise ValueError(
+                    f"The layers of this {type(self).__name__} are of one size, got {name}="
+                    f"{sizes}. Leave it out."
+                )
+
+    def _list_sizes(self, index: int) -> dict[str, int]:
+        """The arguments of `TransformerBlock` that are sizes of layer `index`."""
+        sizes = {"num_heads": self.num_heads, "intermediate_dim": self.intermediate_dim}
+        if self.heads_by_layer is not None:
+            sizes["num_heads"] = self.heads_by_layer[index]
+            sizes["head_dim"] = self.hidden_dim // self.num_heads
+        if self.intermediate_by_layer is not None:
+            sizes["intermediate_dim"] = self.intermediate_by_layer[index]
+        return sizes
 
     def make_inputs(self) -> dict[str, Any]:
         """Makes the symbolic inputs of the model, by name."""

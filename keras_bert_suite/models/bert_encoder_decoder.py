@@ -168,6 +168,7 @@ class BertEncoderDecoder(TextEncoder):
         )
 
     resize_vocabulary = take_tokens = keep_layers = resize
+    keep_heads = keep_units = factorize_embeddings = to_full_size = resize
 
     def encode_sources(self, source: dict[str, Tensor]) -> Tensor:
         """The output of the encoder in the width of the decoder: float (B, L, H)."""

@@ -90,6 +90,8 @@ class ElectraGenerator(ElectraBackbone):
             "num_heads": num_heads,
             "hidden_dim": hidden_dim,
             "intermediate_dim": round(ratio * hidden_dim),
+            "heads_by_layer": None,
+            "intermediate_by_layer": None,
             "output_hidden_states": False,
             "part_embeddings": discriminator.part_embeddings,
             "dtype": discriminator.dtype_policy,

@@ -13,6 +13,7 @@ from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers import BertEmbeddings, GlobalTokens, LongformerBlock, SelfAttention
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.pruned_encoder import UNITS
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 
 #: The arguments that a Longformer has from the encoder that it continues.
@@ -73,6 +74,7 @@ class LongformerBackbone(RobertaBackbone):
     #: The released sizes. With the vocabulary of 50,265 they have 148.7 and 434.6 million
     #: parameters.
     sizes = {size: BertBackbone.sizes[size] for size in ("base", "large")}
+    sizes_by_layer = (UNITS,)  # A head also has columns for global tokens.
 
     def __init__(
         self,

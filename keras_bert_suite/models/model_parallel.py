@@ -52,8 +52,8 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_WRITES}/(bias|lora_kernel_b)", WHOLE),
     (rf"{_BLOCK}/((self|cross)_attention|feedforward)_norm{_REST}", WHOLE),
     # A device has some tokens of the vocabulary. It looks them up, and scores them.
-    (rf"{_TOKENS}/(embeddings|lora_embeddings_a)", (MODEL, None)),
-    (rf"{_TOKENS}/lora_embeddings_b", WHOLE),
+    (rf"{_TOKENS}/(table/)?(embeddings|lora_embeddings_a)", (MODEL, None)),
+    (rf"{_TOKENS}/((table/)?lora_embeddings_b|factor)", WHOLE),
     (rf"({'|'.join(_VOCABULARY_HEADS)})/bias", (MODEL,)),
     # The rest of the models is small.
     (rf"((generator|decoder)/)?embeddings(?!/token_embedding/){_REST}", WHOLE),

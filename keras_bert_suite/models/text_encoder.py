@@ -18,6 +18,12 @@ from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
+from keras_bert_suite.models.pruned_encoder import (
+    factorize_embeddings,
+    keep_heads,
+    keep_units,
+    to_full_size,
+)
 from keras_bert_suite.models.resized_encoder import check_unconverted, keep_layers, resize_encoder
 from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.torch_module import TorchModule
@@ -262,6 +268,86 @@ class TextEncoder(
         """
         return keep_layers(self, layers)
 
+    def keep_heads(self, heads: Sequence[Sequence[int]]) -> Self:
+        """Makes a copy of this encoder with some of its attention heads.
+
+        The matrices of the other heads are gone: `heads_by_layer` says how many a layer has. The
+        outputs are those of this encoder with zeros as outputs of the other heads. A task has
+        `prune_heads`, which chooses them.
+
+        ```python
+        small = backbone.keep_heads([[0, 1, 3], [2]])
+        ```
+
+        Args:
+            heads: list of lists of int, the heads that stay of each layer, at least one; 0 is the
+                first.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if a head is not there or comes twice; if a layer keeps none; if the encoder
+                is an ALBERT, BART, ELMo, Longformer, ModernBERT or XLNet, hashes its tokens, is
+                quantized, or has LoRA or another adapter.
+
+        Source: Michel et al., 2019 (https://arxiv.org/abs/1905.10650).
+        """
+        return keep_heads(self, heads)
+
+    def keep_units(self, units: Sequence[Sequence[int]]) -> Self:
+        """Makes a copy of this encoder with some of the units of its feed-forward networks.
+
+        The outputs are those of this encoder with zeros in the place of the activations of the
+        other units. If all layers keep as many units, the copy is a model with a smaller
+        `intermediate_dim`. Otherwise `intermediate_by_layer` says how many a layer has. A task has
+        `prune_feed_forward`, which chooses them.
+
+        Args:
+            units: list of lists of int, the units that stay of each layer, at least one.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: as for `keep_heads`. A Longformer and an XLNet can lose units.
+        """
+        return keep_units(self, units)
+
+    def factorize_embeddings(self, rank: int) -> Self:
+        """Makes a copy of this encoder whose table of tokens is a product of two small matrices.
+
+        They are the first `rank` terms of the singular value decomposition of the table, so the
+        product is the nearest table of this rank. V x E numbers become `rank` x (V + E). Positions,
+        segments and the norm stay. A head for masked tokens scores the tokens with the product.
+
+        Args:
+            rank: int, at most the smaller size of the table.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if the rank is larger; if there is no table of tokens, or if it is
+                factorised already; if the encoder is a BART, an ELMo or a ModernBERT, is quantized,
+                or has LoRA or another adapter.
+        """
+        return factorize_embeddings(self, rank)
+
+    def to_full_size(self) -> Self:
+        """Makes a copy of this encoder with layers of one size and with a whole table of tokens.
+
+        Removed heads and units come back as zeros, and factors of a table are multiplied. So the
+        outputs stay, for formats of other libraries whose models have one size for all layers.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if the encoder is quantized, or has LoRA or another adapter.
+        """
+        return to_full_size(self)
+
     def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
         """Makes a copy of this encoder with embeddings for more tokens.
 
@@ -356,8 +442,9 @@ class TextEncoder(
         if frame_dim is None:
             frame_dim = self.token_embedding.output_dim
         config |= {"vocabulary_size": None, "frame_dim": frame_dim}
-        if "part_embeddings" in config:
-            config["part_embeddings"] = None
+        for name in ("part_embeddings", "embedding_rank"):
+            if name in config:
+                config[name] = None
         copy = type(self).from_config(config)
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:

@@ -19,6 +19,7 @@ from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import EncodedRows
 from keras_bert_suite.models.last_block import BlockCall
+from keras_bert_suite.models.pruned_encoder import UNITS
 
 #: The attention pattern of two streams, and the inputs that it reads.
 PERMUTED = "permuted"
@@ -85,6 +86,7 @@ class XLNetBackbone(BertBackbone):
     #: parameters, without the pooler.
     sizes = {size: BertBackbone.sizes[size] for size in ("base", "large")}
     summary_place = "last"
+    sizes_by_layer = (UNITS,)  # A head also has columns and vectors for distances.
 
     def __init__(
         self,

@@ -380,6 +380,28 @@ EVALUATE = {
     "--overwrite --json=there.txt": {"put_in_place.replace": True},
 }
 
+SHRINK = {
+    **read_labelled("--model", "--input"),
+    LABELLED["regress"]: {"from_preset.preset": "regress"},
+    "--text_pair_column=second --text_column=text --model=pairs": {
+        "read_table.text_columns": ["text", "second"]
+    },
+    f"--other_label=no {LABELLED['relation']}": {"score.other": "no"},
+    "--feature_columns=number --model=columns": {"score_with.x.half": [1.0, 2.0, 3.0]},
+    f"--characters=korquad {IN_QA}": "score.characters",
+    f"--entity_mode=strict {IN_NER}": "score.mode",
+    "--output=small": "put_in_place.path",
+    "--overwrite --output=there.keras": {"put_in_place.replace": True},
+    "--layers=0": {"keep_layers.layers": [0]},
+    "--prune_heads=0.25": "prune_heads.share",
+    "--prune_feed_forward=0.25": "prune_feed_forward.share",
+    "--by_layer --prune_feed_forward=0.25": "prune_feed_forward.by_layer",
+    "--vocabulary_from=texts.txt": {"trim_vocabulary.texts": ["a good film", "a dull plot"] * 60},
+    "--embedding_rank=2": "factorize_embeddings.rank",
+    "--rows=2 --prune_heads=0.25": {"prune_heads.x": ["text0", "text1"]},
+    "--batch_size=7 --prune_heads=0.25": "prune_heads.batch_size",
+}
+
 #: Texts for a model of each kind.
 ASKED = dict.fromkeys(LABELLED, "") | {"ner": "--format=jsonl", "embed": "--format=jsonl"}
 ASKED |= {
@@ -506,5 +528,6 @@ TABLES = [
     ("search", "--model=embed --corpus=texts.txt --queries=texts.txt", SEARCH),
     ("export", "--model=classify --output=saved/1", EXPORT),
     ("convert", "--input=classify --output=converted --to=preset", CONVERT),
+    ("shrink", "--model=classify --input=train.tsv --output=a.keras --layers=0", SHRINK),
     ("show", "--model=classify", {"--model=regress": "read_card.folder"}),
 ]

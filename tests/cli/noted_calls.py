@@ -33,6 +33,8 @@ FUNCTIONS = {
     "adapt": [PresetTask],
     "from_preset": [PresetTask, kbs.Pretrainer],
     **{"keep_layers": [PresetTask], "list_teachers": [distillation]},
+    **{"prune_heads": [PresetTask], "prune_feed_forward": [PresetTask]},
+    **{"factorize_embeddings": [PresetTask], "trim_vocabulary": [kbs]},
     **{"fit": [task.Task], "score_with": [task.Task], "training_batches": [task]},
     **{"batch_rows": [batches, prediction], "choose_size": WRITING},
     **{"tune_threshold": [kbs.QuestionAnswerer], "tune_thresholds": [kbs.TextClassifier]},

@@ -51,6 +51,7 @@ SMALLER = [
     (r"\bmemory_length=\d+", "memory_length=8"),
     (r"\bnum_layers=6", "num_layers=1"),
     (r"keep_layers\(\[[\d, ]+\]\)", "keep_layers([0])"),
+    (r"factorize_embeddings\(\d+\)", "factorize_embeddings(4)"),
     (r"share_rows\(\d+", "share_rows(6"),
     (r"\[text\] \* 20", "[text] * 2"),
 ]

@@ -133,7 +133,7 @@ class Case:
     run: Callable[[Any], list[Any]]
 
 
-HEADS = {"num_heads": 4, "dropout": 0.5, "initializer_range": 0.1}
+HEADS = {"num_heads": 4, "dropout": 0.5, "initializer_range": 0.1, "head_dim": 6}
 BLOCK = {
     "num_heads": 4,
     "intermediate_dim": 6,
@@ -144,7 +144,17 @@ BLOCK = {
     "initializer_range": 0.1,
     "remat": True,
     "has_cross_attention": True,
+    "head_dim": 6,
 }
+#: Layers whose heads are always as wide together as the hidden states.
+WHOLE_HEADS = {
+    *(layers.LongformerAttention, layers.LongformerBlock),
+    *(layers.LshAttention, layers.LshBlock, layers.ModernBertAttention),
+}
+WHOLE, WHOLE_BLOCK = (
+    {name: value for name, value in arguments.items() if name != "head_dim"}
+    for arguments in (HEADS, BLOCK)
+)
 MODERN = {
     "num_heads": 4,
     "reach": 1,
@@ -166,6 +176,7 @@ EMBEDDINGS = {
     "position_offset": 2,
     "frame_dim": 4,
     "part_embeddings": layers.PartEmbeddings(PARTS, 5, embedding_dim=4),
+    "embedding_rank": 4,
 }
 TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
 SIZES = {"num_heads": 2, "intermediate_dim": 12}
@@ -208,6 +219,11 @@ CHARACTERS = np.random.default_rng(3).integers(1, 262, (2, 7, 50)).astype("int32
 
 
 CASES = {
+    layers.FactorizedEmbedding: Case(
+        {"input_dim": V, "output_dim": H, "rank": 3},
+        {"input_dim": V + 1, "output_dim": 12, "rank": 4, "initializer_range": 0.1},
+        call(IDS),
+    ),
     layers.CharacterEmbeddings: Case(
         {"output_dim": 4, "filters": [[1, 3], [2, 4]]},
         {
@@ -237,8 +253,8 @@ CASES = {
         {"num_heads": 2}, {**HEADS, "num_heads": 1, "rotary_value": True, "use_bias": False}, attend
     ),
     layers.RelativeAttention: Case({"num_heads": 2}, {**HEADS, "max_relative_position": 2}, attend),
-    layers.LongformerAttention: Case({"num_heads": 2}, {**HEADS, "reach": 1}, attend_in_windows),
-    layers.LshAttention: Case({"num_heads": 2, **HASHED[0]}, {**HEADS, **HASHED[1]}, IN_CHUNKS),
+    layers.LongformerAttention: Case({"num_heads": 2}, {**WHOLE, "reach": 1}, attend_in_windows),
+    layers.LshAttention: Case({"num_heads": 2, **HASHED[0]}, {**WHOLE, **HASHED[1]}, IN_CHUNKS),
     layers.ModernBertAttention: Case(
         {"num_heads": 2}, {**MODERN, "dropout": 0.5, "use_bias": True}, attend
     ),
@@ -248,8 +264,8 @@ CASES = {
         SIZES, {**BLOCK, "rotary_value": True, "use_bias": False, "norm_type": "rms_norm"}, attend
     ),
     layers.RelativeBlock: Case(SIZES, {**BLOCK, "max_relative_position": 2}, attend),
-    layers.LongformerBlock: Case(SIZES, {**BLOCK, "reach": 1}, attend_in_windows),
-    layers.LshBlock: Case({**SIZES, **HASHED[0]}, {**BLOCK, **HASHED[1]}, IN_CHUNKS),
+    layers.LongformerBlock: Case(SIZES, {**WHOLE_BLOCK, "reach": 1}, attend_in_windows),
+    layers.LshBlock: Case({**SIZES, **HASHED[0]}, {**WHOLE_BLOCK, **HASHED[1]}, IN_CHUNKS),
     layers.ModernBertBlock: Case(
         SIZES,
         {
@@ -504,12 +520,18 @@ def registered(*rooms):
 
 def test_every_argument_of_every_layer_has_a_row():
     wanted = {
-        cls: set(list_arguments(cls)) - {"dtype"}
+        cls: set(list_arguments(cls)) - {"dtype", *(["head_dim"] if cls in WHOLE_HEADS else [])}
         for cls in registered("layers", "models")
         if not issubclass(cls, keras.Model)
     }
     rows = {cls: set(case.changed) for cls, case in CASES.items()}
     assert rows == {cls: names for cls, names in wanted.items() if names}
+
+
+@pytest.mark.parametrize("cls", sorted(WHOLE_HEADS, key=lambda cls: cls.__name__))
+def test_heads_of_another_width_are_refused(cls):
+    with pytest.raises(ValueError, match=r"The heads of an? \w+ have the width .* head_dim=6"):
+        cls(**CASES[cls].arguments, head_dim=6)
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,13 @@ BERT = {
     "attention_pattern": "left_to_right",
     "hashing": kbs.layers.TokenHashing(chunk_length=2, num_rounds=3, num_buckets=4, seed=5),
     "remat": True,
+    "heads_by_layer": None,  # With `hashing` there are none.
+    "intermediate_by_layer": [6, 2, 4],
+    "embedding_rank": 3,
 }
 #: The models whose attention is of another kind.
-OTHER = {**BERT, "hashing": None}
+OTHER = {**BERT, "hashing": None, "heads_by_layer": [4, 1, 2]}
+WHOLE_HEADS = {"heads_by_layer": None}
 MODERN_BERT = {
     **{name: BERT[name] for name in ("vocabulary_size", *SIZES, "activation", "remat")},
     **{"layer_norm_epsilon": 0.5, "initializer_range": 0.1, "output_hidden_states": True},
@@ -58,7 +62,12 @@ CHANGED = {
     kbs.BartBackbone: BART,
     kbs.BertBackbone: BERT,
     kbs.RobertaBackbone: BERT,
-    kbs.AlbertBackbone: {**BERT, "num_groups": 2, "num_inner_repetitions": 2},
+    kbs.AlbertBackbone: {
+        **BERT,
+        "intermediate_by_layer": None,  # The layers share their weights.
+        "num_groups": 2,
+        "num_inner_repetitions": 2,
+    },
     kbs.DistilBertBackbone: BERT,
     kbs.ElectraBackbone: BERT,
     kbs.ErnieBackbone: {**BERT, "num_task_types": 3, "task_id": 2},
@@ -71,6 +80,7 @@ CHANGED = {
     kbs.NezhaBackbone: {**OTHER, "max_relative_position": 2},
     kbs.LongformerBackbone: {
         **OTHER,
+        **WHOLE_HEADS,
         "attention_pattern": "bidirectional",  # There is no other.
         "attention_window": [2, 4, 4],
         "global_tokens": "first_text",
@@ -81,6 +91,7 @@ CHANGED = {
     kbs.ModernBertBackbone: MODERN_BERT,
     kbs.XLNetBackbone: {
         **OTHER,
+        **WHOLE_HEADS,
         "clamp_length": 2,
         "head_dim": 6,
         "memory_length": 5,

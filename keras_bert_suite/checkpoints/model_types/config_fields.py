@@ -168,6 +168,14 @@ def _check_backbone(backbone, fields, owner, position_offset, built_in, patterns
             f"{with_article(backbone)} with position {backbone.position_offset}. Use "
             "`save_hugging_face`, or `model.save`."
         )
+    reduced = ("heads_by_layer", "intermediate_by_layer", "embedding_rank")
+    for name in reduced:
+        if (value := getattr(backbone, name, None)) is not None:
+            raise ValueError(
+                f"{owner} has layers of one size and a whole table of tokens, got {name}={value}. "
+                "Write `model.to_full_size()`, which has the same outputs, or use "
+                "`model.save_to_preset`."
+            )
     if getattr(backbone, "hashing", None) is not None:
         raise ValueError(
             f"{owner} has no attention by hashing, got hashing={backbone.hashing}. Use "

@@ -46,15 +46,15 @@ def attended_tokens(
             )
         with act_in(task, training=False):
             of_layers = encode_with_attention(task.backbone, packed)["attentions"]
-        maps = np.stack(of_layers)[:, 0]
-        num_layers, num_heads = maps.shape[:2]
-        for name, place, size in (("layer", layer, num_layers), ("head", head, num_heads)):
-            if place is not None and not -size <= place < size:
-                raise ValueError(f"{name} must be in [-{size}, {size}), got {place}.")
-        maps = maps.mean(axis=1) if head is None else maps[:, head]
+        num_layers = len(of_layers)
+        _check_place("layer", layer, num_layers)
+        of_layers = of_layers if layer is None else [of_layers[layer]]
+        num_heads = min(maps.shape[1] for maps in of_layers)  # Layers may have lost heads.
+        _check_place("head", head, num_heads)
+        maps = np.stack([m[0].mean(axis=0) if head is None else m[0, head] for m in of_layers])
         is_token = find_tokens(packed)
         maps = maps[:, is_token][:, :, is_token].astype("float64")
-        attention = maps[layer] if layer is not None else _roll_out(maps)
+        attention = maps[0] if layer is not None else _roll_out(maps)
         summary = Encoder.of(task.backbone).summary_place
         scores = attention.mean(axis=0)
         if summary is not None:
@@ -64,6 +64,11 @@ def attended_tokens(
         said = describe_row(task.data, packed, row)
         found.append(Attribution(scores=scores, target=f"attention of {of}{heads}", **said))
     return found
+
+
+def _check_place(name: str, place: int | None, size: int) -> None:
+    if place is not None and not -size <= place < size:
+        raise ValueError(f"{name} must be in [-{size}, {size}), got {place}.")
 
 
 def _roll_out(maps: np.ndarray) -> np.ndarray:

@@ -75,6 +75,10 @@ class InnerStates:
             )
         return attention.num_heads
 
+    def count_features(self, index: int) -> int:
+        """The width of the heads of layer `index` together, which a removed head makes smaller."""
+        return self.blocks[index].self_attention.query.units
+
     def project(self, index: int, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, heads, L, D) of layer `index`, with their positions.
 

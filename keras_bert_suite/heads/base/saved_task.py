@@ -2,22 +2,21 @@
 
 import os
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.argument_checks import list_arguments, with_article
+from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.files.model_card import write_card
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.heads.base.card_facts import find_card, list_facts
+from keras_bert_suite.heads.base.resized_task import ResizedTask
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.layer_policies import separate_policies
-from keras_bert_suite.models.resized_encoder import check_unconverted
 from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import (
@@ -25,7 +24,6 @@ from keras_bert_suite.models.trainability import (
     restore_around,
     restore_trainability,
 )
-from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.runs.shown_average import begin_average, show_average
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.runs.training_facts import describe_rows
@@ -39,7 +37,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
+class SavedTask(ResizedTask, FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
     """A task whose files also name its frozen layers and hold its model card.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an
@@ -192,122 +190,6 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
             "task.preprocessor` and `new.compile()`."
         )
 
-    def resize_vocabulary(self, vocabulary_size: int, seed: int | None = None) -> Self:
-        """Makes a copy of this task for a tokenizer to which tokens were added.
-
-        ```python
-        model = MaskedLM.from_preset("path/to/checkpoint")
-        model.preprocessor.tokenizer.add_tokens(["covid-19"])
-        model = model.resize_vocabulary(model.preprocessor.tokenizer.vocabulary_size(), seed=0)
-        model.compile()
-        ```
-
-        All weights are copied, heads included. The rows of new tokens are drawn, see
-        `TextEncoder.resize_vocabulary`. Their output biases are 0, as transformers makes them.
-
-        Args:
-            vocabulary_size, seed: as for `TextEncoder.resize_vocabulary`.
-
-        Returns:
-            the new task, which is not compiled. It has the preprocessor of this task.
-
-        Raises:
-            ValueError: as for `TextEncoder.resize_vocabulary`; if the encoder is not of this
-                package; if a head has LoRA.
-        """
-        return self._resize("resize_vocabulary", vocabulary_size=vocabulary_size, seed=seed)
-
-    def keep_tokens(self, tokens: Any) -> Self:
-        """Makes a copy of this task for some tokens of its vocabulary alone.
-
-        ```python
-        tokens = kbs.trim_vocabulary(writer.preprocessor.tokenizer, [*articles, *titles])
-        writer = writer.keep_tokens(tokens)
-        ```
-
-        All weights of these tokens are copied, heads included. A text whose tokens are all kept has
-        the outputs that it had before. Other words become the unknown token.
-
-        Args:
-            tokens: list of str, or a tokenizer that has them. The special tokens and the added
-                tokens always stay.
-
-        Returns:
-            the new task, which is not compiled. It has a preprocessor with the fewer tokens.
-
-        Raises:
-            ValueError: if a token is not in the vocabulary; for a tokenizer other than WordPiece;
-                if there is no `SegmentPacker`; or as for `resize_vocabulary`.
-        """
-        packer = self.preprocessor
-        if not isinstance(packer, SegmentPacker):
-            raise ValueError(
-                "keep_tokens needs a SegmentPacker with the tokenizer of the backbone, got the "
-                f"preprocessor {packer!r}. Set `preprocessor`."
-            )
-        old = packer.tokenizer
-        kept = old.keep_tokens(getattr(tokens, "get_vocabulary", lambda: tokens)())
-        token_ids = [old.token_to_id(token) for token in kept.get_vocabulary()]
-        packer = type(packer).from_config({**packer.get_config(), "tokenizer": kept})
-        return self._resize("take_tokens", packer, token_ids=token_ids)
-
-    def keep_layers(self, layers: Sequence[int]) -> Self:
-        """Makes a copy of this task with some of the layers of its encoder.
-
-        ```python
-        student = teacher.keep_layers([0, 2, 4])
-        student.compile(technique=kbs.Distillation(teacher))
-        ```
-
-        All other weights are copied, the head included. Train the copy: its layers get other
-        states than before.
-
-        Args:
-            layers: list of int, the layers that stay, in their order; 0 is the first.
-
-        Returns:
-            the new task, which is not compiled. It has the preprocessor of this task.
-
-        Raises:
-            ValueError: as for `TextEncoder.keep_layers`; if the encoder is not of this package; or
-                if the head has a value for each layer.
-        """
-        return self._resize("keep_layers", layers=layers)
-
-    def _resize(self, method: str, preprocessor: Any = None, **sizes: Any) -> Self:
-        """A copy of this task on the backbone that a method of its backbone makes.
-
-        Without `preprocessor` it shares the preprocessor of this task.
-        """
-        if not isinstance(self.backbone, TextEncoder):
-            raise ValueError(
-                f"{', '.join(sizes)} are for encoders of this package, got "
-                f"{with_article(self.backbone)}. Leave them out, or build the task on a backbone "
-                "of this package."
-            )
-        check_unconverted(self)
-        backbone = getattr(self.backbone, method)(**sizes)
-        parts = {"backbone": backbone, "preprocessor": preprocessor or self.preprocessor}
-        config = {name: _drop_shapes(value) for name, value in self.get_config().items()}
-        resized = type(self).from_config({**config, **parts})
-        token_ids = sizes.get("token_ids")
-        for old, new in zip(_head_weights(self), _head_weights(resized), strict=True):
-            if token_ids is not None and old.shape != new.shape:
-                differs = [held != kept for held, kept in zip(old.shape, new.shape, strict=True)]
-                new.assign(keras.ops.take(old, token_ids, axis=differs.index(True)))
-                continue
-            room = [(0, more - held) for more, held in zip(new.shape, old.shape, strict=True)]
-            if any(added < 0 for _, added in room):
-                raise ValueError(
-                    f"{old.path} has a value for each layer, shape {tuple(old.shape)}, of which a "
-                    f"task with fewer layers needs {tuple(new.shape)}. Build the task anew: "
-                    f"{type(self).__name__}({type(backbone).__name__}.from_preset(preset, "
-                    f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
-                )
-            new.assign(keras.ops.pad(old, room) if room else old)
-        resized.drop_scores()
-        return resized
-
     def load_own_variables(self, store: Any) -> None:
         """Loads the few weights that belong to no layer, and checks a `.keras` file first.
 
@@ -374,16 +256,3 @@ class SavedTask(FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
             # Layers have been thawed as a whole.
             task.backbone.train_adapter(task.adapter)
         return task
-
-
-def _drop_shapes(value):
-    """A configuration without the shapes for which its layers were built, to build them anew."""
-    if isinstance(value, dict):
-        return {key: _drop_shapes(part) for key, part in value.items() if key != "build_config"}
-    return [_drop_shapes(part) for part in value] if isinstance(value, list) else value
-
-
-def _head_weights(task):
-    """The weights of a task that its backbone does not have."""
-    encoder = {id(weight) for weight in task.backbone.weights}
-    return [weight for weight in task.weights if id(weight) not in encoder]

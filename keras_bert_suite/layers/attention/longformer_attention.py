@@ -43,6 +43,7 @@ class LongformerAttention(SelfAttention):
     """
 
     takes_source = False
+    takes_head_dim = False
 
     def __init__(self, num_heads: int, reach: int = 256, **kwargs: Any) -> None:
         super().__init__(num_heads, **kwargs)

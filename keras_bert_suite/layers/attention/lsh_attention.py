@@ -63,6 +63,7 @@ class LshAttention(SelfAttention):
 
     takes_buckets = False
     takes_source = False
+    takes_head_dim = False
     use_bias = False
 
     def __init__(

@@ -48,6 +48,7 @@ class ModernBertAttention(SelfAttention):
 
     has_even_heads = True
     takes_source = False
+    takes_head_dim = False
 
     def __init__(
         self,

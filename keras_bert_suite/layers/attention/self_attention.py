@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.layers.adapters.adaptable import Adaptable
 from keras_bert_suite.layers.attention.attention_kernels import (
     attention_probabilities,
@@ -18,6 +19,7 @@ from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.eager_pass import once
+from keras_bert_suite.layers.gates import apply_gate
 from keras_bert_suite.layers.inner_call import call_inner
 
 #: The kind of adapter that this attention takes.
@@ -44,6 +46,7 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
         num_heads: int, must divide the width H of the input.
         dropout: float, dropout rate of the attention probabilities.
         initializer_range: float, standard deviation of the truncated normal.
+        head_dim: int D, the width of a head, for a layer that has lost heads. None: H / num_heads.
 
     Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
     """
@@ -54,28 +57,47 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
     takes_source: ClassVar[bool] = True
     #: Whether the width of a head must be even, because pairs of its dimensions are turned.
     has_even_heads: ClassVar[bool] = False
+    #: Whether the heads may be narrower together than the hidden states.
+    takes_head_dim: ClassVar[bool] = True
     #: Whether the projections have biases.
     use_bias: bool = True
 
     def __init__(
-        self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
+        self,
+        num_heads: int,
+        dropout: float = 0.1,
+        initializer_range: float = 0.02,
+        head_dim: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if head_dim is not None and not self.takes_head_dim:
+            raise ValueError(
+                f"The heads of {with_article(self)} have the width H / num_heads, got "
+                f"head_dim={head_dim}. Leave it out."
+            )
         self.num_heads = num_heads
         self.dropout = dropout
         self.initializer_range = initializer_range
+        self.head_dim = head_dim
         self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
         self.check_heads(hidden_dim)
-        self.query = self._build_projection("query", hidden_shape)
-        self.key = self._build_projection("key", hidden_shape)
-        self.value = self._build_projection("value", hidden_shape)
-        self.output_projection = self._build_projection("output_projection", hidden_shape)
+        width = hidden_dim if self.head_dim is None else self.num_heads * self.head_dim
+        self.query = self._build_projection("query", hidden_shape, width)
+        self.key = self._build_projection("key", hidden_shape, width)
+        self.value = self._build_projection("value", hidden_shape, width)
+        joined_shape = (*hidden_shape[:-1], width)
+        self.output_projection = self._build_projection(
+            "output_projection", joined_shape, hidden_dim
+        )
 
     def check_heads(self, hidden_dim: int) -> None:
         """Raises ValueError if the heads do not divide the hidden size, or into odd widths."""
+        if self.head_dim is not None:
+            hidden_dim = self.num_heads * self.head_dim
         if hidden_dim % (self.num_heads * (1 + self.has_even_heads)):
             widths = " into heads of even width" if self.has_even_heads else ""
             raise ValueError(
@@ -83,12 +105,12 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
                 f"and hidden size {hidden_dim}."
             )
 
-    def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
+    def _build_projection(self, name: str, input_shape: Shape, units: int | None = None) -> Dense:
         return make_dense(
             self,
-            hidden_shape[-1],
+            input_shape[-1] if units is None else units,
             name,
-            hidden_shape,
+            input_shape,
             self.initializer_range,
             use_bias=self.use_bias,
         )
@@ -264,6 +286,7 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
+        context = apply_gate(self, context, axis=1)
         return call_inner(self.output_projection, self._join_heads(context))
 
     def _join_heads(self, context: Tensor) -> Tensor:

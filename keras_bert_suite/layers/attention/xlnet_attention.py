@@ -94,8 +94,7 @@ class XLNetAttention(SelfAttention):
         has_segments: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(num_heads, **kwargs)
-        self.head_dim = head_dim
+        super().__init__(num_heads, head_dim=head_dim, **kwargs)
         self.has_segments = has_segments
         self.biases: Any = None
 
@@ -267,14 +266,13 @@ class XLNetBlock(TransformerBlock):
         has_segments: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.head_dim = head_dim
         self.has_segments = has_segments
-        super().__init__(num_heads, intermediate_dim, **kwargs)
+        super().__init__(num_heads, intermediate_dim, head_dim=head_dim, **kwargs)
         self.inner_dropout = Dropout(self.dropout, dtype=self.dtype_policy, name="inner_dropout")
 
     def make_attention(self, **arguments: Any) -> XLNetAttention:
         """Makes the attention layer from the arguments of `SelfAttention`."""
-        return XLNetAttention(head_dim=self.head_dim, has_segments=self.has_segments, **arguments)
+        return XLNetAttention(has_segments=self.has_segments, **arguments)
 
     def call(  # type: ignore[override]
         self,

@@ -6,10 +6,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.attention.sequence_layout import Layout
 from keras_bert_suite.layers.companions import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.embeddings.factorized_embedding import FactorizedEmbedding
 from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
 
@@ -38,6 +40,8 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             ids.
         part_embeddings: layer from token ids int32 (B, L) and embeddings of tokens float (B, L, E)
             to other embeddings (B, L, E), such as `PartEmbeddings`; or None.
+        embedding_rank: int, the rank of the table of tokens, see `FactorizedEmbedding`; None for a
+            whole table.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -66,6 +70,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         position_offset: int = 0,
         frame_dim: int | None = None,
         part_embeddings: keras.layers.Layer | None = None,
+        embedding_rank: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -80,12 +85,25 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.position_offset = position_offset
         self.frame_dim = frame_dim
         self.part_embeddings = part_embeddings
+        self.embedding_rank = embedding_rank
+        if embedding_rank is not None:
+            _check_rank(embedding_rank, vocabulary_size)
         _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
         self.token_embedding: Any = None
         self.frame_projection: Any = None
-        if frame_dim is None:
+        if embedding_rank is not None:
+            assert vocabulary_size is not None  # `_check_rank` has refused it.
+            self.token_embedding = FactorizedEmbedding(
+                vocabulary_size,
+                self.embedding_dim,
+                embedding_rank,
+                initializer_range,
+                dtype=self.dtype_policy,
+                name="token_embedding",
+            )
+        elif frame_dim is None:
             self.token_embedding = keras.layers.ReversibleEmbedding(
                 vocabulary_size,
                 self.embedding_dim,
@@ -250,6 +268,15 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
     def compute_output_shape(self, token_ids_shape: Shape, *_: Shape | None) -> Shape:
         return (*token_ids_shape[:2], self.hidden_dim)
+
+
+def _check_rank(embedding_rank: Any, vocabulary_size: int | None) -> None:
+    check_integer("embedding_rank", embedding_rank, at_least=1)
+    if vocabulary_size is None:
+        raise ValueError(
+            f"embedding_rank={embedding_rank} is of a table of tokens, and the encoder reads "
+            "frames. Leave it out."
+        )
 
 
 def _check_parts(part_embeddings: Any, vocabulary_size: int | None) -> None:

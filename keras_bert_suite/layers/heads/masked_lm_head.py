@@ -43,7 +43,8 @@ class VocabularyHead(ConfiguredLayer):
         # three axes before the products of the backward pass.
         rows, embedding = ops.reshape(x, (-1, x.shape[-1])), self.token_embedding
         is_plain = (
-            embedding.tie_weights
+            isinstance(embedding, keras.layers.ReversibleEmbedding)
+            and embedding.tie_weights
             and embedding.logit_soft_cap is None
             and embedding.quantization_mode is None
         )

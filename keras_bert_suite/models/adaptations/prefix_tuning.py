@@ -50,6 +50,11 @@ class PrefixTuning(Adaptation):
             )
         if hasattr(encoder, "encode_sources"):
             raise refuse(self, encoder, "An encoder-decoder keeps the keys of a text. Take LoRA.")
+        if any(layer.head_dim is not None for layer in layers):
+            reason = (
+                "Its layers have lost heads, and a prefix is as wide as all of them. Take LoRA."
+            )
+            raise refuse(self, encoder, reason)
         vectors = PrefixVectors(
             self.length,
             len(layers),

@@ -53,6 +53,9 @@ class SavedTeacher:
     def count_heads(self, index: int) -> int | None:
         return self.heads[index]
 
+    def count_features(self, index: int) -> int:
+        return self.widths[index]
+
     def reopen(self, model: Any) -> tuple[Any, str | None]:
         """(the teacher, None), or (None, why it cannot be opened)."""
         remedy = "To train on, call compile(technique=Distillation(teacher)) with this teacher."

@@ -248,7 +248,7 @@ class AttentionRelations(DistillationTerm):
         for name, inner, place in (("student", student, 0), ("teacher", teacher, 1)):
             for pair in self.pairs:
                 inner.count_heads(pair[place])
-                if (width := inner.widths[pair[place]]) % self.num_heads:
+                if (width := inner.count_features(pair[place])) % self.num_heads:
                     raise ValueError(
                         f"num_heads={self.num_heads} of AttentionRelations must divide the width "
                         f"of both models, and the {name} has {width}. Pass a divisor of both."
