@@ -22,6 +22,7 @@ from keras_bert_suite.layers import gelu_tanh, transformer_block
 from keras_bert_suite.layers.adapters.attention_prefix import PrefixVectors
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
 from keras_bert_suite.layers.adapters.low_rank import LowRank
+from keras_bert_suite.layers.adapters.prompt_vectors import PromptVectors
 from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
@@ -339,6 +340,11 @@ CASES = {
             **{"bottleneck_dim": 5, "initializer_range": 0.5},
         },
         find_prefix,
+    ),
+    PromptVectors: Case(
+        {"length": 3, "embedding_dim": H},
+        {"length": 2, "initializer_range": 0.5},
+        call(HIDDEN),
     ),
     RootMeanSquareNorm: Case({}, {"epsilon": 0.5}, call(HIDDEN)),
     layers.ConditionalRandomField: Case(

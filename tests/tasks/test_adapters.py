@@ -9,6 +9,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from heads.cases import LENGTH
 from peer_weights import randomize, to_numpy
 from safetensors.numpy import load_file
 from small_tasks import make_parts
@@ -17,6 +18,7 @@ from small_texts import make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
 from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 
 TEXTS, LABELS = make_reviews(12)
@@ -75,6 +77,7 @@ def test_only_the_adapter_and_the_head_train(capsys, tmp_path):
         kbs.PfeifferAdapters(4),
         kbs.BitFit(),
         kbs.PrefixTuning(2, 3),
+        kbs.PromptTuning(2, "good film"),
     ],
     ids=lambda adaptation: type(adaptation).__name__,
 )
@@ -300,6 +303,32 @@ def test_a_stopped_training_goes_on_as_it_would_have(tmp_path):
         np.testing.assert_allclose(got, wanted, atol=1e-6)
 
 
+def test_prompts_and_rows_have_positions():
+    task = make_task(max_sequence_length=LENGTH + 2)
+    with pytest.raises(ValueError, match=f"Build the task with sequence_length={LENGTH - 1} or le"):
+        task.adapt(kbs.PromptTuning(3))
+    assert task.adapter is None
+    task.adapt(kbs.PromptTuning(2), verbose=False)
+    assert score(task).shape == (len(TEXTS), 2)
+
+
+def test_prompts_have_no_labels():
+    """A head on tokens, and attention of a task, are about the text alone."""
+    backbone, packer = make_parts("SegmentPacker", {})
+    task = kbs.TokenClassifier(backbone, preprocessor=packer, label_names=["O", "X"])
+    task.adapt(kbs.PromptTuning(2), verbose=False)
+    task.compile(keras.optimizers.Adam(0.05))
+    words = [text.split() for text in TEXTS]
+    labels = [["X" if word == "good" else "O" for word in row] for row in words]
+    task.fit(words, labels, batch_size=4, verbose=0)
+    assert [len(row) for row in task.predict_labels(words)] == [len(row) for row in words]
+    with pytest.raises(ValueError, match="attention to prompts"):
+        encode_with_attention(task.backbone, task.preprocessor(TEXTS[:1]))
+    writer = kbs.Seq2Seq(make_parts("SegmentPacker", {})[0], preprocessor=packer)
+    with pytest.raises(ValueError, match="writes token by token.*without those of PromptTuning"):
+        writer.adapt(kbs.PromptTuning(2))
+
+
 def test_an_encoder_of_keras_hub_is_refused():
     backbone, packer = make_parts("KerasHub's BERT", {})
     task = kbs.TextClassifier(backbone, preprocessor=packer, num_classes=2)
@@ -404,9 +433,10 @@ def test_int8_layer_adds_the_product_before_its_activation():
     [None, kbs.FGM(1.0), kbs.EMA(0.5), kbs.RDrop(), kbs.Mixup(0.5)],
     ids=["plain", "fgm", "ema", "r_drop", "mixup"],
 )
-def test_with_techniques_and_packing(technique):
-    task = make_task()
-    task.adapt(FIRST, verbose=False)
+@pytest.mark.parametrize("adaptation", [FIRST, kbs.PromptTuning(2)], ids=["lora", "prompt"])
+def test_with_techniques_and_packing(adaptation, technique):
+    task = make_task(remat=isinstance(adaptation, kbs.PromptTuning))
+    task.adapt(adaptation, verbose=False)
     before = {weight.path: to_numpy(weight) for weight in task.weights}
     task.compile(keras.optimizers.Adam(0.05), technique=technique)
     packs = technique is None
