@@ -8,6 +8,7 @@ from small_tasks import make_parts
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_cli import ask_saved_model
 
 TEXTS, _ = make_reviews(4)
 
@@ -16,7 +17,7 @@ def make_tasks(folder):
     """Two tasks on one encoder."""
     for name, labels, adaptation in (
         ("mood", ["no", "yes"], kbs.LoRA(2)),
-        ("topic", ["a", "b", "c"], kbs.PfeifferAdapters(4)),
+        ("topic", ["a", "b", "c"], kbs.PromptTuning(2)),
     ):
         backbone, packer = make_parts("SegmentPacker", {})
         if not (folder / "base").exists():
@@ -57,6 +58,15 @@ def check_signatures(tmp_path):
             answers = model.signatures[name](text=tf.constant(TEXTS))
             np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
             assert {*answers["labels"].numpy()} <= {label.encode() for label in task.label_names}
+    for task, name in zip(tasks, ("mood", "topic"), strict=True):
+        served = ask_saved_model.SavedModel(path, name)
+        assert served.label_names == list(task.label_names) and served.input_names == ["text"]
+        (answers,) = served.answer({"text": TEXTS}, batch_size=4)
+        wanted = task.predict_probabilities(TEXTS)
+        np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
+    for name, got in (("other", "got other"), (None, "got None")):
+        with pytest.raises(ValueError, match=f"has the adapters mood, topic, {got}. Choose one"):
+            ask_saved_model.SavedModel(path, name)
     described = json.loads((path / "assets.extra/topic/task.json").read_text())
     assert described["labels"] == ["a", "b", "c"]
     # The encoder is there once.

@@ -182,8 +182,8 @@ def read_peft(model, path):
         missing = "LoRA" if is_lora else _PROMPTS
         raise ValueError(
             f"{folder} has tensors that this {type(model).__name__} has no place for: "
-            f"{list_names(strangers) or f'no {missing}'}. Open the base that the adapter was trained "
-            f"on, {shorten(repr(config.get('base_model_name_or_path')))}, with its head."
+            f"{list_names(strangers) or f'no {missing}'}. Open the base that the adapter was "
+            f"trained on, {shorten(repr(config.get('base_model_name_or_path')))}, with its head."
         )
     if not is_lora:
         _check_prompts(folder, config, tensors, model)
