@@ -270,8 +270,13 @@ class CompiledTask(TrainedModel):
             sum_before_clipping(self.optimizer)
 
     def set_head_rates(self, optimizer: Any, rate: float) -> None:
-        """Gives the weights outside of the backbone another peak of the learning rate."""
-        set_head_rate(optimizer, self._list_head_weights(), rate)
+        """Gives the weights outside of the backbone another peak of the learning rate.
+
+        Frozen weights have it, too, for when they are thawed.
+        """
+        encoder = {id(variable) for variable in self.backbone.variables}
+        own = [weight for weight in self.weights if id(weight) not in encoder]
+        set_head_rate(optimizer, own, rate)
 
     def _list_head_weights(self):
         """The weights outside of the backbone that are to be trained."""
