@@ -224,8 +224,10 @@ def test_an_adapter_of_a_resized_encoder_is_not_saved(tmp_path, method, resize):
     resized = resize(task, size)
     again = type(resized).from_config(resized.get_config())
     for other in (resized, again):
-        with pytest.raises(ValueError, match=f"'mine' was added before `{method}` .*Resize first"):
-            other.save_adapter(tmp_path / "adapter")
+        for save in (other.save_adapter, other.save_peft):
+            message = f"'mine' was added before `{method}` .*Resize first"
+            with pytest.raises(ValueError, match=message):
+                save(tmp_path / "adapter")
     assert not (tmp_path / "adapter").exists()
     task.resize_vocabulary(size).save_adapter(tmp_path / "same")
     # The remedy of the message.

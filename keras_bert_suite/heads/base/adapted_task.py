@@ -262,6 +262,7 @@ class AdaptedTask:
             FileExistsError: if `path` exists.
         """
         name = self._need_adapter()
+        adapter_folder.check_same_base(self, name)
         adapter = self.backbone.adapters[name]
         head = adapter_folder.list_head_weights(self)
         also = {path: w for path, w in self.backbone.weights_of_adapter(name).items()}
