@@ -15,6 +15,7 @@ from pathlib import Path
 
 from keras_bert_cli.log_noise import hide_start_lines  # first, so that Keras is not imported
 from keras_bert_suite.files import checksums
+from keras_bert_suite.serving.served_adapters import find_served
 
 #: The inputs of a model that was trained on pairs whose columns had no names.
 UNNAMED = ["text_a", "text_b"]
@@ -113,13 +114,7 @@ def read_description(path, adapter=None):
     Raises:
         ValueError: if the SavedModel is of another origin, or has other adapters.
     """
-    extra = Path(path) / "assets.extra"
-    adapters = sorted(file.parent.name for file in extra.glob("*/task.json"))
-    if adapter not in (adapters or [None]):
-        named = f"the adapters {', '.join(adapters)}" if adapters else "one task, and no adapters"
-        wanted = "Choose one: --adapter NAME" if adapters else "Leave the adapter out"
-        raise ValueError(f"{path} has {named}, got {adapter}. {wanted}")
-    file = extra / (adapter or ".") / "task.json"
+    file = find_served(path, adapter) / "task.json"
     said = json.loads(file.read_bytes()) if file.is_file() else {}
     if "head" not in said:
         raise ValueError(

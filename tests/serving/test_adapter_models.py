@@ -1,6 +1,7 @@
 """Several adapters on one encoder, served by name from one SavedModel."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def check_signatures(tmp_path):
     tasks = make_tasks(tmp_path)
     path = kbs.export_adapters(tasks, tmp_path / "served", verbose=0)
     model = tf.saved_model.load(str(path))
-    assert {*model.signatures} == {"mood", "topic", "serving_default"}
+    arrays = {"mood_arrays", "topic_arrays"}
+    assert {*model.signatures} == {"mood", "topic", "serving_default", *arrays}
     for task, names in zip(tasks, (("mood", "serving_default"), ("topic",)), strict=True):
         wanted = task.predict_probabilities(TEXTS)
         for name in names:
@@ -64,9 +66,17 @@ def check_signatures(tmp_path):
         (answers,) = served.answer({"text": TEXTS}, batch_size=4)
         wanted = task.predict_probabilities(TEXTS)
         np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
-    for name, got in (("other", "got other"), (None, "got None")):
-        with pytest.raises(ValueError, match=f"has the adapters mood, topic, {got}. Choose one"):
-            ask_saved_model.SavedModel(path, name)
+        runtime = kbs.open_runtime(path, adapter=name)
+        np.testing.assert_allclose(runtime.predict_probabilities(TEXTS), wanted, atol=1e-5)
+        assert list(runtime.predict_labels(TEXTS)) == list(task.predict_labels(TEXTS))
+    for name in ("other", None):
+        for open_by_name in (ask_saved_model.SavedModel, kbs.open_runtime):
+            message = f"has the adapters mood, topic, got adapter={name!r}. Choose one of them"
+            with pytest.raises(ValueError, match=message):
+                open_by_name(path, name)
+    alone = shutil.copytree(path / "assets.extra/mood", tmp_path / "alone")
+    with pytest.raises(ValueError, match="has one task, and no adapters, got adapter='mood'"):
+        kbs.open_runtime(alone, "mood")
     described = json.loads((path / "assets.extra/topic/task.json").read_text())
     assert described["labels"] == ["a", "b", "c"]
     # The encoder is there once.
@@ -81,6 +91,9 @@ def test_tasks_that_do_not_go_together(tmp_path):
         kbs.export_adapters([first, alone], tmp_path / "served")
     with pytest.raises(ValueError, match="got the names mood, mood"):
         kbs.export_adapters([first, first], tmp_path / "served")
+    other = kbs.TextClassifier.from_adapter(tmp_path / "topic", first, "mood_arrays")
+    with pytest.raises(ValueError, match="got the names mood, mood_arrays"):
+        kbs.export_adapters([first, other], tmp_path / "served")
     plain = kbs.TextClassifier(make_parts("SegmentPacker", {})[0], num_classes=2)
     with pytest.raises(ValueError, match="Each task needs an adapter, got a TextClassifier"):
         kbs.export_adapters([plain], tmp_path / "served")
