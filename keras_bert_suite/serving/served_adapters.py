@@ -1,11 +1,10 @@
 """Finds the adapters of a SavedModel of `export_adapters`, without TensorFlow and Keras."""
 
+import os
 from pathlib import Path
 
-from keras_bert_suite.annotations import PathLike
 
-
-def find_served(path: PathLike, adapter: str | None = None) -> Path:
+def find_served(path: str | os.PathLike[str], adapter: str | None = None) -> Path:
     """The folder in a SavedModel that describes its task, or that of an adapter.
 
     Args:

@@ -323,10 +323,11 @@ def test_prompts_have_no_labels():
     words = [text.split() for text in TEXTS]
     labels = [["X" if word == "good" else "O" for word in row] for row in words]
     task.fit(words, labels, batch_size=4, verbose=0)
-    assert [len(row) for row in task.predict_labels(words)] == [len(row) for row in words]
+    assert [len(row) for row in task.predict_tags(words)] == [len(row) for row in words]
     with pytest.raises(ValueError, match="attention to prompts"):
         encode_with_attention(task.backbone, task.preprocessor(TEXTS[:1]))
-    writer = kbs.Seq2Seq(make_parts("SegmentPacker", {})[0], preprocessor=packer)
+    backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "seq2seq"})
+    writer = kbs.Seq2Seq(backbone, preprocessor=packer)
     with pytest.raises(ValueError, match="writes token by token.*without those of PromptTuning"):
         writer.adapt(kbs.PromptTuning(2))
 
