@@ -412,6 +412,24 @@ def test_int8_base(tmp_path):
         task.merge_adapter()
 
 
+def test_an_adapted_encoder_is_not_quantized(tmp_path):
+    """Layers with LoRA would stay in float32, and the folder of the adapter would fit no base."""
+    task = make_task(tmp_path / "base")
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    with pytest.raises(ValueError, match=r"has the adapter 'default', LoRA\(.* before `adapt`"):
+        task.quantize("int8")
+    task.merge_adapter().quantize("int8")
+    base = make_task()
+    base.quantize("int8")
+    with pytest.raises(
+        ValueError, match=r"was not quantized, .*as it was before `quantize`, or pa"
+    ):
+        base.load_adapter(tmp_path / "adapter")
+    base.load_adapter(tmp_path / "adapter", any_base=True)
+    assert any(layer.quantization_mode for layer in base.backbone._flatten_layers())
+
+
 def test_int8_layer_adds_the_product_before_its_activation():
     task = make_task()
     layer = task.backbone.transformer_layers[0].intermediate

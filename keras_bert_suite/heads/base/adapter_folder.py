@@ -264,7 +264,7 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
             + (
                 "Call `quantize('int8')` before `load_adapter`"
                 if base["is_quantized"]
-                else "Load the adapter before `quantize('int8')`"
+                else "Load the adapter on its base as it was before `quantize`"
             )
             + ", or pass any_base=True, which changes the outputs a little."
         )

@@ -102,6 +102,21 @@ class AdaptedEncoder:
         own._track_variables()
         own.train_function = own.test_function = own.predict_function = None
 
+    def quantize(self, *args: Any, **kwargs: Any) -> None:
+        """Quantizes an encoder without adapters; see `keras.Model.quantize`.
+
+        Keras would leave layers with LoRA as they are, and quantize other layers of adapters.
+        """
+        if self.adapters:
+            name, adapter = next(iter(self.adapters.items()))
+            raise ValueError(
+                f"This {type(self).__name__} has the adapter {name!r}, {adapter.adaptation}, and "
+                "layers with an adapter cannot be quantized. Quantize before `adapt`; or quantize "
+                "the copy of `merge_adapter`; or quantize the base, and load the adapter with "
+                "any_base=True, which changes the outputs a little."
+            )
+        super().quantize(*args, **kwargs)  # type: ignore[misc]
+
     def find_prompt_length(self, name: str) -> int:
         """The places that an adapter puts before the tokens of each row."""
         adapter = vars(self).get("adapters_by_name", {}).get(name)
