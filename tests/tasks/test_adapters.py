@@ -327,7 +327,7 @@ def test_prompts_have_no_labels():
     with pytest.raises(ValueError, match="attention to prompts"):
         encode_with_attention(task.backbone, task.preprocessor(TEXTS[:1]))
     backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "seq2seq"})
-    writer = kbs.Seq2Seq(backbone, preprocessor=packer)
+    writer = kbs.Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
     with pytest.raises(ValueError, match="writes token by token.*without those of PromptTuning"):
         writer.adapt(kbs.PromptTuning(2))
 

@@ -87,7 +87,8 @@ def encode_with_attention(
 def _check_prompts(backbone: Any) -> None:
     acting = find_acting()
     name = getattr(backbone, "adapter", None) if acting is None else acting.name
-    if name is not None and backbone.find_prompt_length(name):
+    find_length = getattr(backbone, "find_prompt_length", None)
+    if name is not None and find_length is not None and find_length(name):
         raise ValueError(
             f"The adapter {name!r} has prompts before the tokens, and the maps are of tokens "
             "alone, without the attention to prompts. Measure a task without them."
