@@ -586,7 +586,9 @@ OTHER_INITIALIZERS = {
     **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
     PairScore: {"GlorotUniform"},
     Bottleneck: {"TruncatedNormal 0.001"},
-    **dict.fromkeys([LowRank, PrefixVectors], set()),  # Their matrices are their own.
+    **dict.fromkeys(
+        [LowRank, PrefixVectors, PromptVectors], set()
+    ),  # Their matrices are their own.
     layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
     layers.CharacterEmbeddings: {"RandomUniform", f"RandomNormal {7**-0.5}"},
     **dict.fromkeys([layers.ProjectedLSTM, RelativeBiases], set()),
