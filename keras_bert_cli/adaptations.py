@@ -10,6 +10,7 @@ ADAPTATIONS = {
     "pfeiffer": "PfeifferAdapters",
     "bit_fit": "BitFit",
     "prefix": "PrefixTuning",
+    "prompt": "PromptTuning",
 }
 
 

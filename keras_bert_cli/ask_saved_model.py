@@ -15,26 +15,31 @@ from pathlib import Path
 
 from keras_bert_cli.log_noise import hide_start_lines  # first, so that Keras is not imported
 from keras_bert_suite.files import checksums
+from keras_bert_suite.serving.served_adapters import find_served
 
 #: The inputs of a model that was trained on pairs whose columns had no names.
 UNNAMED = ["text_a", "text_b"]
 
 
 class SavedModel:
-    """The SavedModel that takes texts, in the folder that `export_saved_model` wrote.
+    """The SavedModel that takes texts, in a folder of `export_saved_model` or `export_adapters`.
 
     Columns are a dict of input name -> N texts. If the model has one input, or was trained on pairs
     whose columns had no names, the names may be any. A file without its checksum is a ValueError.
+
+    Args:
+        path: str or path of the folder.
+        adapter: str, which of several adapters answers; None in a SavedModel of one task.
 
     Attributes:
         description: dict, the description by `export_saved_model`.
         label_names: list of str, or None.
         problem_type: str, of a classifier, or None.
-        input_names: list of str, the inputs of `serving_default` in the order of the alphabet.
+        input_names: list of str, the inputs of the signature in the order of the alphabet.
     """
 
-    def __init__(self, path):
-        self.description = said = read_description(path)
+    def __init__(self, path, adapter=None):
+        self.description = said = read_description(path, adapter)
         self.label_names, self.problem_type = said.get("labels"), said.get("problem_type")
         checksums.check_checksums(path)
         self._path = path
@@ -48,7 +53,7 @@ class SavedModel:
             load_text_ops(tf)
             # The signature does not keep the model's variables alive; this does.
             self._model = tf.saved_model.load(str(path))
-        self._signature = self._model.signatures["serving_default"]
+        self._signature = self._model.signatures[adapter or "serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
 
     def find_entities(self, columns, batch_size=32):
@@ -103,13 +108,13 @@ def _is_without_keras():
     return "keras" in sys.modules and sys.modules["keras"] is None
 
 
-def read_description(path):
-    """dict, the description of the task in a SavedModel's `task.json`.
+def read_description(path, adapter=None):
+    """dict, the description of the task, or of that of an adapter, in a SavedModel's `task.json`.
 
     Raises:
-        ValueError: if the SavedModel is of another origin.
+        ValueError: if the SavedModel is of another origin, or has other adapters.
     """
-    file = Path(path) / "assets.extra" / "task.json"
+    file = find_served(path, adapter) / "task.json"
     said = json.loads(file.read_bytes()) if file.is_file() else {}
     if "head" not in said:
         raise ValueError(

@@ -8,7 +8,7 @@ Example:
 """
 
 from .command_flags import REQUIRED, UsageError
-from .model_paths import check_model
+from .model_paths import check_models, define_base_flag
 from .outputs import check_output, write_output
 from .saved_tasks import open_embedder
 from .table_flags import define_table_flags, read_text_columns
@@ -18,6 +18,7 @@ def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
     flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
+    define_base_flag(flags)
     flags.path("input", "-", "File with a text in each line, or table, or - for standard input.")
     define_table_flags(flags, pairs=False)
     flags.path("output", REQUIRED, "File to write, .npy.")
@@ -30,11 +31,11 @@ def run(values):
     if not values.output.endswith(".npy"):
         raise UsageError(f"--output needs a name that ends in .npy, got {values.output}")
     check_output(values.output, values.overwrite)
-    check_model(values.model)
+    check_models(values, [values.model])
     (texts,) = read_text_columns(values, "input").values()
 
     import numpy as np
 
-    vectors = open_embedder(values.model).predict(texts, values.batch_size, verbose=0)
+    vectors = open_embedder(values.model, values.base).predict(texts, values.batch_size, verbose=0)
     path = write_output(values.output, lambda path: np.save(path, vectors), values.overwrite)
     print(f"wrote {path}, {vectors.shape[0]} vectors of {vectors.shape[1]} numbers")

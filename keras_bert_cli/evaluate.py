@@ -17,6 +17,9 @@ Example:
   # The mean of several models.
   keras-bert evaluate --model seed1.keras seed2.keras seed3.keras --input test.tsv
 
+  # The adapter and the head of finetune --adapt lora --adapter adapters/films.
+  keras-bert evaluate --model adapters/films --base bert-base-uncased --input test.tsv
+
   # The accuracy over typing errors, lost spaces and letters of other scripts.
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
       --noise keyboard,swap,lost_space,homoglyph --noise_rate 0.05,0.1
@@ -42,7 +45,13 @@ from .error_files import check_errors_file
 from .kinds import define_kind_flags, open_kind
 from .kinds.kind import dump_json
 from .label_check import check_inspects, save_errors
-from .model_paths import check_input, is_runtime_folder, is_saved_model, take_models
+from .model_paths import (
+    check_input,
+    define_base_flag,
+    is_runtime_folder,
+    is_saved_model,
+    take_models,
+)
 from .outputs import check_output, write_output
 from .scores import print_scores
 from .table_flags import define_table_flags
@@ -51,10 +60,11 @@ from .table_flags import define_table_flags
 def define_flags(flags):
     """Defines the flags of this command."""
     explanation = (
-        "A .keras file, or the folder of a preset, checkpoint or ensemble. The answers of several "
-        "models are averaged."
+        "A .keras file, or the folder of a preset, checkpoint, ensemble or adapter. The answers of "
+        "several models are averaged."
     )
     flags.paths("model", REQUIRED, explanation)
+    define_base_flag(flags)
     explanation = (
         "Labelled texts (.tsv, .csv, .jsonl, .parquet or --delimiter), tagged sentences, or "
         "questions (.json)."

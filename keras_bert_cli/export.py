@@ -19,7 +19,7 @@ from keras_bert_suite.data.readers.text_files import read_lines
 from keras_bert_suite.serving.versions import version_path
 
 from .command_flags import REQUIRED, UsageError
-from .model_paths import check_input, check_model
+from .model_paths import check_input, check_models, define_base_flag
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
 from .table_flags import NO_TEXTS, TABLES
@@ -36,8 +36,11 @@ PRECISIONS = {
 
 def define_flags(flags):
     """Defines the flags of this command."""
-    explanation = "A .keras file, or the folder of a preset or of a checkpoint with a head."
+    explanation = (
+        "A .keras file, or the folder of a preset, of a checkpoint with a head, or of an adapter."
+    )
     flags.path("model", REQUIRED, explanation)
+    define_base_flag(flags)
     flags.choice("format", "saved_model", FORMATS, "Format to write.")
     explanation = (
         "Folder to write. For a SavedModel it is the folder of the model, such as "
@@ -71,11 +74,11 @@ def define_flags(flags):
 def run(values):
     """Loads and exports."""
     check_precision(values)
-    check_model(values.model)
+    check_models(values, [values.model])
     is_saved_model = values.format == "saved_model"
     place = version_path(values.output) if is_saved_model else values.output
     check_output(place, values.overwrite, folder=True)
-    task = open_task(values.model)
+    task = open_task(values.model, base=values.base)
     if is_saved_model:
         from keras_bert_suite.serving.input_names import choose_input_names
 

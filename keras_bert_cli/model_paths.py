@@ -19,6 +19,10 @@ MODEL_FILES = (
 )
 
 
+#: The files of a folder of `save_adapter`, and of one of peft.
+ADAPTER_FILE, PEFT_FILE = "adapter.json", "adapter_config.json"
+
+
 def check_model(path):
     """Checks that there is a model at a path, before a framework is imported.
 
@@ -28,6 +32,17 @@ def check_model(path):
     if "://" in path:
         return
     place = Path(path)
+    if is_adapter(path):
+        raise ValueError(
+            f"{path} holds an adapter, and not the model that it was trained on. keras-bert "
+            "predict, evaluate, export, embed and search take it with --base"
+        )
+    if (place / PEFT_FILE).is_file():
+        raise ValueError(
+            f"{path} is a folder of peft, which does not name labels. Build its task in Python, "
+            "such as task = TextClassifier.from_preset(base, label_names=[...]), call "
+            f"task.load_adapter({path!r}), and save the task"
+        )
     if place.is_dir():
         if any(any(place.glob(pattern)) for pattern in MODEL_FILES):
             return
@@ -45,6 +60,39 @@ def check_model(path):
     )
 
 
+def define_base_flag(flags):
+    """Defines --base."""
+    explanation = (
+        "The checkpoint that the adapter of --model was trained on, if --model is a folder that "
+        "keras-bert finetune --adapter wrote. Default: the hf://... that this folder names."
+    )
+    flags.path("base", None, explanation)
+
+
+def is_adapter(path):
+    """Whether a folder holds an adapter and its head, and not their base."""
+    return (Path(path) / ADAPTER_FILE).is_file()
+
+
+def check_models(values, paths):
+    """Checks paths of models, of which some may be adapters on --base.
+
+    Raises:
+        UsageError: if none is an adapter, and there is a --base.
+    """
+    adapters = [path for path in paths if is_adapter(path)]
+    if values.base and not adapters:
+        raise UsageError(
+            f"--base is for the folder of an adapter, which has {ADAPTER_FILE}, got --model "
+            f"{', '.join(paths)}"
+        )
+    for path in paths:
+        if path not in adapters:
+            check_model(path)
+    if values.base:
+        check_model(values.base)
+
+
 def take_models(values):
     """Checks the paths of --model, of which several are an ensemble.
 
@@ -52,8 +100,8 @@ def take_models(values):
     """
     values.models = values.model
     values.model = ", ".join(values.models)
+    check_models(values, values.models)
     for path in values.models:
-        check_model(path)
         if len(values.models) > 1 and (is_saved_model(path) or is_runtime_folder(path)):
             raise UsageError(
                 f"--model {path} is an export, which has no mean with others. Pass the model that "

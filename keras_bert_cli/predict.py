@@ -12,6 +12,11 @@ Example:
   # The mean of several models.
   keras-bert predict --model seed1.keras seed2.keras seed3.keras --input texts.txt
 
+  # The adapter and the head of finetune --adapt lora --adapter adapters/films; and one of
+  # several adapters in a SavedModel.
+  keras-bert predict --model adapters/films --base bert-base-uncased --input texts.txt
+  keras-bert predict --model saved_models/reviews/1 --adapter films --input texts.txt
+
   # A model that labels words: the entities of each text with their offsets, as jsonl.
   keras-bert predict --model tagger.keras --input texts.txt
 
@@ -35,13 +40,13 @@ Example:
 
 import sys
 
-from .command_flags import REQUIRED
+from .command_flags import REQUIRED, UsageError
 from .feature_columns import define_feature_flag
 from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
 from .kinds.writing import check_asking_flags, define_asking_flags
 from .kinds.zero_shot import define_zero_shot_flags, open_zero_shot
-from .model_paths import check_input, take_models
+from .model_paths import check_input, define_base_flag, is_saved_model, take_models
 from .outputs import check_output, write_output
 from .table_flags import check_table_flags, define_table_flags
 
@@ -49,10 +54,13 @@ from .table_flags import check_table_flags, define_table_flags
 def define_flags(flags):
     """Defines the flags of this command."""
     explanation = (
-        "A .keras file, the folder of a preset, checkpoint or ensemble, a SavedModel, or the "
-        "folder of an ONNX or OpenVINO model. The answers of several models are averaged."
+        "A .keras file, the folder of a preset, checkpoint, ensemble or adapter, a SavedModel, or "
+        "the folder of an ONNX or OpenVINO model. The answers of several models are averaged."
     )
     flags.paths("model", REQUIRED, explanation)
+    define_base_flag(flags)
+    explanation = "The name of the adapter that answers, in a SavedModel of export_adapters."
+    flags.text("adapter", None, explanation)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv, .jsonl, .parquet or --delimiter), "
         "questions in SQuAD's format (.json), or - for standard input."
@@ -80,6 +88,8 @@ def run(values):
     if values.output != "-":
         check_output(values.output, values.overwrite)
     take_models(values)
+    if values.adapter and not is_saved_model(values.models[0]):
+        raise UsageError(f"--adapter is for a SavedModel of adapters, got --model {values.model}")
     check_input(values.input)
     kind = open_zero_shot(values) or open_text_pairs(values) or open_kind(values)
     check_asking_flags(values, kind)

@@ -8,6 +8,7 @@ from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
 
+from .model_paths import is_adapter
 from .outputs import write_output
 
 #: The tasks that `keras-bert pretrain` trains.
@@ -17,19 +18,21 @@ PRETRAINERS = ("Pretrainer", "ElectraPretrainer", "ElmoPretrainer", "Seq2SeqPret
 TASKS = {head.task for head in HEAD_TYPES} - {*PRETRAINERS}
 
 
-def open_task(path, wanted=None):
+def open_task(path, wanted=None, base=None):
     """Loads a task, one of `TASKS`.
 
     `path` is a `.keras` file, the folder of a preset or of a checkpoint with a head, that of an
-    `Ensemble`, or `hf://owner/name`. `wanted` is the name of the only class that is taken; None
-    takes all. A `Pretrainer` is opened as a `MaskedLM`. If a "MaskedLM" is wanted, the generator of
-    an `ElectraPretrainer` is opened.
+    `Ensemble` or of an adapter on the checkpoint `base`, or `hf://owner/name`. `wanted` is the name
+    of the only class that is taken; None takes all. A `Pretrainer` is opened as a `MaskedLM`. If a
+    "MaskedLM" is wanted, the generator of an `ElectraPretrainer` is opened.
     """
     import keras
 
     import keras_bert_suite as kbs
     from keras_bert_suite.heads.base.ensemble_files import ENSEMBLE_FILE
 
+    if is_adapter(path):
+        return open_adapter(path, wanted, base)
     if path.endswith(".keras"):
         # Taking a name imports the package, which registers its classes with Keras.
         classes = tuple(getattr(kbs, name) for name in ([wanted] if wanted else TASKS))
@@ -59,6 +62,30 @@ def open_task(path, wanted=None):
     return cls.from_preset(path)
 
 
+def open_adapter(path, wanted=None, base=None):
+    """Loads the task of an adapter. Without `base` it is on the `hf://...` that its folder names.
+
+    Raises:
+        ValueError: if the folder names no such base, or the task is of another class.
+    """
+    import keras_bert_suite as kbs
+    from keras_bert_suite.heads.base.adapter_folder import read_folder
+
+    description, _ = read_folder(path)
+    found, named = description["task"]["class_name"], description["base"]["name"]
+    if found not in TASKS or (wanted and found != wanted):
+        raise ValueError(
+            f"{path} holds the adapter of a {found}, wanted one of a "
+            f"{wanted or ', '.join(sorted(TASKS))}."
+        )
+    if base is None and "://" not in (named or ""):
+        raise ValueError(
+            f"{path} holds an adapter on {named or 'a checkpoint without a name'}, whose place it "
+            "does not know. Pass the path of this checkpoint: --base"
+        )
+    return getattr(kbs, found).from_adapter(path, base or named)
+
+
 def open_generator(path):
     """Loads the generator of an `ElectraPretrainer`, in the folder of a preset, as a `MaskedLM`."""
     import keras_bert_suite as kbs
@@ -69,12 +96,15 @@ def open_generator(path):
     return task
 
 
-def open_embedder(path):
-    """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means."""
+def open_embedder(path, base=None):
+    """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means.
+
+    `base` is as for `open_task`.
+    """
     import keras_bert_suite as kbs
 
-    if path.endswith(".keras"):
-        return open_task(path, "TextEmbedder")
+    if path.endswith(".keras") or is_adapter(path):
+        return open_task(path, "TextEmbedder", base)
     return kbs.TextEmbedder.from_preset(path)
 
 

@@ -17,7 +17,7 @@ import sys
 from keras_bert_suite.data.readers.text_files import read_lines
 
 from .command_flags import REQUIRED, UsageError
-from .model_paths import check_model
+from .model_paths import check_models, define_base_flag
 from .saved_tasks import open_embedder
 from .table_flags import define_table_flags, read_text_columns
 
@@ -26,6 +26,7 @@ def define_flags(flags):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
     flags.path("model", REQUIRED, explanation + "sentence-transformers, or hf://...")
+    define_base_flag(flags)
     flags.path("corpus", REQUIRED, "File with a text in each line, or table.")
     define_table_flags(flags, pairs=False)
     flags.path("vectors", None, "The vectors of the corpus, a file that `embed` wrote.")
@@ -42,11 +43,11 @@ def run(values):
     """Reads, searches, prints."""
     if bool(values.query) == bool(values.queries):
         raise UsageError("pass --query, or a file of queries with --queries, and not both")
-    check_model(values.model)
+    check_models(values, [values.model])
     (texts,) = read_text_columns(values, "corpus").values()
     queries = values.query or read_lines(values.queries, values.encoding)
     vectors = _read_vectors(values, len(texts)) if values.vectors else texts
-    embedder = open_embedder(values.model)
+    embedder = open_embedder(values.model, values.base)
     found = embedder.search(queries, vectors, values.top_k, values.batch_size)
     write = _write_jsonl if values.format == "jsonl" else _write_tables
     write(queries, texts, found)

@@ -80,6 +80,7 @@ from keras_bert_suite.models.adaptations import (
     LoRA,
     PfeifferAdapters,
     PrefixTuning,
+    PromptTuning,
 )
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
@@ -289,4 +290,5 @@ __all__ = [
     "LoRA",
     "PfeifferAdapters",
     "PrefixTuning",
+    "PromptTuning",
 ]

@@ -34,7 +34,8 @@ INTERNAL = {
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
         encode_entities encode_for_head encode_rows export features find_divergence
-        find_inner_states find_output_form find_part_settings find_rule find_stages generate_step
+        find_inner_states find_output_form find_part_settings find_prompt_length find_rule
+        find_stages generate_step
         get_metrics_result has_movable_embeddings has_new_head jax_state_sync
         load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
         make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
@@ -53,11 +54,12 @@ INTERNAL = {
     "masking": "check_task count_context draw_kinds make_arrays separator_id",
     "models": """
         add call check_summary choose_width compare_tokens count_positions describe_adapters embed
-        encode encode_rows encode_sources encode_summary find_unused for_texts list_calls
-        list_unused make_block make_causal_decoder make_decoder make_embeddings make_inputs
-        make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
-        pooler_activation restore_adapters save_own_variables show_tokens take_tokens takes_buckets
-        token_transform trace_summary train_adapter transform_tokens weights_of_adapter
+        encode encode_rows encode_sources encode_summary find_prompt_length find_start find_unused
+        for_texts list_calls list_unused make_block make_causal_decoder make_decoder make_embeddings
+        make_inputs make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
+        pooler_activation prompt_length reads_few_tokens restore_adapters save_own_variables
+        show_tokens take_tokens takes_buckets token_transform trace_summary train_adapter
+        transform_tokens weights_of_adapter
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """

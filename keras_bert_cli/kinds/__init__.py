@@ -85,7 +85,7 @@ def choose_kind(values):
 
 def open_kind(values):
     """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
-    model = open_model(values.models)
+    model = open_model(values.models, values.base, getattr(values, "adapter", None))
     chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
         export = getattr(model, "description", None)
@@ -97,20 +97,26 @@ def open_kind(values):
     return make_kind(chosen[0], values, model)
 
 
-def open_model(paths):
-    """The task, the `Ensemble`, the `SavedModel` or the `TaskRuntime` of --model, a list of str."""
+def open_model(paths, base=None, adapter=None):
+    """The task, the `Ensemble`, the `SavedModel` or the `TaskRuntime` of --model.
+
+    Args:
+        paths: list of str.
+        base: str, the checkpoint of a folder of an adapter.
+        adapter: str, the adapter of a SavedModel of several.
+    """
     if len(paths) > 1:
         from keras_bert_suite import Ensemble
 
-        return Ensemble([open_task(path) for path in paths])
+        return Ensemble([open_task(path, base=base) for path in paths])
     (path,) = paths
     if is_saved_model(path):
-        return SavedModel(path)
+        return SavedModel(path, adapter)
     if is_runtime_folder(path):
         from keras_bert_suite import open_runtime
 
         return open_runtime(path)
-    return open_task(path)
+    return open_task(path, base=base)
 
 
 def make_kind(cls, values, model=None):

@@ -1,6 +1,6 @@
 """Whether a second text follows a first, by the head for pairs of a pretrained model."""
 
-from ..model_paths import is_runtime_folder, is_saved_model
+from ..model_paths import is_adapter, is_runtime_folder, is_saved_model
 from ..saved_tasks import find_task
 from . import make_kind
 from .classify import ClassifyKind
@@ -33,7 +33,8 @@ def open_text_pairs(values):
     if not values.text_pair_column or len(values.models) > 1:
         return None
     (path,) = values.models
-    is_other = path.endswith(".keras") or is_saved_model(path) or is_runtime_folder(path)
+    checks = (is_saved_model, is_runtime_folder, is_adapter)
+    is_other = path.endswith(".keras") or any(check(path) for check in checks)
     if is_other or find_task(path) != "Pretrainer":
         return None
     import keras_bert_suite as kbs

@@ -55,7 +55,7 @@ def open_zero_shot(values):
             "--zero_shot_labels are for a .keras file or the folder of a preset or checkpoint, got "
             f"--model {values.model}"
         )
-    task = open_task(values.model)
+    task = open_task(values.model, base=values.base)
     if not hasattr(task, "zero_shot"):
         raise ValueError(
             f"{values.model} holds {with_article(task)}. Wanted a TextClassifier that was trained "

@@ -28,6 +28,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
+from keras_bert_suite.layers.attention.read_tokens import ReadFirst
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.frame_inputs import (
@@ -304,7 +305,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
         self.hidden_states = [*hidden_states[:-1], x]
-        summary = take_summary(x, padding_mask, self.summary_place)
+        summary = self._take_summary(hidden_states[-1], x, padding_mask, dtype)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(summary)}
         if output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
@@ -346,6 +347,12 @@ class BertBackbone(LastBlockReader, TextEncoder):
         if self.intermediate_by_layer is not None:
             sizes["intermediate_dim"] = self.intermediate_by_layer[index]
         return sizes
+
+    def _take_summary(self, hidden: Any, x: Any, padding_mask: Any, dtype: Any) -> Any:
+        """The states (B, H) that stand for rows, of states (B, L, H) before and after unpacking."""
+        if self.summary_place == "first":
+            return ReadFirst(dtype=dtype, name="read_first")(hidden, x, padding_mask)
+        return take_summary(x, padding_mask, self.summary_place)
 
     def make_inputs(self) -> dict[str, Any]:
         """Makes the symbolic inputs of the model, by name."""

@@ -16,6 +16,7 @@ from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.keras_lora import WithoutKerasLora
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.pruned_encoder import (
@@ -25,7 +26,6 @@ from keras_bert_suite.models.pruned_encoder import (
     to_full_size,
 )
 from keras_bert_suite.models.resized_encoder import check_unconverted, keep_layers, resize_encoder
-from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -40,7 +40,7 @@ PARTS = "embeddings/part_embeddings/.*"
 class TextEncoder(
     FixedArguments,
     AdaptedEncoder,
-    WithoutAdapters,
+    WithoutKerasLora,
     TorchModule,
     PackedSequences,
     checkpoints.SealedPreset,

@@ -75,8 +75,11 @@ def check_rows(padding_mask, summary_place="first"):
         )
 
 
-def choose_layout(backbone):
-    """Makes a function from a preprocessed batch to the same batch with a layout of packed rows."""
+def choose_layout(backbone, prompt_length=0):
+    """Makes a function from a preprocessed batch to the same batch with a layout of packed rows.
+
+    Each row takes `prompt_length` places more than it has tokens.
+    """
     lay_out = _choose_kind(backbone)
     summary_place = Encoder.of(backbone).summary_place
 
@@ -85,7 +88,8 @@ def choose_layout(backbone):
         batch = keras.tree.map_structure(np.asarray, batch)
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         check_rows(x["padding_mask"], summary_place)
-        layout = lay_out(x["padding_mask"])
+        widths = [(0, 0)] * (x["padding_mask"].ndim - 1) + [(prompt_length, 0)]
+        layout = lay_out(np.pad(x["padding_mask"], widths, constant_values=1))
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 
     return add_layout

@@ -11,8 +11,11 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
 from keras_bert_suite.heads.base.adapter_folder import join_task
 from keras_bert_suite.heads.base.served import serve
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.input_names import choose_input_names
+from keras_bert_suite.serving.portable_formats import trace_arrays, write_companions
 from keras_bert_suite.serving.saved_model import SEALED_FILES
+from keras_bert_suite.serving.served_adapters import name_arrays
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.task_description import write_description
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
@@ -26,13 +29,17 @@ def export_adapters(
 
     The encoder is in it once. Each task has a signature with the name of its adapter, which takes
     texts and answers as `serving_default` of `export_saved_model`. `serving_default` is that of the
-    first task. `assets.extra/NAME` has the `task.json` and the label names of each task. There are
-    no warm-up requests.
+    first task. There are no warm-up requests.
+
+    A task with a `SegmentPacker` also has a signature NAME_arrays, from its packed arrays to the
+    outputs that `export_onnx` writes. `assets.extra/NAME` has the files beside a model of
+    `export_onnx`. `open_runtime(path, adapter=NAME)` reads both.
 
     ```python
     sentiment = kbs.TextClassifier.from_adapter("adapters/sentiment", "path/to/checkpoint")
     topic = kbs.TextClassifier.from_adapter("adapters/topic", sentiment)
-    kbs.export_adapters([sentiment, topic], "saved_models/reviews")
+    path = kbs.export_adapters([sentiment, topic], "saved_models/reviews")
+    kbs.open_runtime(path, adapter="topic").predict_labels(["a dull plot"])
     ```
 
     Args:
@@ -70,7 +77,7 @@ def export_adapters(
             folders=folders,
             inputs=[list(choose_input_names(task, None)) for task in tasks],
         )
-        write_checksums(directory, SEALED_FILES)
+        write_checksums(directory, (*SEALED_FILES, "assets.extra/*/*"))
     return path
 
 
@@ -102,11 +109,21 @@ def write_adapters(
         signatures[name] = make_signatures(serve(each), own)["serving_default"]
         extra = directory / "assets.extra" / name
         extra.mkdir(parents=True)
+        if _takes_arrays(each):
+            signatures[name_arrays(name)] = trace_arrays(each)
+            write_companions(each, extra)
+            continue
         if hasattr(each, "label_names"):
             (extra / "label_names.txt").write_text("\n".join(each.label_names), encoding="utf-8")
         write_description(each, extra)
     signatures["serving_default"] = signatures[names[0]]
     tf.saved_model.save(module, str(directory), signatures=signatures)
+
+
+def _takes_arrays(task: Any) -> bool:
+    served = serve(task)
+    packs = isinstance(task.preprocessor, SegmentPacker)
+    return packs and served.takes_ids and not served.needs_graph
 
 
 def _check_tasks(tasks: list[Any]) -> None:
@@ -124,7 +141,8 @@ def _check_tasks(tasks: list[Any]) -> None:
                 "Build the second task by from_adapter(path, first_task)."
             )
     names = [task.adapter for task in tasks]
-    if len({*names}) < len(names) or "serving_default" in names:
+    signatures = ["serving_default", *names, *map(name_arrays, names)]
+    if len({*signatures}) < len(signatures):
         raise ValueError(
             f"Each adapter is a signature, got the names {', '.join(names)}. Pass another `name` "
             "to from_adapter."

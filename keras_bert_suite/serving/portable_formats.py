@@ -187,15 +187,8 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 def write_openvino(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     """Writes the float32 files of `export_openvino`, under the TensorFlow backend."""
     import openvino
-    import tensorflow as tf
 
-    model = _make_served_model(task)
-    (signature,) = _make_signature(task, None)
-    specs = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in signature.items()
-    }
-    graph = tf.function(lambda **inputs: model(inputs, training=False), autograph=False)
-    converted = openvino.convert_model(graph.get_concrete_function(**specs))
+    converted = openvino.convert_model(trace_arrays(task))
     openvino.save_model(converted, directory / "model.xml", compress_to_fp16=False)
     write_companions(task, directory)
 
@@ -213,6 +206,19 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]},
     )
     write_companions(task, directory)
+
+
+def trace_arrays(task):
+    """The concrete function of TensorFlow from the packed arrays of a task to its scores."""
+    import tensorflow as tf
+
+    model = _make_served_model(task)
+    (signature,) = _make_signature(task, None)
+    specs = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in signature.items()
+    }
+    graph = tf.function(lambda **inputs: model(inputs, training=False), autograph=False)
+    return graph.get_concrete_function(**specs)
 
 
 def _make_served_model(task):

@@ -11,11 +11,13 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs, PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.checkpoints import check_vocabulary
+from keras_bert_suite.files.checksums import check_checksums
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.heads.base.head import HEADS
 from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.vectors.data import add_prompt
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.served_adapters import find_served, name_arrays
 from keras_bert_suite.serving.task_description import DESCRIPTION_FILE, PACKING_FILE
 from keras_bert_suite.tokenizers import CharacterTokenizer, open_tokenizer
 
@@ -117,11 +119,11 @@ class TaskRuntime:
         return decode([rows[number] for number in place], windows)
 
 
-def open_runtime(path: PathLike) -> TaskRuntime:
-    """Opens a folder of `export_onnx` or `export_openvino`, to answer texts.
+def open_runtime(path: PathLike, adapter: str | None = None) -> TaskRuntime:
+    """Opens a folder of `export_onnx`, `export_openvino` or `export_adapters`, to answer texts.
 
-    It cuts and packs texts, and makes the answers, as the task does. It needs onnxruntime or
-    openvino, and Keras under any backend for the tokenizer. It builds no model of Keras.
+    It cuts and packs texts, and makes the answers, as the task does. It needs onnxruntime, openvino
+    or TensorFlow, and Keras under any backend for the tokenizer. It builds no model of Keras.
 
     ```python
     tagger = open_runtime("tagger_onnx")
@@ -129,14 +131,20 @@ def open_runtime(path: PathLike) -> TaskRuntime:
     ```
 
     Args:
-        path: str or path of the folder.
+        path: str or path of the folder; of a SavedModel, of its version.
+        adapter: str, the name of the adapter that answers, in a folder of `export_adapters`.
 
     Raises:
         FileNotFoundError: if a file of the folder is missing.
-        ValueError: if the files of the folder are of several exports, or one of them is damaged.
-        ImportError: if onnxruntime, or openvino for its models, is not installed.
+        ValueError: if the files of the folder are of several exports, or one of them is damaged;
+            or if it has no such adapter.
+        ImportError: if onnxruntime, or openvino or TensorFlow for its models, is not installed.
     """
-    folder = Path(path).expanduser()
+    root = Path(path).expanduser()
+    folder = root
+    if adapter is not None or any(root.glob("assets.extra/*/task.json")):
+        folder = find_served(root, adapter)
+        check_checksums(root)
     said, packing = (_read(folder, name) for name in (DESCRIPTION_FILE, PACKING_FILE))
     head = _find_head(folder / DESCRIPTION_FILE, said)
     characters = packing.pop("characters", None)
@@ -169,6 +177,8 @@ def open_runtime(path: PathLike) -> TaskRuntime:
     for file, open_model in (("model.onnx", _open_onnx), ("model.xml", _open_openvino)):
         if (folder / file).is_file():
             return TaskRuntime(said, data, answers, *open_model(folder / file, answers, said))
+    if adapter is not None:
+        return TaskRuntime(said, data, answers, *_open_served(root, adapter, answers, said))
     raise FileNotFoundError(
         f"{folder} has no model.onnx of `export_onnx` and no model.xml of `export_openvino`. "
         "Export the task to one of them. A SavedModel is opened by TensorFlow."
@@ -232,6 +242,28 @@ def _open_openvino(file, answers, said):
     def run(inputs):
         answers = model.create_infer_request().infer(inputs)
         return [answers[name] for name in outputs]
+
+    return run, [shapes[name] for name in outputs]
+
+
+def _open_served(path, adapter, answers, said):
+    """As `_open_onnx`, of a signature of a SavedModel."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401, the ops of the other signatures
+
+    with reading(path / "saved_model.pb"):
+        model = tf.saved_model.load(str(path))
+    signature = model.signatures[name_arrays(adapter)]
+    shapes = {
+        name: tuple(size or 0 for size in spec.shape[1:])
+        for name, spec in signature.structured_outputs.items()
+    }
+    _check_outputs(path, shapes, answers.exported, said)
+    outputs = list(answers.exported)
+
+    def run(inputs, model=model):  # The signature does not keep the variables of the model alive.
+        found = signature(**{name: tf.constant(array) for name, array in inputs.items()})
+        return [found[name].numpy() for name in outputs]
 
     return run, [shapes[name] for name in outputs]
 

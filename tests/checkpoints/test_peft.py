@@ -44,8 +44,8 @@ FAMILIES = {
 }
 
 
-def make_theirs(folder, family="bert", **arguments):
-    """(model of peft with random LoRA, folder of its base). B is not zero, and neither is A."""
+def make_theirs(folder, family="bert", prompts=0, **arguments):
+    """(model of peft with random LoRA or prompts, folder of its base). B is not zero."""
     import peft
     import torch
     import transformers
@@ -57,6 +57,11 @@ def make_theirs(folder, family="bert", **arguments):
     model = getattr(transformers, name)(config).eval()
     model.save_pretrained(folder / "base")
     (folder / "base/vocab.txt").write_text("\n".join(["[PAD]", *map(str, range(29))]))
+    if prompts:
+        width = getattr(config, "embedding_size", 16)  # That of the token embeddings.
+        sizes = {"token_dim": width, "num_layers": 2, "num_attention_heads": 2}
+        prompts = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=prompts, **sizes)
+        return peft.get_peft_model(model, prompts).eval(), folder / "base"
     arguments = {"r": 2, "lora_alpha": 6, "target_modules": targets, **arguments}
     adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="SEQ_CLS", **arguments))
     for key, weight in adapted.named_parameters():
@@ -126,11 +131,61 @@ def test_folder_is_read_and_written(family, tmp_path):
     np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
 
 
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "modernbert"])
+def test_prompts_are_read_and_written(family, tmp_path):
+    """The head reads the state of the first prompt, and the text has later positions."""
+    import peft
+    import transformers
+
+    theirs, base = make_theirs(tmp_path, family, prompts=4)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = make_ours(base)
+    rows = make_rows(task)
+    before = score_ours(task, rows)
+    task.load_adapter(tmp_path / "theirs")
+    assert task.backbone.adapters["default"].adaptation == kbs.PromptTuning(4)
+    wanted = score_theirs(theirs, rows)
+    np.testing.assert_allclose(score_ours(task, rows), wanted, atol=1e-5)
+    assert np.abs(before - wanted).max() > 1e-3
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.1)
+    task.save_peft(tmp_path / "ours", base=str(base))
+    names = {"ours": None, "theirs": None}
+    for folder in names:
+        config = json.loads((tmp_path / folder / "adapter_config.json").read_text())
+        names[folder] = config["peft_type"], config["num_virtual_tokens"], config["token_dim"]
+    assert names["ours"] == names["theirs"]
+    plain = getattr(transformers, FAMILIES[family][0]).from_pretrained(base)
+    again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
+    np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_virtual_tokens": 3}, r"prompt_embeddings has the shape \(4, 16\), wanted \(3, 16\)"),
+        ({"num_virtual_tokens": 0}, "must have an integer above 0 as 'num_virtual_tokens', got 0"),
+        ({"num_transformer_submodules": 2}, "has num_transformer_submodules=2 in adapter_config"),
+        ({"encoder_dropout": 0.1}, "has encoder_dropout=0.1"),
+    ],
+)
+def test_other_prompts_are_refused(fields, message, tmp_path):
+    theirs, base = make_theirs(tmp_path, prompts=4)
+    theirs.save_pretrained(tmp_path / "theirs")
+    file = tmp_path / "theirs/adapter_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+    task = make_ours(base)
+    with pytest.raises(ValueError, match=message):
+        task.load_adapter(tmp_path / "theirs")
+    assert task.adapter is None
+
+
 @pytest.mark.every_backend
-def test_one_step_is_that_of_peft(tmp_path):
+@pytest.mark.parametrize("prompts", [0, 4])
+def test_one_step_is_that_of_peft(prompts, tmp_path):
     import torch
 
-    theirs, base = make_theirs(tmp_path)
+    theirs, base = make_theirs(tmp_path, prompts=prompts)
     theirs.save_pretrained(tmp_path / "theirs")
     task = make_ours(base)
     task.load_adapter(tmp_path / "theirs")
@@ -150,7 +205,7 @@ def test_one_step_is_that_of_peft(tmp_path):
     found = {**task.backbone.weights_of_adapter("default"), **{w.path: w for w in task.weights}}
     for path, wanted in {**matrices, **head}.items():
         np.testing.assert_allclose(to_numpy(found[path]), wanted, atol=1e-6, err_msg=path)
-    assert len(matrices) == 8 and len(head) == 2
+    assert len(matrices) == (1 if prompts else 8) and len(head) == 2
     for weight in task.weights:
         if weight.path in frozen:
             np.testing.assert_array_equal(to_numpy(weight), frozen[weight.path])
@@ -170,7 +225,7 @@ def test_short_names_of_modules_name_no_other(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"peft_type": "LOHA"}, "peft_type 'LOHA', wanted 'LORA'"),
+        ({"peft_type": "LOHA"}, "peft_type 'LOHA', wanted 'LORA' or 'PROMPT_TUNING'"),
         ({"use_dora": True}, "use_dora=True"),
         ({"rank_pattern": {"query": 4}}, "rank_pattern"),
         ({"bias": "all"}, "bias='all'"),
@@ -202,5 +257,5 @@ def test_another_base_and_another_kind_of_adapter_are_refused(tmp_path):
         kbs.TextClassifier.from_adapter(tmp_path / "theirs", base)
     task = make_ours(base)
     task.adapt(kbs.BitFit(), verbose=False)
-    with pytest.raises(ValueError, match=r"written of LoRA, got BitFit\(\)"):
+    with pytest.raises(ValueError, match=r"written of LoRA and PromptTuning, got BitFit\(\)"):
         task.save_peft(tmp_path / "ours")

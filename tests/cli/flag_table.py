@@ -378,6 +378,7 @@ EVALUATE = {
     "--noise_rate=0.2,0.3 --noise=swap": {"robustness.rates": [0.2, 0.3]},
     f"--errors=errors.csv {IN_NER}": "put_in_place.path",
     "--overwrite --json=there.txt": {"put_in_place.replace": True},
+    "--base=bert --model=lora": "from_adapter.base",
 }
 
 SHRINK = {
@@ -442,6 +443,8 @@ PREDICT = {
     "--overwrite --output=there.txt": {"put_in_place.replace": True},
     "--format=jsonl": {"format_json.columns.text.1": "a dull plot"},
     "--zero_shot_labels=good,bad --model=nli": {"predict.self.label_names": ["good", "bad"]},
+    "--base=bert --model=lora": "from_adapter.base",
+    "--adapter=films --model=served": "open_model.adapter",
     "--zero_shot_template=a|{} --zero_shot_labels=a,b --model=nli": {
         "predict.self.template": "a|{}"
     },
@@ -454,12 +457,14 @@ EMBED_TEXTS = {
     "--input=more.txt": "read_lines.path",
     "--output=other.npy": "put_in_place.path",
     "--overwrite --output=vectors.npy": {"put_in_place.replace": True},
+    "--base=bert --model=lora_embed": "from_adapter.base",
     "--batch_size=7": "batch_rows.batch_size",
 }
 SEARCH = {
     **read_columns("--corpus=train.tsv"),
     "--model=other_embed": "from_preset.preset",
     "--corpus=more.txt": "read_lines.path",
+    "--base=bert --model=lora_embed": "from_adapter.base",
     "--vectors=vectors.npy": {"search.corpus.1": [3.0, 4.0]},
     "--query=film --query=plot --queries=": {"search.queries": ["film", "plot"]},
     "--queries=more.txt": {"search.queries": ["more"]},
@@ -469,6 +474,7 @@ SEARCH = {
 }
 INT8 = "--format=openvino --precision=int8"
 EXPORT = {
+    "--base=bert --model=lora": "from_adapter.base",
     "--model=regress": "from_preset.preset",
     "--format=onnx --output=onnx": {"export_onnx.precision": "float32"},
     "--format=openvino --output=openvino": {"export_openvino.precision": "float32"},

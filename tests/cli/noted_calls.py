@@ -32,6 +32,7 @@ FUNCTIONS = {
     **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
     "adapt": [PresetTask],
     "from_preset": [PresetTask, kbs.Pretrainer],
+    **{"from_adapter": [PresetTask], "open_model": [kinds]},
     **{"keep_layers": [PresetTask], "list_teachers": [distillation]},
     **{"prune_heads": [PresetTask], "prune_feed_forward": [PresetTask]},
     **{"factorize_embeddings": [PresetTask], "trim_vocabulary": [kbs]},

@@ -111,6 +111,11 @@ def shelf(corpus, xlnet_corpus, tmp_path_factory):
     for name, (cls, arguments) in MODELS.items():
         model = getattr(kbs, cls).from_preset(folder / "bert", **arguments)
         model.save_to_preset(folder / name)
+        if name in ("classify", "embed"):
+            model.adapt(kbs.LoRA(2), verbose=False)
+            model.save_adapter(folder / ("lora" if name == "classify" else "lora_embed"))
+    (folder / "served").mkdir()
+    (folder / "served/saved_model.pb").touch()
     for name, other in SAME.items():
         (folder / name).symlink_to(folder / other)
     return folder

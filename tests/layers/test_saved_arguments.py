@@ -22,6 +22,7 @@ from keras_bert_suite.layers import gelu_tanh, transformer_block
 from keras_bert_suite.layers.adapters.attention_prefix import PrefixVectors
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
 from keras_bert_suite.layers.adapters.low_rank import LowRank
+from keras_bert_suite.layers.adapters.prompt_vectors import PromptVectors
 from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
@@ -356,6 +357,11 @@ CASES = {
         },
         find_prefix,
     ),
+    PromptVectors: Case(
+        {"length": 3, "embedding_dim": H},
+        {"length": 2, "initializer_range": 0.5},
+        call(HIDDEN),
+    ),
     RootMeanSquareNorm: Case({}, {"epsilon": 0.5}, call(HIDDEN)),
     layers.ConditionalRandomField: Case(
         {"num_classes": 2},
@@ -602,7 +608,9 @@ OTHER_INITIALIZERS = {
     **dict.fromkeys([layers.AttentionPooling, layers.ConvolutionPooling], {"GlorotUniform"}),
     PairScore: {"GlorotUniform"},
     Bottleneck: {"TruncatedNormal 0.001"},
-    **dict.fromkeys([LowRank, PrefixVectors], set()),  # Their matrices are their own.
+    **dict.fromkeys(
+        [LowRank, PrefixVectors, PromptVectors], set()
+    ),  # Their matrices are their own.
     layers.BiLSTMPooling: {"GlorotUniform", "_OrthogonalMatrix"},
     layers.CharacterEmbeddings: {"RandomUniform", f"RandomNormal {7**-0.5}"},
     **dict.fromkeys([layers.ProjectedLSTM, RelativeBiases], set()),

@@ -1,11 +1,14 @@
 """Adaptations of encoders: their rules, one step of training, and every encoder."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
+from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.layers import gelu_tanh
 from keras_bert_suite.layers.adapters.adaptable_block import AdaptableBlock, name_bottleneck
 from keras_bert_suite.layers.adapters.attention_prefix import AttentionPrefix, PrefixVectors
@@ -43,6 +46,7 @@ ADAPTATIONS = {
     "Pfeiffer": kbs.PfeifferAdapters(4),
     "BitFit": kbs.BitFit(),
     "prefix": kbs.PrefixTuning(3, bottleneck_dim=5),
+    "prompt": kbs.PromptTuning(3),
 }
 
 
@@ -78,6 +82,7 @@ PLACES = {
     "Pfeiffer": ("bert", "albert", "modern", "bart"),
     "BitFit": ("bert", "xlnet"),
     "prefix": ("bert", "albert"),
+    "prompt": ("bert", "albert"),
 }
 
 
@@ -258,6 +263,85 @@ def test_rows_packed_together_see_the_prefix_and_not_each_other():
     np.testing.assert_allclose(packed * shown, encode(encoder, rows) * shown, atol=1e-5)
 
 
+#: How the head may ask the encoder.
+QUESTIONS = {
+    "states": lambda encoder, places: encoder.encode_tokens(),
+    "summary": lambda encoder, places: encoder.encode_summary(encoder.input),
+    "own summary": lambda encoder, places: encoder.output["pooled_output"],
+    "states at": lambda encoder, places: encoder.encode_tokens_at(encoder.input, places),
+    "summary beside states": lambda encoder, places: (
+        encoder.encode_rows(encoder.input, places).summary
+    ),
+    "states beside summary": lambda encoder, places: (
+        encoder.encode_rows(encoder.input, places).states
+    ),
+}
+
+
+def ask(encoder, question, rows, places):
+    """What a head gets, (B, H) or (B, L, H). The adapter acts as in a task."""
+    task = types.SimpleNamespace(adapter=encoder.adapter, backbone=encoder)
+    at = keras.Input((None,), dtype="int32", name="places")
+    outputs = QUESTIONS[question](encoder, at)
+    part = TaskPart.of(task, {**encoder.input, "places": at}, outputs, "part")
+    return to_numpy(part({**rows, "places": places}, training=False))
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "electra", "roformer"])
+def test_prompts_are_frames_before_those_of_the_tokens(kind):
+    """Against the encoder of frames, which takes the table's rows in the place of token ids."""
+    encoder = make_encoder(kind)
+    frames, places = encoder.for_frames(), np.array([[0, 3], [4, 1]], "int32")
+    encoder.add_adapter(kbs.PromptTuning(3))
+    randomize_adapter(encoder)
+    (vectors,) = map(to_numpy, encoder.weights_of_adapter("default").values())
+    rows = make_rows(encoder)
+    tokens = to_numpy(encoder.token_embedding(rows["token_ids"]))
+    before = {name: np.pad(x, ((0, 0), (3, 0))) for name, x in rows.items() if name != "token_ids"}
+    before["frames"] = np.concatenate([np.broadcast_to(vectors, (2, *vectors.shape)), tokens], 1)
+    before["padding_mask"][:, :3] = 1
+    outputs = {name: to_numpy(x) for name, x in frames(before, training=False).items()}
+    states, summary = outputs["sequence_output"][:, 3:], outputs["pooled_output"]
+    at = np.take_along_axis(states, places[..., None], 1)
+    wanted = {"states": states, "states at": at, "states beside summary": at}
+    packed, _ = choose_layout(encoder, 3)((rows, np.zeros(2)))
+    shown = rows["padding_mask"][..., None]
+    for question in QUESTIONS:
+        answer = wanted.get(question, summary)
+        mask = shown if question == "states" else 1
+        for name, given in (("rows", rows), ("packed rows", packed)):
+            got = ask(encoder, question, given, places)
+            message = f"{question} of {name}"
+            np.testing.assert_allclose(got * mask, answer * mask, atol=1e-5, err_msg=message)
+
+
+def test_prompts_begin_as_tokens():
+    encoder = make_encoder("bert")
+    table = to_numpy(encoder.token_embedding.embeddings)
+    encoder.add_adapter(kbs.PromptTuning(5), "drawn")
+    (drawn,) = map(to_numpy, encoder.weights_of_adapter("drawn").values())
+    assert all((row == table).all(axis=1).any() for row in drawn) and len(np.unique(drawn, axis=0))
+    tokenizer = kbs.WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "film"])
+    encoder.add_adapter(kbs.PromptTuning(5, "A film"), "read", tokenizer=tokenizer)
+    (read,) = map(to_numpy, encoder.weights_of_adapter("read").values())
+    np.testing.assert_array_equal(read, table[[5, 6, 5, 6, 5]])
+    with pytest.raises(ValueError, match="initial_text='A film' is read by the tokenizer of a tas"):
+        encoder.add_adapter(kbs.PromptTuning(5, "A film"), "third")
+    frames = make_encoder("bert").for_frames(4)
+    frames.add_adapter(kbs.PromptTuning(5))
+    assert frames.weights_of_adapter("default")
+
+
+def test_rows_with_prompts_fit_the_positions():
+    encoder = make_encoder("bert")
+    with pytest.raises(ValueError, match="has 16 positions, of which 16 prompts leave none"):
+        encoder.add_adapter(kbs.PromptTuning(16))
+    encoder.add_adapter(kbs.PromptTuning(9))
+    with pytest.raises(ValueError, match="length 8 with 9 prompts before .* to at most 7"):
+        encode(encoder, make_rows(encoder))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -269,6 +353,8 @@ def test_rows_packed_together_see_the_prefix_and_not_each_other():
         (lambda: kbs.HoulsbyAdapters(0), "bottleneck_dim must be"),
         (lambda: kbs.PfeifferAdapters(0), "reduction must be"),
         (lambda: kbs.PrefixTuning(0), "length must be"),
+        (lambda: kbs.PromptTuning(0), "length must be"),
+        (lambda: kbs.PromptTuning(3, " "), "initial_text must be a text or None, got ' '"),
     ],
 )
 def test_wrong_arguments(make, message):
@@ -284,6 +370,10 @@ def test_wrong_arguments(make, message):
         ("xlnet", "prefix", "PrefixTuning cannot adapt an XLNetBackbone. It has an XLNetAttention"),
         ("nezha", "prefix", "PrefixTuning cannot adapt"),
         ("bart", "prefix", "An encoder-decoder keeps the keys"),
+        *(
+            (kind, "prompt", r"PromptTuning cannot adapt an? .*places of the text.*Take LoRA")
+            for kind in ("modern", "xlnet", "bart", "mbart", "nezha", "longformer", "hashing")
+        ),
     ],
 )
 def test_encoders_without_a_place(kind, name, message):

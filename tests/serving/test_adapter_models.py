@@ -1,6 +1,7 @@
 """Several adapters on one encoder, served by name from one SavedModel."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from small_tasks import make_parts
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_cli import ask_saved_model
 
 TEXTS, _ = make_reviews(4)
 
@@ -16,7 +18,7 @@ def make_tasks(folder):
     """Two tasks on one encoder."""
     for name, labels, adaptation in (
         ("mood", ["no", "yes"], kbs.LoRA(2)),
-        ("topic", ["a", "b", "c"], kbs.PfeifferAdapters(4)),
+        ("topic", ["a", "b", "c"], kbs.PromptTuning(2)),
     ):
         backbone, packer = make_parts("SegmentPacker", {})
         if not (folder / "base").exists():
@@ -50,13 +52,31 @@ def check_signatures(tmp_path):
     tasks = make_tasks(tmp_path)
     path = kbs.export_adapters(tasks, tmp_path / "served", verbose=0)
     model = tf.saved_model.load(str(path))
-    assert {*model.signatures} == {"mood", "topic", "serving_default"}
+    arrays = {"mood_arrays", "topic_arrays"}
+    assert {*model.signatures} == {"mood", "topic", "serving_default", *arrays}
     for task, names in zip(tasks, (("mood", "serving_default"), ("topic",)), strict=True):
         wanted = task.predict_probabilities(TEXTS)
         for name in names:
             answers = model.signatures[name](text=tf.constant(TEXTS))
             np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
             assert {*answers["labels"].numpy()} <= {label.encode() for label in task.label_names}
+    for task, name in zip(tasks, ("mood", "topic"), strict=True):
+        served = ask_saved_model.SavedModel(path, name)
+        assert served.label_names == list(task.label_names) and served.input_names == ["text"]
+        (answers,) = served.answer({"text": TEXTS}, batch_size=4)
+        wanted = task.predict_probabilities(TEXTS)
+        np.testing.assert_allclose(answers["probabilities"], wanted, atol=1e-5)
+        runtime = kbs.open_runtime(path, adapter=name)
+        np.testing.assert_allclose(runtime.predict_probabilities(TEXTS), wanted, atol=1e-5)
+        assert list(runtime.predict_labels(TEXTS)) == list(task.predict_labels(TEXTS))
+    for name in ("other", None):
+        for open_by_name in (ask_saved_model.SavedModel, kbs.open_runtime):
+            message = f"has the adapters mood, topic, got adapter={name!r}. Choose one of them"
+            with pytest.raises(ValueError, match=message):
+                open_by_name(path, name)
+    alone = shutil.copytree(path / "assets.extra/mood", tmp_path / "alone")
+    with pytest.raises(ValueError, match="has one task, and no adapters, got adapter='mood'"):
+        kbs.open_runtime(alone, "mood")
     described = json.loads((path / "assets.extra/topic/task.json").read_text())
     assert described["labels"] == ["a", "b", "c"]
     # The encoder is there once.
@@ -71,6 +91,9 @@ def test_tasks_that_do_not_go_together(tmp_path):
         kbs.export_adapters([first, alone], tmp_path / "served")
     with pytest.raises(ValueError, match="got the names mood, mood"):
         kbs.export_adapters([first, first], tmp_path / "served")
+    other = kbs.TextClassifier.from_adapter(tmp_path / "topic", first, "mood_arrays")
+    with pytest.raises(ValueError, match="got the names mood, mood_arrays"):
+        kbs.export_adapters([first, other], tmp_path / "served")
     plain = kbs.TextClassifier(make_parts("SegmentPacker", {})[0], num_classes=2)
     with pytest.raises(ValueError, match="Each task needs an adapter, got a TextClassifier"):
         kbs.export_adapters([plain], tmp_path / "served")

@@ -9,6 +9,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from heads.cases import LENGTH
 from peer_weights import randomize, to_numpy
 from safetensors.numpy import load_file
 from small_tasks import make_parts
@@ -17,6 +18,7 @@ from small_texts import make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
 from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.heads.base.attention_maps import encode_with_attention
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 
 TEXTS, LABELS = make_reviews(12)
@@ -75,6 +77,7 @@ def test_only_the_adapter_and_the_head_train(capsys, tmp_path):
         kbs.PfeifferAdapters(4),
         kbs.BitFit(),
         kbs.PrefixTuning(2, 3),
+        kbs.PromptTuning(2, "good film"),
     ],
     ids=lambda adaptation: type(adaptation).__name__,
 )
@@ -221,8 +224,10 @@ def test_an_adapter_of_a_resized_encoder_is_not_saved(tmp_path, method, resize):
     resized = resize(task, size)
     again = type(resized).from_config(resized.get_config())
     for other in (resized, again):
-        with pytest.raises(ValueError, match=f"'mine' was added before `{method}` .*Resize first"):
-            other.save_adapter(tmp_path / "adapter")
+        for save in (other.save_adapter, other.save_peft):
+            message = f"'mine' was added before `{method}` .*Resize first"
+            with pytest.raises(ValueError, match=message):
+                save(tmp_path / "adapter")
     assert not (tmp_path / "adapter").exists()
     task.resize_vocabulary(size).save_adapter(tmp_path / "same")
     # The remedy of the message.
@@ -298,6 +303,33 @@ def test_a_stopped_training_goes_on_as_it_would_have(tmp_path):
         run("stopped", Stop())
     for got, wanted in zip(run("stopped"), run("whole"), strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-6)
+
+
+def test_prompts_and_rows_have_positions():
+    task = make_task(max_sequence_length=LENGTH + 2)
+    with pytest.raises(ValueError, match=f"Build the task with sequence_length={LENGTH - 1} or le"):
+        task.adapt(kbs.PromptTuning(3))
+    assert task.adapter is None
+    task.adapt(kbs.PromptTuning(2), verbose=False)
+    assert score(task).shape == (len(TEXTS), 2)
+
+
+def test_prompts_have_no_labels():
+    """A head on tokens, and attention of a task, are about the text alone."""
+    backbone, packer = make_parts("SegmentPacker", {})
+    task = kbs.TokenClassifier(backbone, preprocessor=packer, label_names=["O", "X"])
+    task.adapt(kbs.PromptTuning(2), verbose=False)
+    task.compile(keras.optimizers.Adam(0.05))
+    words = [text.split() for text in TEXTS]
+    labels = [["X" if word == "good" else "O" for word in row] for row in words]
+    task.fit(words, labels, batch_size=4, verbose=0)
+    assert [len(row) for row in task.predict_tags(words)] == [len(row) for row in words]
+    with pytest.raises(ValueError, match="attention to prompts"):
+        encode_with_attention(task.backbone, task.preprocessor(TEXTS[:1]))
+    backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "seq2seq"})
+    writer = kbs.Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
+    with pytest.raises(ValueError, match="writes token by token.*without those of PromptTuning"):
+        writer.adapt(kbs.PromptTuning(2))
 
 
 def test_an_encoder_of_keras_hub_is_refused():
@@ -380,6 +412,24 @@ def test_int8_base(tmp_path):
         task.merge_adapter()
 
 
+def test_an_adapted_encoder_is_not_quantized(tmp_path):
+    """Layers with LoRA would stay in float32, and the folder of the adapter would fit no base."""
+    task = make_task(tmp_path / "base")
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    with pytest.raises(ValueError, match=r"has the adapter 'default', LoRA\(.* before `adapt`"):
+        task.quantize("int8")
+    task.merge_adapter().quantize("int8")
+    base = make_task()
+    base.quantize("int8")
+    with pytest.raises(
+        ValueError, match=r"was not quantized, .*as it was before `quantize`, or pa"
+    ):
+        base.load_adapter(tmp_path / "adapter")
+    base.load_adapter(tmp_path / "adapter", any_base=True)
+    assert any(layer.quantization_mode for layer in base.backbone._flatten_layers())
+
+
 def test_int8_layer_adds_the_product_before_its_activation():
     task = make_task()
     layer = task.backbone.transformer_layers[0].intermediate
@@ -404,9 +454,10 @@ def test_int8_layer_adds_the_product_before_its_activation():
     [None, kbs.FGM(1.0), kbs.EMA(0.5), kbs.RDrop(), kbs.Mixup(0.5)],
     ids=["plain", "fgm", "ema", "r_drop", "mixup"],
 )
-def test_with_techniques_and_packing(technique):
-    task = make_task()
-    task.adapt(FIRST, verbose=False)
+@pytest.mark.parametrize("adaptation", [FIRST, kbs.PromptTuning(2)], ids=["lora", "prompt"])
+def test_with_techniques_and_packing(adaptation, technique):
+    task = make_task(remat=isinstance(adaptation, kbs.PromptTuning))
+    task.adapt(adaptation, verbose=False)
     before = {weight.path: to_numpy(weight) for weight in task.weights}
     task.compile(keras.optimizers.Adam(0.05), technique=technique)
     packs = technique is None

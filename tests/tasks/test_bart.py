@@ -383,7 +383,7 @@ def test_lora_is_trained_and_not_saved(tmp_path):
     writer.fit(SOURCES[:3], TARGETS, epochs=2, verbose=0)
     query = writer.backbone.decoder.blocks[0].self_attention.query
     assert np.abs(to_numpy(query.lora_kernel_b)).max() > 0 and len(expected) == len(SOURCES)
-    with pytest.raises(ValueError, match="have LoRA, which no file or copy keeps"):
+    with pytest.raises(ValueError, match="have LoRA of Keras, which no file or copy keeps"):
         writer.save_to_preset(tmp_path / "lora")
 
 

@@ -220,6 +220,16 @@ def test_weights_of_a_technique_have_the_whole_rate():
     assert [row.factor for row in task.rates() if row.path == "owned"] == [1.0]
 
 
+def test_a_head_that_is_thawed_after_compile_has_its_rate():
+    task = make_classifier()
+    task.classifier.trainable = False
+    task.compile(AdamW(1e-3, layer_decay=0.5), head_learning_rate=1e-2)
+    task.classifier.trainable = True
+    rates = {row.path: row.rate for row in task.rates()}
+    assert rates["classifier/kernel"] == pytest.approx(1e-2)
+    assert rates["pooler/kernel"] == pytest.approx(5e-4)
+
+
 def test_a_rate_of_no_weights():
     task = kbs.TextEmbedder(kbs.BertBackbone(**TINY))
     with pytest.raises(ValueError, match="head_learning_rate=0.01 .* TextEmbedder has none to"):

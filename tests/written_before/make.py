@@ -40,7 +40,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite import layers
 from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.heads.relations.relation_classifier import MARKERS
-from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
+from keras_bert_suite.layers.attention.read_tokens import ReadFirst, ReadPackedTokens, ReadTokens
 from keras_bert_suite.layers.attention.sequence_layout import (
     SequenceNumbers,
     TokenPositions,
@@ -466,7 +466,7 @@ def write_indexes(file, folder):
 
 PLAIN_LAYERS = (
     *(FirstLastPooling, layers.FirstTokenPooling, layers.LastTokenPooling, WeightedMeanPooling),
-    *(ReadTokens, ReadPackedTokens, SequenceNumbers, TokenPositions, UnpackSequences),
+    *(ReadFirst, ReadTokens, ReadPackedTokens, SequenceNumbers, TokenPositions, UnpackSequences),
 )
 
 

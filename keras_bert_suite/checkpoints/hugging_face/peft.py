@@ -1,4 +1,4 @@
-"""Reads and writes folders of peft: LoRA beside a checkpoint of transformers.
+"""Reads and writes folders of peft: LoRA or prompts beside a checkpoint of transformers.
 
 Source: https://huggingface.co/docs/peft/developer_guides/checkpoint, peft 0.21.
 """
@@ -21,8 +21,10 @@ from keras_bert_suite.files.safetensors_file import write_safetensors
 
 PEFT_CONFIG, PEFT_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
-#: The beginning of all names.
-_BASE = "base_model.model."
+#: The beginning of the names of tensors, by the peft_type. Prompts are added to no module.
+_BASES = {"LORA": "base_model.model.", "PROMPT_TUNING": "base_model."}
+#: The name of the vectors of prompts, and the end of our path of them.
+_PROMPTS, _VECTORS = "prompt_embeddings", "prompt-adapter/vectors"
 #: The end of our paths of the two matrices, and their letter.
 _MATRICES = {"low_rank-adapter/a": "A", "low_rank-adapter/b": "B"}
 #: The head of transformers -> peft's name of its kind.
@@ -43,6 +45,15 @@ _IDLE = frozenset(
         *("bias", "ensure_weight_tying", "lora_ga_config"),
     }
 )
+#: The same of prompts. `num_layers` and so on are those of the base.
+_IDLE_OF_PROMPTS = frozenset(
+    {
+        *("auto_mapping", "base_model_name_or_path", "inference_mode", "modules_to_save"),
+        *("num_attention_heads", "num_layers", "num_virtual_tokens", "peft_type", "peft_version"),
+        *("prompt_tuning_init", "prompt_tuning_init_text", "revision", "runtime_config"),
+        *("task_type", "token_dim", "tokenizer_kwargs", "tokenizer_name_or_path"),
+    }
+)
 #: How A and B may have begun, so that the base stays as it is.
 _BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva", "lora_ga")
 
@@ -52,30 +63,35 @@ def save_peft(model, adaptation, weights, path, base=None):
 
     Args:
         model: the task, or a backbone.
-        adaptation: `LoRA`.
+        adaptation: `LoRA` or `PromptTuning`.
         weights: dict of path -> weight of the adapter, whose name is "adapter", and of all that is
             trained beside it.
         path: str or path of the folder.
         base: str, the name of the base for peft; None for what the card of the task says.
 
     Raises:
-        ValueError: if transformers has no place for a weight, or the adapter is no LoRA.
+        ValueError: if transformers has no place for a weight, or the adapter is of another class.
     """
-    if type(adaptation).__name__ != "LoRA":
+    kind = {"LoRA": "LORA", "PromptTuning": "PROMPT_TUNING"}.get(type(adaptation).__name__)
+    if kind is None:
         raise ValueError(
-            f"peft's folder is written of LoRA, got {adaptation!r}. Use `save_adapter`."
+            f"peft's folder is written of LoRA and PromptTuning, got {adaptation!r}. Use "
+            "`save_adapter`."
         )
     spell = _Speller(model)
     tensors, modules, others = {}, [], {}
     for own, weight in weights.items():
         value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+        if own.endswith(f"/{_VECTORS}"):
+            tensors[_PROMPTS] = np.ascontiguousarray(value)
+            continue
         ending = next((end for end in _MATRICES if own.endswith(f"/{end}")), None)
         if ending is None:
             others[own] = value
             continue
         module = spell.module_of(own.removesuffix(f"/{ending}"))
         modules += [module] * (ending == "low_rank-adapter/a")
-        name = f"{_BASE}{module}.lora_{_MATRICES[ending]}.weight"
+        name = f"{_BASES[kind]}{module}.lora_{_MATRICES[ending]}.weight"
         tensors[name] = np.ascontiguousarray(value.T)
     saved = dict.fromkeys(map(spell.saved_module, others))
     for own, weight in weights_by_path(model).items():
@@ -84,21 +100,36 @@ def save_peft(model, adaptation, weights, path, base=None):
             others[own] = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
     for own, value in others.items():
         name, transform = spell.names.their_name(own)
-        tensors[_BASE + spell.short(name)] = np.ascontiguousarray(transform(value))
+        tensors[_BASES[kind] + spell.short(name)] = np.ascontiguousarray(transform(value))
     config = {
-        "peft_type": "LORA",
+        "peft_type": kind,
         "task_type": _KINDS.get(spell.ending),
         "base_model_name_or_path": base or getattr(model, "card", {}).get("base"),
-        "r": adaptation.rank,
-        "lora_alpha": _as_integer(adaptation.alpha),
-        "lora_dropout": adaptation.dropout,
-        "use_rslora": adaptation.use_rslora,
-        "target_modules": spell.shorten_modules(modules),
         "modules_to_save": list(saved) or None,
-        "bias": "none",
-        "fan_in_fan_out": False,
         "inference_mode": True,
     }
+    if kind == "LORA":
+        config |= {
+            "r": adaptation.rank,
+            "lora_alpha": _as_integer(adaptation.alpha),
+            "lora_dropout": adaptation.dropout,
+            "use_rslora": adaptation.use_rslora,
+            "target_modules": spell.shorten_modules(modules),
+            "bias": "none",
+            "fan_in_fan_out": False,
+        }
+    else:
+        length, width = tensors[_PROMPTS].shape
+        backbone = getattr(model, "backbone", model)
+        config |= {
+            "num_virtual_tokens": length,
+            "token_dim": width,
+            "num_transformer_submodules": 1,
+            # peft wants them, and finds them in the configurations of some models only.
+            "num_layers": backbone.num_layers,
+            "num_attention_heads": backbone.num_heads,
+            "prompt_tuning_init": "RANDOM",
+        }
     with atomic_directory(path) as directory:
         write_json(directory / PEFT_CONFIG, config)
         write_safetensors(directory / PEFT_WEIGHTS, tensors, metadata={"format": "pt"})
@@ -112,9 +143,10 @@ def read_peft(model, path):
         path: str or path of the folder.
 
     Returns:
-        (arguments, tensors, weights): dict of the arguments of `LoRA`; dict of our path, with
-        "adapter" as the name of the adapter, -> array of the matrices; dict of our path -> array of
-        the weights that were trained beside them.
+        (described, tensors, weights): dict of `class_name`, "LoRA" or "PromptTuning", and the
+        `arguments` of the class; dict of our path, with "adapter" as the name of the adapter, ->
+        array of its weights; dict of our path -> array of the weights that were trained beside
+        them.
 
     Raises:
         ValueError: if the folder is of another kind, for another model, or damaged.
@@ -129,9 +161,14 @@ def read_peft(model, path):
         )
     file, spell = SafetensorsFile(folder / PEFT_WEIGHTS), _Speller(model)
     own, tensors, weights, strangers = weights_by_path(model), {}, {}, []
+    is_lora = config["peft_type"] == "LORA"
     for name in file.shapes:
+        if name == _PROMPTS and not is_lora:
+            embeddings = getattr(model, "backbone", model).embeddings
+            tensors[f"{embeddings.path}/{_VECTORS}"] = np.array(file.tensor(name))
+            continue
         spelled = re.sub(r"\.(modules_to_save|original_module)\.\w+\.", ".", name)
-        spelled = spelled.removeprefix(_BASE).replace(".default.", ".")
+        spelled = spelled.removeprefix(_BASES[config["peft_type"]]).replace(".default.", ".")
         found = re.fullmatch(r"(.*)\.lora_([AB])\.weight", spelled)
         row = spell.our_row(f"{found[1]}.weight" if found else spelled)
         if row is None or row[0] not in own:
@@ -142,11 +179,16 @@ def read_peft(model, path):
         else:
             weights[row[0]] = row[1](np.array(file.tensor(name)))
     if strangers or not tensors:
+        missing = "LoRA" if is_lora else _PROMPTS
         raise ValueError(
             f"{folder} has tensors that this {type(model).__name__} has no place for: "
-            f"{list_names(strangers) or 'no LoRA'}. Open the base that the adapter was trained "
-            f"on, {shorten(repr(config.get('base_model_name_or_path')))}, with its head."
+            f"{list_names(strangers) or f'no {missing}'}. Open the base that the adapter was "
+            f"trained on, {shorten(repr(config.get('base_model_name_or_path')))}, with its head."
         )
+    if not is_lora:
+        _check_prompts(folder, config, tensors, model)
+        length = config["num_virtual_tokens"]
+        return {"class_name": "PromptTuning", "arguments": {"length": length}}, tensors, weights
     _check_shapes(folder, config, tensors, own)
     arguments = {
         "rank": config["r"],
@@ -155,7 +197,7 @@ def read_peft(model, path):
         "dropout": config.get("lora_dropout") or 0.0,
         "use_rslora": bool(config.get("use_rslora")),
     }
-    return arguments, tensors, weights
+    return {"class_name": "LoRA", "arguments": arguments}, tensors, weights
 
 
 class _Speller:
@@ -228,13 +270,17 @@ class _Speller:
 
 
 def _check_config(config, folder):
-    """Raises a ValueError if a folder is of another kind than our LoRA."""
+    """Raises a ValueError if a folder is of another kind than our LoRA and prompts."""
     kind = config.get("peft_type")
-    if kind != "LORA":
+    if kind not in _BASES:
         raise ValueError(
-            f"{folder} holds an adapter of the peft_type {shorten(repr(kind))}, wanted 'LORA'. "
-            "Merge it in peft, by merge_and_unload(), and open the checkpoint that it saves."
+            f"{folder} holds an adapter of the peft_type {shorten(repr(kind))}, wanted 'LORA' or "
+            "'PROMPT_TUNING'. If peft can merge it, by merge_and_unload(), open the checkpoint "
+            "that it saves; else train one of these here."
         )
+    if kind == "PROMPT_TUNING":
+        _check_prompt_config(config, folder)
+        return
     wanted = {"bias": ("none", None), "init_lora_weights": _BEGINNINGS}
     for name, value in config.items():
         is_unknown = name not in _IDLE and name not in wanted and value not in (None, False, {}, [])
@@ -249,6 +295,35 @@ def _check_config(config, folder):
                 f"{PEFT_CONFIG} of {folder} must have a number above 0 as {name!r}, got "
                 f"{shorten(repr(config.get(name)))}."
             )
+
+
+def _check_prompt_config(config, folder):
+    """Raises a ValueError if prompts of peft are of another kind than ours."""
+    for name, value in config.items():
+        is_idle = name in _IDLE_OF_PROMPTS or value in (None, False, {}, [])
+        if not is_idle and (name, value) != ("num_transformer_submodules", 1):
+            raise ValueError(
+                f"{folder} has {name}={shorten(repr(value))} in {PEFT_CONFIG}, which PromptTuning "
+                "of this package does not compute. Train prompts of an encoder alone."
+            )
+    length = config.get("num_virtual_tokens")
+    if type(length) is not int or length < 1:
+        raise ValueError(
+            f"{PEFT_CONFIG} of {folder} must have an integer above 0 as 'num_virtual_tokens', got "
+            f"{shorten(repr(length))}."
+        )
+
+
+def _check_prompts(folder, config, tensors, model):
+    embeddings = getattr(model, "backbone", model).embeddings
+    wanted = config["num_virtual_tokens"], embeddings.embedding_dim
+    (value,) = tensors.values()
+    if value.shape != wanted:
+        raise ValueError(
+            f"{folder} is for another base: {_PROMPTS} has the shape {value.shape}, wanted "
+            f"{wanted}, num_virtual_tokens={wanted[0]} vectors of the width of the token "
+            f"embeddings here. Open {shorten(repr(config.get('base_model_name_or_path')))}."
+        )
 
 
 def _check_shapes(folder, config, tensors, own):

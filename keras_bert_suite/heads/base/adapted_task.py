@@ -14,7 +14,8 @@ from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base import adapter_folder
 from keras_bert_suite.heads.base.card_facts import describe_base
 from keras_bert_suite.models import BACKBONES, TextEncoder
-from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning
+from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning, PromptTuning
+from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 from keras_bert_suite.models.adaptations.merging import merge_encoder
 from keras_bert_suite.runs.shown_average import show_average
 
@@ -57,21 +58,25 @@ class AdaptedTask:
         ```
 
         Args:
-            adaptation: `LoRA`, `HoulsbyAdapters`, `PfeifferAdapters`, `BitFit` or `PrefixTuning`.
+            adaptation: `LoRA`, `HoulsbyAdapters`, `PfeifferAdapters`, `BitFit`, `PrefixTuning` or
+                `PromptTuning`.
             name: str, letters, digits, "_" and "-", of the adapter.
             train_also: regular expressions of the whole paths of further weights of the encoder
                 that train and are saved with the adapter, such as "pooler/.*".
             verbose: bool, whether to print how many weights train.
 
         Raises:
-            ValueError: if the encoder is not of this package or has no place for the adapter, or
-                if there is one of this name.
+            ValueError: if the encoder is not of this package or has no place for the adapter; if
+                there is one of this name; or if the rows of the preprocessor leave no place for
+                prompts.
         """
         encoder = self._check_adaptable(adaptation)
+        self._check_room(adaptation)
         used = encoder.new_paths - getattr(self, "unused_paths", frozenset())
         patterns = [train_also] if isinstance(train_also, str) else list(train_also)
         patterns += [re.escape(path) for path in sorted(used)]
-        encoder.add_adapter(adaptation, name, patterns)
+        tokenizer = getattr(self.preprocessor, "tokenizer", None)
+        encoder.add_adapter(adaptation, name, patterns, tokenizer=tokenizer)
         self._take_adapter(name)
         if verbose:
             print(self.count_trained())
@@ -134,6 +139,7 @@ class AdaptedTask:
         encoder = self.backbone
         adapter_folder.check_base(encoder, description, path, any_base)
         adaptation = adapter_folder.make_adaptation(description, path)
+        self._check_room(adaptation)
         left_out, before = description["base"]["left_out"], encoder.new_paths
         vars(encoder)["new_paths"] = frozenset(left_out)
         try:
@@ -141,7 +147,7 @@ class AdaptedTask:
                 adaptation,
                 name,
                 [re.escape(part) for part in description["trained"]],
-                None if any_base else description["base"]["sha256"],
+                find_digest(encoder, left_out) if any_base else description["base"]["sha256"],
             )
         finally:
             vars(encoder)["new_paths"] = before
@@ -241,7 +247,7 @@ class AdaptedTask:
         return merged
 
     def save_peft(self, path: PathLike, base: str | None = None) -> None:
-        """Writes the LoRA of this task and its head as a folder of peft.
+        """Writes the LoRA or the prompts of this task and its head as a folder of peft.
 
         peft loads it on the model of transformers that `save_hugging_face` writes of the encoder.
 
@@ -250,11 +256,13 @@ class AdaptedTask:
             base: str, the name or path of the base that peft opens. None for that of the card.
 
         Raises:
-            ValueError: if the adapter is no LoRA; if transformers does not have the encoder, the
-                layers or the head.
+            ValueError: if the adapter is no LoRA and no `PromptTuning`, or one that was added
+                before the encoder got other tokens, positions or frames; if transformers does not
+                have the encoder, the layers or the head.
             FileExistsError: if `path` exists.
         """
         name = self._need_adapter()
+        adapter_folder.check_same_base(self, name)
         adapter = self.backbone.adapters[name]
         head = adapter_folder.list_head_weights(self)
         also = {path: w for path, w in self.backbone.weights_of_adapter(name).items()}
@@ -263,7 +271,10 @@ class AdaptedTask:
 
     def _load_peft(self, path: PathLike, name: str) -> None:
         encoder = self._check_adaptable(None)
-        arguments, tensors, weights = checkpoints.read_peft(self, path)
+        described, tensors, weights = checkpoints.read_peft(self, path)
+        cls = {"LoRA": LoRA, "PromptTuning": PromptTuning}[described["class_name"]]
+        adaptation = cls(**described["arguments"])
+        self._check_room(adaptation)
         head = adapter_folder.list_head_weights(self)
         own = {weight.path for weight in encoder.weights}
         also = [re.escape(path) for path in weights if path in own]
@@ -273,11 +284,11 @@ class AdaptedTask:
                 f"{path} has the weights {', '.join(weights)}, and not {missing[0]} of this "
                 f"{type(self).__name__}. Build the task that the adapter was trained with."
             )
-        encoder.add_adapter(LoRA(**arguments), name, also)
+        encoder.add_adapter(adaptation, name, also)
         found = {**encoder.weights_of_adapter(name), **head}
         for tensor, value in {**tensors, **weights}.items():
             if tensor not in found:
-                raise ValueError(f"{path} adapts {tensor}, which takes no LoRA here.")
+                raise ValueError(f"{path} adapts {tensor}, which takes no adapter here.")
             if tuple(found[tensor].shape) != value.shape:
                 raise ValueError(
                     f"{path} is for another base or head: {tensor} has the shape {value.shape} "
@@ -294,12 +305,25 @@ class AdaptedTask:
                 "Open its checkpoint by the class of this package, such as "
                 "BertBackbone.from_preset, and build the task on it."
             )
-        if isinstance(adaptation, PrefixTuning) and hasattr(self, "decoder"):
+        if isinstance(adaptation, (PrefixTuning, PromptTuning)) and hasattr(self, "decoder"):
             raise ValueError(
-                f"{with_article(self, 'A')} writes token by token, and keeps keys without a prefix."
-                " Take LoRA."
+                f"{with_article(self, 'A')} writes token by token, and keeps keys of the text "
+                f"alone, without those of {type(adaptation).__name__}. Take LoRA."
             )
         return self.backbone
+
+    def _check_room(self, adaptation: Any) -> None:
+        """Raises a ValueError if prompts and the rows of the preprocessor are too long together."""
+        longest = self.backbone.max_sequence_length
+        length = getattr(self.preprocessor, "sequence_length", None)
+        prompts = getattr(adaptation, "prompt_length", 0)
+        if not prompts or longest is None or length is None or length + prompts <= longest:
+            return
+        raise ValueError(
+            f"{prompts} prompts and rows of sequence_length={length} need {length + prompts} "
+            f"positions, and {with_article(self.backbone)} has {longest}. Build the task with "
+            f"sequence_length={longest - prompts} or less."
+        )
 
     def _need_adapter(self) -> str:
         if self.adapter is None:
@@ -322,6 +346,10 @@ class AdaptedTask:
         own.drop_scores()
         own._track_variables()
         own.train_function = own.test_function = own.predict_function = None
+
+    def find_prompt_length(self) -> int:
+        """The places that the adapter of this task puts before the tokens of each row."""
+        return 0 if self.adapter is None else self.backbone.find_prompt_length(self.adapter)
 
     def train_own_adapter(self) -> None:
         """Lets the adapter of this task train, and no other of a backbone that tasks share."""

@@ -50,15 +50,9 @@ _ENTRIES: dict[str, tuple[type, ...]] = {
 
 def write_folder(task: Any, name: str, path: PathLike) -> None:
     """Writes the folder of an adapter of a task; see `AdaptedTask.save_adapter`."""
+    check_same_base(task, name)
     encoder = task.backbone
     adapter = encoder.adapters[name]
-    if adapter.resized_by is not None:
-        raise ValueError(
-            f"The adapter {name!r} was added before `{adapter.resized_by}` made this "
-            f"{type(encoder).__name__}, so no base has the weights that it is for. Resize first, "
-            "and `adapt` the copy; or save the whole task by `save_to_preset`, or after "
-            "`merge_adapter`."
-        )
     weights = {**encoder.weights_of_adapter(name), **list_head_weights(task)}
     description = {
         "adaptation": keras.saving.serialize_keras_object(adapter.adaptation),
@@ -86,6 +80,19 @@ def write_folder(task: Any, name: str, path: PathLike) -> None:
         }
         write_safetensors(directory / WEIGHTS_FILE, tensors)
         write_checksums(directory)
+
+
+def check_same_base(task: Any, name: str) -> None:
+    """Raises a ValueError if the encoder got other weights after an adapter was added to it."""
+    encoder = task.backbone
+    method = encoder.adapters[name].resized_by
+    if method is not None:
+        raise ValueError(
+            f"The adapter {name!r} was added before `{method}` made this "
+            f"{type(encoder).__name__}, so no base has the weights that it is for. Resize first, "
+            "and `adapt` the copy; or save the whole task by `save_to_preset`, or after "
+            "`merge_adapter`."
+        )
 
 
 def read_folder(path: PathLike) -> tuple[Config, SafetensorsFile]:
@@ -257,7 +264,7 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
             + (
                 "Call `quantize('int8')` before `load_adapter`"
                 if base["is_quantized"]
-                else "Load the adapter before `quantize('int8')`"
+                else "Load the adapter on its base as it was before `quantize`"
             )
             + ", or pass any_base=True, which changes the outputs a little."
         )

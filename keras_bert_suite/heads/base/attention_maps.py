@@ -18,6 +18,7 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     VisibleTokens,
 )
+from keras_bert_suite.layers.adapters.adaptable import find_acting
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ
 from keras_bert_suite.layers.companions import hand_on
 from keras_bert_suite.models import LongformerBackbone, XLNetBackbone
@@ -45,7 +46,8 @@ def encode_with_attention(
 
     Raises:
         ValueError: if the layers are of another kind, such as DeBERTa's, if `inputs` are not the
-            packed arrays of the backbone, or if it is an XLNet with a memory or with two streams.
+            packed arrays of the backbone, if it is an XLNet with a memory or with two streams, or
+            if its adapter is `PromptTuning`.
 
     Example:
     ```python
@@ -54,6 +56,7 @@ def encode_with_attention(
     ```
     """
     encoder = Encoder.of(backbone)
+    _check_prompts(backbone)
     layers = encoder.make_layer_model()
     measure = [_find_measure(layer, backbone) for layer in encoder.list_calls()]
     if not measure:
@@ -79,6 +82,17 @@ def encode_with_attention(
         measure = [functools.partial(attend, **pairs) for attend in measure]
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
+
+
+def _check_prompts(backbone: Any) -> None:
+    acting = find_acting()
+    name = getattr(backbone, "adapter", None) if acting is None else acting.name
+    find_length = getattr(backbone, "find_prompt_length", None)
+    if name is not None and find_length is not None and find_length(name):
+        raise ValueError(
+            f"The adapter {name!r} has prompts before the tokens, and the maps are of tokens "
+            "alone, without the attention to prompts. Measure a task without them."
+        )
 
 
 def find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Any:

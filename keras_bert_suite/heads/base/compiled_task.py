@@ -236,8 +236,7 @@ class CompiledTask(TrainedModel):
         if head_learning_rate is not None and not self._list_head_weights():
             raise ValueError(
                 f"head_learning_rate={head_learning_rate} is for the weights outside of the "
-                f"encoder, and this {type(self).__name__} has none to train there. Leave it out, "
-                "or thaw the head before `compile`."
+                f"encoder, and this {type(self).__name__} has none to train there. Leave it out."
             )
         if getattr(self, "adapter", None) is not None:
             self.train_own_adapter()
@@ -270,13 +269,16 @@ class CompiledTask(TrainedModel):
             sum_before_clipping(self.optimizer)
 
     def set_head_rates(self, optimizer: Any, rate: float) -> None:
-        """Gives the weights outside of the backbone another peak of the learning rate."""
+        """Gives the weights outside of the backbone another peak of the learning rate.
+
+        Frozen weights have it, too, for when they are thawed.
+        """
         set_head_rate(optimizer, self._list_head_weights(), rate)
 
     def _list_head_weights(self):
-        """The weights outside of the backbone that are to be trained."""
+        """The weights outside of the backbone."""
         encoder = {id(variable) for variable in self.backbone.variables}
-        return [weight for weight in self.trainable_weights if id(weight) not in encoder]
+        return [weight for weight in self.weights if id(weight) not in encoder]
 
     def _set_layer_rates(self, optimizer):
         """Tells an optimizer with a `layer_decay` to which layer each weight belongs."""

@@ -16,8 +16,8 @@ from keras_bert_suite.heads.base.card_facts import find_card, list_facts
 from keras_bert_suite.heads.base.resized_task import ResizedTask
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models import TextEncoder
+from keras_bert_suite.models.keras_lora import WithoutKerasLora
 from keras_bert_suite.models.layer_policies import separate_policies
-from keras_bert_suite.models.saved_adapters import WithoutAdapters
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import (
     read_trainability,
@@ -37,7 +37,7 @@ SCORES = ("last epoch", "dev", "test")
 _SAVED_ELSEWHERE = ("backbone", "preprocessor", "num_classes")
 
 
-class SavedTask(ResizedTask, FixedArguments, WithoutAdapters, TorchModule, SealedPreset):
+class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, SealedPreset):
     """A task whose files also name its frozen layers and hold its model card.
 
     Keras and KerasHub do not save this. A task keeps each argument of its constructor in an

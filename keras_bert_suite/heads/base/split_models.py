@@ -21,6 +21,7 @@ class TaskPart(PackedSequences, keras.Model):
         """The part between symbolic tensors. It shares the layers of the task."""
         part = cls(inputs, outputs, name=name)
         part.adapter = getattr(task, "adapter", None)
+        part.__dict__["backbone"] = task.backbone  # Keras would take it for a layer of the part.
         return part
 
 

@@ -224,7 +224,9 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
                 batch_size,
                 shuffle,
                 weigh=weigh,
-                lay_out=choose_layout(self.backbone) if sequence_packing else None,
+                lay_out=choose_layout(self.backbone, self.find_prompt_length())
+                if sequence_packing
+                else None,
             )
             history = trainer.fit(
                 self,

@@ -14,10 +14,12 @@ class Acting(NamedTuple):
     Attributes:
         name: str, the adapter that acts.
         training: bool or None, whether dropout of an adapter is active.
+        prompt_length: int, the places that it puts before the tokens of each row.
     """
 
     name: str
     training: bool | None
+    prompt_length: int = 0
 
 
 #: `acting`, within a call of a model: an `Acting`. `torch.compile` reads attributes of this kind.
@@ -51,7 +53,10 @@ def act_in(model: Any, training: bool | None) -> contextlib.AbstractContextManag
     outer, name = find_acting(), getattr(model, "adapter", None)
     if name is None or (outer is not None and training is None):
         return act(None)
-    return act(Acting(name if outer is None else outer.name, training))
+    if outer is not None:
+        return act(outer._replace(training=training))
+    encoder = getattr(model, "backbone", model)
+    return act(Acting(name, training, encoder.find_prompt_length(name)))
 
 
 class Adaptable:

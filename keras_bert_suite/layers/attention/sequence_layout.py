@@ -9,6 +9,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.adapters.adaptable import act_in
+from keras_bert_suite.layers.adapters.prompt_vectors import find_prompt_length, make_room
 from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
 from keras_bert_suite.layers.attention.bucketed_layout import (
     BucketedLayout,
@@ -136,10 +137,11 @@ class VisibleTokens(CompanionReader, ConfiguredLayer):
         Returns:
             int (B, L), which is `padding_mask`, where every token may attend to every token. With
             another pattern bool (B, L, L), with a layout bool (R, W, W), and with buckets their
-            layout.
+            layout. P prompts make L + P places of L.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
-        ranked_by = padding_mask if ranked_by is None else ranked_by
+        padding_mask = make_room(padding_mask, 1)
+        ranked_by = padding_mask if ranked_by is None else make_room(ranked_by)
         if isinstance(sequence_layout, BucketedLayout):
             if rank is not None:
                 raise ValueError(
@@ -183,6 +185,7 @@ class SequenceNumbers(CompanionReader, ConfiguredLayer):
 
     def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
         """int (B, L), which is `padding_mask`, or with a layout int32 (R, W), its rows."""
+        padding_mask = make_room(padding_mask, 1)
         return padding_mask if sequence_layout is None else sequence_layout.rows
 
     def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
@@ -191,13 +194,19 @@ class SequenceNumbers(CompanionReader, ConfiguredLayer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class UnpackSequences(CompanionReader, ShapeKeepingLayer):
-    """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
+    """Puts hidden states back from packed rows to the rows of the batch, if they are packed.
+
+    The states of prompts are left out.
+    """
 
     def call(
         self, hidden: Tensor, padding_mask: Tensor, sequence_layout: Layout | None = None
     ) -> Tensor:
         """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself."""
-        return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
+        if sequence_layout is not None:
+            hidden = sequence_layout.unpack(hidden, make_room(padding_mask, 1))
+        prompts = find_prompt_length()
+        return hidden[:, prompts:] if prompts else hidden
 
 
 class PackedSequences:
@@ -243,7 +252,8 @@ class PackedSequences:
         layout = companions.get(LAYOUT_ARGUMENT)
         if layout is not None:
             kind = BucketedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
-            companions[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
+            places = make_room(inputs["padding_mask"], 1, axis=-1)
+            companions[LAYOUT_ARGUMENT] = kind.read(layout, places)
         with hand_on(companions):
             return super().call(inputs, training=training, mask=mask)  # type: ignore[misc]
 

@@ -7,6 +7,8 @@ from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.layers.adapters.adaptable import Adaptable
+from keras_bert_suite.layers.adapters.prompt_vectors import PROMPT, find_prompt_length, make_room
 from keras_bert_suite.layers.attention.sequence_layout import Layout
 from keras_bert_suite.layers.companions import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, CompanionReader
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
@@ -17,7 +19,7 @@ from keras_bert_suite.layers.norms import make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertEmbeddings(CompanionReader, ConfiguredLayer):
+class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
     """Sum of token, position and segment embeddings, normalised, with dropout.
 
     Args:
@@ -195,6 +197,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
         Returns:
             float (B, L, H) in the compute dtype; with a layout (R, W, H), with buckets (1, N, H).
+            With P prompts there are P + L places in the place of L.
 
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.
@@ -217,17 +220,15 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
 
         Args, Raises: as for `call`.
         """
-        static_length, longest = token_ids.shape[1], self.max_sequence_length
-        if None not in (static_length, longest) and static_length > longest:
-            raise ValueError(
-                f"The rows have length {static_length}, but this model has positions "
-                f"for {longest} tokens. Shorten the input: set `sequence_length` of the "
-                f"preprocessor to at most {longest}."
-            )
+        prompts = find_prompt_length()
+        self._check_length(token_ids.shape[1], prompts)
         if embedding_shift is not None:  # Windows of documents are rows here.
             shape = (*ops.shape(token_ids)[:2], self.embedding_dim)
-            embedding_shift = ops.reshape(embedding_shift, shape)
-        if sequence_layout is not None:
+            embedding_shift = make_room(ops.reshape(embedding_shift, shape))
+        if prompts:
+            segment_ids = None if segment_ids is None else make_room(segment_ids)
+            positions = self._place_prompts(positions, token_ids, prompts)
+        elif sequence_layout is not None:
             if positions is None:
                 positions = sequence_layout.positions + self.position_offset
             else:
@@ -244,22 +245,46 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         x = self.sum_tables(token_ids, segment_ids, positions)
         if embedding_shift is not None:
             x = x + ops.cast(embedding_shift, x.dtype)
+        if prompts and sequence_layout is not None:  # Only now does each row have its prompts.
+            x = sequence_layout.pack(x)
         if self.layer_norm is not None:
             x = call_inner(self.layer_norm, x)
         return call_inner(self.embeddings_dropout, x, training=training)
+
+    def _check_length(self, length: int | None, prompts: int) -> None:
+        longest = self.max_sequence_length
+        if length is None or longest is None or length + prompts <= longest:
+            return
+        before = f" with {prompts} prompts before them" if prompts else ""
+        raise ValueError(
+            f"The rows have length {length}{before}, but this model has positions "
+            f"for {longest} tokens. Shorten the input: set `sequence_length` of the "
+            f"preprocessor to at most {longest - prompts}."
+        )
+
+    def _place_prompts(self, positions: Tensor | None, token_ids: Tensor, prompts: int) -> Tensor:
+        """int (P + L,) or (B, P + L), rows of the position embedding: prompts come first."""
+        places = ops.shape(token_ids)[1] if positions is None else 0
+        first = ops.arange(prompts + places, dtype="int32") + self.position_offset
+        if positions is None:
+            return first
+        rows = ops.broadcast_to(first[None], (ops.shape(positions)[0], prompts))
+        return ops.concatenate([rows, ops.cast(positions, "int32") + prompts], axis=1)
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
         """The sum of the rows of all tables, float (B, L, E).
 
         Args:
             token_ids: int32 (B, L), or frames, float (B, L, D).
-            segment_ids: int32 (B, L) or (1, 1).
-            positions: int32 (B, L) or (L,).
+            segment_ids: int32 (B, L) or (1, 1). With P prompts (B, P + L), as the result.
+            positions: int32 (B, L) or (L,), with P + L places, too.
         """
         table = self.token_embedding if self.frame_dim is None else self.frame_projection
         x = token_ids if table is None else call_inner(table, token_ids)
         if self.part_embeddings is not None:
             x = ops.cast(self.part_embeddings(token_ids, x), x.dtype)
+        if find_prompt_length():
+            x = call_inner(self.find_adapter(PROMPT), x)
         if self.segment_embedding is not None:
             x = x + call_inner(self.segment_embedding, segment_ids)
         if self.position_embedding is not None:

@@ -1,4 +1,4 @@
-"""Adaptations of an encoder that train few weights: adapters, LoRA, biases, prefixes."""
+"""Adaptations of an encoder that train few weights: adapters, LoRA, biases, prefixes, prompts."""
 
 from keras_bert_suite.models.adaptations.adaptation import Adaptation
 from keras_bert_suite.models.adaptations.bit_fit import BitFit
@@ -8,6 +8,7 @@ from keras_bert_suite.models.adaptations.bottleneck_adapters import (
 )
 from keras_bert_suite.models.adaptations.lora import LoRA
 from keras_bert_suite.models.adaptations.prefix_tuning import PrefixTuning
+from keras_bert_suite.models.adaptations.prompt_tuning import PromptTuning
 
 __all__ = [
     "Adaptation",
@@ -16,4 +17,5 @@ __all__ = [
     "LoRA",
     "PfeifferAdapters",
     "PrefixTuning",
+    "PromptTuning",
 ]

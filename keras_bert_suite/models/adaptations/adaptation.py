@@ -19,6 +19,8 @@ class Adaptation:
     trained: tuple[str, ...] = ()
     #: The peak of the learning rate that `compile` takes for "auto".
     learning_rate: ClassVar[float]
+    #: The places that it puts before the tokens of each row.
+    prompt_length: int = 0
 
     def add(self, encoder: Any, name: str) -> None:
         """Adds the layers of an adapter to a built encoder.
@@ -30,6 +32,21 @@ class Adaptation:
         Raises:
             ValueError: if the encoder has no place for them, which the message names.
         """
+
+    def find_start(self, encoder: Any, tokenizer: Any) -> dict[str, Any]:
+        """The values with which weights of a new adapter begin, if they depend on the encoder.
+
+        Args:
+            encoder: `TextEncoder`, before `add`.
+            tokenizer: of the task; None without.
+
+        Returns:
+            dict of path, as `AdaptedEncoder.weights_of_adapter` has them -> array.
+
+        Raises:
+            ValueError: if the encoder or the tokenizer has none.
+        """
+        return {}
 
     def get_config(self) -> Config:
         """dict of the arguments of the constructor."""

@@ -54,6 +54,7 @@ class AdaptedEncoder:
         name: str = "default",
         train_also: Iterable[str] = (),
         digest: str | None = None,
+        tokenizer: Any = None,
     ) -> None:
         """Adds an adapter to this encoder, which then trains nothing but this adapter.
 
@@ -63,7 +64,9 @@ class AdaptedEncoder:
             adaptation: `Adaptation`, such as `LoRA(8)`.
             name: str, letters, digits, "_" and "-".
             train_also: regular expressions of the whole paths of further weights that train.
-            digest: str, of the encoder for which the adapter was made. None computes it.
+            digest: str, of the encoder for which the adapter was made. None computes it, for an
+                adapter that begins here.
+            tokenizer: of the encoder, for an adapter that begins with a text.
 
         Raises:
             ValueError: if there is an adapter of this name, the encoder has no place for it, or
@@ -87,14 +90,37 @@ class AdaptedEncoder:
                 "one of them trains. Open the checkpoint anew for the second one."
             )
         left_out = tuple(sorted(self.new_paths))
+        start = adaptation.find_start(self, tokenizer) if digest is None else {}
         if digest is None:
             digest = find_digest(self, left_out)
         adaptation.add(self, name)
         self.adapters[name] = Adapter(adaptation, digest, trained, left_out)
         vars(self)["adapter"] = name
         self.train_adapter(name)
+        for path, value in start.items():
+            self.weights_of_adapter(name)[path].assign(value)
         own._track_variables()
         own.train_function = own.test_function = own.predict_function = None
+
+    def quantize(self, *args: Any, **kwargs: Any) -> None:
+        """Quantizes an encoder without adapters; see `keras.Model.quantize`.
+
+        Keras would leave layers with LoRA as they are, and quantize other layers of adapters.
+        """
+        if self.adapters:
+            name, adapter = next(iter(self.adapters.items()))
+            raise ValueError(
+                f"This {type(self).__name__} has the adapter {name!r}, {adapter.adaptation}, and "
+                "layers with an adapter cannot be quantized. Quantize before `adapt`; or quantize "
+                "the copy of `merge_adapter`; or quantize the base, and load the adapter with "
+                "any_base=True, which changes the outputs a little."
+            )
+        super().quantize(*args, **kwargs)  # type: ignore[misc]
+
+    def find_prompt_length(self, name: str) -> int:
+        """The places that an adapter puts before the tokens of each row."""
+        adapter = vars(self).get("adapters_by_name", {}).get(name)
+        return 0 if adapter is None else adapter.adaptation.prompt_length
 
     def train_adapter(self, name: str) -> None:
         """Lets the weights of an adapter train, and freezes all others."""
