@@ -80,9 +80,7 @@ def test_a_later_fit_goes_on():
             np.testing.assert_allclose(to_numpy(weight), to_numpy(other), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("cls", "batches"), [(AdamW, 2), pytest.param(Lamb, 4, marks=pytest.mark.every_backend)]
-)
+@pytest.mark.parametrize(("cls", "batches"), [(AdamW, 2), (Lamb, 4)])
 def test_a_killed_training_with_all_of_it_goes_on(cls, batches, tmp_path):
     """Layer-wise rates, Lookahead, a piecewise rate and unfreezing: the same weights at the end."""
 

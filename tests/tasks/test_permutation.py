@@ -180,7 +180,6 @@ def test_a_killed_training_goes_on_with_its_memory(tmp_path):
     assert memory.any()
 
 
-@pytest.mark.every_backend
 def test_lanes_without_their_memory_are_refused():
     task = make_task(**REMEMBERED)
     for technique in (None, kbs.FGM(1.0)):
