@@ -155,7 +155,6 @@ def test_lanes_with_memory_are_those_of_transformers(tmp_path):
     assert np.abs(found).max() > 0.01
 
 
-@pytest.mark.every_backend
 def test_a_killed_training_goes_on_with_its_memory(tmp_path):
     lanes = make_lanes()
 
