@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
-from tables import everywhere_for
+from tables import everywhere_for, short_for
 
 import keras_bert_suite as kbs
 
@@ -96,7 +96,7 @@ def test_losses_of_keras_compare_numbers():
         pretrainer.compile(loss="sparse_categorical_crossentropy")
 
 
-@pytest.mark.parametrize("num_codes", [None, 5])
+@pytest.mark.parametrize("num_codes", short_for([None, 5], 5, part="combinations"))
 def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     batches = make_batches(num_codes and CODES)
     assert len(batches) == 2
@@ -108,7 +108,7 @@ def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(batches, epochs=12, callbacks=[At(7, interrupt), checkpoint], verbose=0)
     resumed = make_pretrainer(num_codes)
-    checkpoint = kbs.TrainingCheckpoint(tmp_path / "run", every=2)
+    checkpoint = kbs.TrainingCheckpoint(tmp_path / "run")
     resumed.fit(batches, epochs=12, callbacks=[checkpoint], verbose=0)
     assert_same(resumed, all_arrays(whole))
 
