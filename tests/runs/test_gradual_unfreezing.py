@@ -50,7 +50,11 @@ def build(optimizer=None, num_layers=3):
             [HEAD, {*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS[1:]}, {*HEAD, *LAYERS}]
             + 2 * [{*HEAD, *LAYERS, "embeddings"}],
         ),
-        ([1, "all"], [{*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS, "embeddings"}]),
+        pytest.param(
+            [1, "all"],
+            [{*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS, "embeddings"}],
+            marks=pytest.mark.every_backend,
+        ),
         ([2], 2 * [{*HEAD, *LAYERS[1:]}]),
         (["all", 3, 0], [{*HEAD, *LAYERS, "embeddings"}, {*HEAD, *LAYERS}, HEAD, HEAD]),
     ],

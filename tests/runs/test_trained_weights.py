@@ -57,10 +57,7 @@ def build(technique=None):
     return task, {"x": rows[0], "y": rows[1], "batch_size": 4, "shuffle": False, "verbose": 0}
 
 
-@pytest.mark.parametrize(
-    "moment",
-    ["epoch begin", pytest.param("batch end", marks=pytest.mark.every_backend), "epoch end"],
-)
+@pytest.mark.parametrize("moment", ["epoch begin", "batch end", "epoch end"])
 def test_gradual_unfreezing(moment, tmp_path):
     task, arguments = build()
     callback = Unfreezing(moment)
