@@ -24,13 +24,15 @@ CONSTRAINTS := constraints/test.txt
 MINILM_VERSION := 0.1.0
 SEQEVAL_VERSION := 1.2.2
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --quiet
-# Processes that share the tests, a file at a time; each takes up to 7 GB under TensorFlow.
+# Processes that share the tests; each takes up to 7 GB under TensorFlow.
 WORKERS ?= 2
 # Extra arguments for pytest: make test PYTEST_ARGS="-x -k tokenizer"
 PYTEST_ARGS ?=
 # A process has one thread for its products: the processes share the cores.
+# Each process begins with one half of the tests, in the order of the files, so that fixtures of files and
+# folders are made once. Who has done with its own takes from the end of the other half.
 # A process that is killed, for want of memory above all, ends the tests; a new one would wait forever.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --max-worker-restart 0
 # Where pytest writes the time of each test, a file for each pass.
 REPORTS := .test_reports
 # Parts of the long tests; each takes less than an hour on two cores.

@@ -134,6 +134,7 @@ def quick_frameworks():
     quick_frameworks.seed_no_absent_devices()
     quick_frameworks.find_classes_once()
     quick_frameworks.order_no_leaves()
+    quick_frameworks.leave_files_to_the_system()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -20,7 +20,6 @@ def random_inputs(batch=B, length=L, num_segments=2, seed=0):
     }
 
 
-@pytest.mark.every_backend
 def test_basics():
     check_layer(
         BertEmbeddings,

@@ -110,7 +110,6 @@ def build(hashing=HASHING, **kwargs):
     return layer
 
 
-@pytest.mark.every_backend
 def test_basics():
     arguments = {"num_heads": HEADS, "hashing": HASHING, "dropout": 0.2}
     inputs = {"hidden": random_hidden(), "attention_mask": random_mask()}

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from keras import ops
 from peer_weights import name_initializers, randomize, to_numpy
-from tables import everywhere_for
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
@@ -632,7 +631,20 @@ def test_matrices_begin_as_those_of_the_source(cls):
         assert found == OTHER_INITIALIZERS.get(cls, {"TruncatedNormal 0.02"})
 
 
-@pytest.mark.parametrize("policy", everywhere_for(["bfloat16", "float16"], "bfloat16"))
+@pytest.mark.parametrize(
+    "policy",
+    [
+        # PyTorch and TensorFlow refuse operations on two precisions. JAX takes them, and compiles
+        # each operation for a second.
+        pytest.param("bfloat16", marks=pytest.mark.backend("torch", "tensorflow")),
+        pytest.param(
+            "bfloat16",
+            id="bfloat16 under JAX",
+            marks=[pytest.mark.backend("jax"), pytest.mark.long("combinations")],
+        ),
+        "float16",
+    ],
+)
 @pytest.mark.parametrize("cls", CASES)
 def test_it_runs_in_16_bits(cls, policy):
     """Initial values too: some are drawn by operations that know no 16-bit numbers."""

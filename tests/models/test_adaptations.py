@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.base.split_models import TaskPart
@@ -130,8 +131,7 @@ class Sublayer(AdaptableBlock, keras.layers.Layer):
         return self.close("feedforward", x, 0.5 * x, self.norm, training)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("reads_norm", [False, True])
+@pytest.mark.parametrize("reads_norm", everywhere_for([False, True], True))
 def test_one_step_of_a_bottleneck(reads_norm):
     """Houlsby's and Pfeiffer's rule, forwards and by the gradients of PyTorch."""
     import torch
@@ -169,8 +169,7 @@ def test_one_step_of_a_bottleneck(reads_norm):
         np.testing.assert_allclose(to_numpy(weight), stepped, atol=1e-6, err_msg=weight.path)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("bottleneck_dim", [None, 3])
+@pytest.mark.parametrize("bottleneck_dim", everywhere_for([None, 3], 3))
 def test_one_step_of_a_prefix(bottleneck_dim):
     """Keys and values that each query sees beside those that the mask shows it."""
     import torch
@@ -222,8 +221,7 @@ def test_one_step_of_a_prefix(bottleneck_dim):
         np.testing.assert_allclose(to_numpy(weight), stepped, atol=1e-6, err_msg=weight.path)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("adaptation", ["BitFit", "Houlsby"])
+@pytest.mark.parametrize("adaptation", everywhere_for(["BitFit", "Houlsby"], "BitFit"))
 def test_one_step_of_weights_of_the_encoder(adaptation):
     """They move as in full training, and the others stay."""
     encoder = kbs.BertBackbone(**{**SIZES, "num_layers": 1, "dropout": 0.0})

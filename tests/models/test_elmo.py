@@ -148,7 +148,6 @@ def test_clips_and_skip_connections():
     assert np.abs(to_numpy(state)[:, 2:]).max() == pytest.approx(0.3)
 
 
-@pytest.mark.every_backend
 def test_files_training_and_precision():
     shapes = {"sequence_output": (3, 5, 8), "pooled_output": (3, 8)}
     check_backbone(ElmoBackbone, {"vocabulary_size": 10, **SIZES, "dropout": 0.0}, INPUTS, shapes)

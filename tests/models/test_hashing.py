@@ -66,7 +66,6 @@ def test_attention_is_shown(pattern):
     assert (np.triu(maps[0], 1).max() == 0) == (pattern == "left_to_right")
 
 
-@pytest.mark.every_backend
 def test_a_task_trains_predicts_and_is_saved(tmp_path):
     task, (x, y) = make_task("texts", hashing=HASHING)
     task.compile(kbs.AdamW(1e-2))

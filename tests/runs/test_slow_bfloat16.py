@@ -33,7 +33,6 @@ def test_which_processors_are_slow(vendor, instructions, slow):
             assert found == (work in slow.get(backend, "")), (backend, work)
 
 
-@pytest.mark.every_backend
 def test_fit_and_predict_warn(monkeypatch):
     monkeypatch.setattr(slow_bfloat16, "read_processor", lambda: (INTEL, frozenset({"avx2"})))
     classifier, (texts, classes) = make_task("texts", "SegmentPacker", dtype="mixed_bfloat16")

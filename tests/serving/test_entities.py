@@ -101,7 +101,13 @@ def test_other_tokenizers(kind):
     check_entities(tagger, trace(tagger))
 
 
-@pytest.mark.parametrize("cut", [False, True], ids=["texts", "cut words"])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(False, id="texts", marks=pytest.mark.long("serving")),
+        pytest.param(True, id="cut words"),
+    ],
+)
 def test_words_of_characters(cut):
     characters = {"filters": [(1, 3), (2, 4)], "embedding_dim": 2, "max_characters": 8}
     backbone = ElmoBackbone(None, 1, 6, 4, characters=characters)

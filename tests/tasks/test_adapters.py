@@ -14,6 +14,7 @@ from peer_weights import randomize, to_numpy
 from safetensors.numpy import load_file
 from small_tasks import make_parts
 from small_texts import make_reviews
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -385,7 +386,6 @@ def test_switched_per_call_by_compiled_functions(tmp_path):
     assert np.abs(results[0] - plain).max() > 1e-4 < np.abs(results[0] - results[1]).max()
 
 
-@pytest.mark.every_backend
 def test_int8_base(tmp_path):
     """QLoRA: the encoder stays in 8 bits, the adapter learns in float32, and both are saved."""
     task = make_task(tmp_path / "base")
@@ -475,8 +475,7 @@ PARTS = {
 }
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", everywhere_for(PARTS, "distillation"))
 def test_the_adapter_of_a_task_acts_in_its_parts(name):
     """Techniques run parts of a task, whose backbone another task adapts, too."""
     task = make_task()
@@ -534,7 +533,6 @@ def test_tasks_that_are_made_of_a_task_have_its_adapter():
     assert few.adapter == "second"
 
 
-@pytest.mark.every_backend
 def test_layers_of_a_teacher_have_its_adapter():
     teacher = make_task(num_layers=2)
     teacher.adapt(kbs.LoRA(2), "teacher", verbose=False)

@@ -287,7 +287,9 @@ def test_files_of_ours(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-@pytest.mark.parametrize("sampler", ["greedy", "beam"])
+@pytest.mark.parametrize(
+    "sampler", [pytest.param("greedy", marks=pytest.mark.long("serving")), "beam"]
+)
 def test_a_server_writes_the_same(sampler):
     tf = pytest.importorskip("tensorflow")
     model = make_model(sampler=sampler)

@@ -7,6 +7,7 @@ from peer_weights import randomize, to_numpy
 from scipy.special import log_softmax, softmax
 from scipy.stats import entropy
 from small_texts import TINY, VOCABULARY, make_reviews
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.exits.losses import ExitDistillation, ExitLoss
@@ -67,8 +68,7 @@ def leave(method, logits, threshold):
     return leave_by_entropy(logits, threshold, len(NAMES) if method == "fastbert" else None)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("method", THRESHOLDS)
+@pytest.mark.parametrize("method", everywhere_for(THRESHOLDS, "fastbert"))
 def test_each_row_leaves_where_its_rule_says(method):
     task = make_task(method)
     logits = find_all_logits(task)
@@ -129,7 +129,6 @@ def make_classifier():
     return randomize(classifier)
 
 
-@pytest.mark.every_backend
 def test_without_exits_it_answers_as_the_classifier():
     classifier = make_classifier()
     task = kbs.EarlyExitClassifier.from_classifier(classifier, "fastbert", exit_layers=[2, 3])
@@ -174,8 +173,7 @@ def test_losses_are_saved():
         np.testing.assert_array_equal(again.call(*given), loss.call(*given))
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("method", ["deebert", "fastbert"])
+@pytest.mark.parametrize("method", everywhere_for(["deebert", "fastbert"], "fastbert"))
 def test_the_exits_of_a_classifier_learn_alone(method):
     classifier = make_classifier()
     of_classifier = classifier.get_weights()

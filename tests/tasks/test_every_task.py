@@ -56,7 +56,7 @@ MAKERS = {
     "sampled documents": make_sampled_documents,
 }
 #: The tasks that have states, outputs or columns of a kind of their own.
-SOME = ("spans", "sampled documents", "replaced tokens")
+SOME = ("spans", "replaced tokens")
 #: Their states are of the kinds of the other tasks, and test_combinations.py trains them.
 ALIKE = (
     *("pairs", "label sets", "numbers", "attributes", "relations", "questions", "choices"),

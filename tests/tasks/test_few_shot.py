@@ -76,13 +76,14 @@ def test_the_head_of_vectors_that_are_one_line_or_none():
     assert not kernel.any() and bias[0] - bias[1] == pytest.approx(np.log(7), abs=1e-6)
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "arguments",
     [
         {},
         {"normalize": False},
-        {"pooling": ["mean", "max"], "dimensions": 20},
+        pytest.param(
+            {"pooling": ["mean", "max"], "dimensions": 20}, marks=pytest.mark.every_backend
+        ),
         {"dense_layers": [keras.layers.Dense(5, "tanh")]},
         {"pooling": "first_last_average"},
     ],

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
+from tables import everywhere_for, short_for
 
 import keras_bert_suite as kbs
 
@@ -38,8 +39,7 @@ def make_pretrainer(num_codes=None, dropout=0.1, **arguments):
     return pretrainer
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("num_codes", [None, 5])
+@pytest.mark.parametrize("num_codes", everywhere_for([None, 5], 5))
 def test_the_loss_is_that_of_the_hidden_frames(num_codes):
     pretrainer = randomize(make_pretrainer(num_codes))
     x, y, weights = make_batches(num_codes and CODES)[0]
@@ -81,7 +81,6 @@ def test_predicted_frames_are_compared_as_numbers():
     assert divergence.of_tokens and make_pretrainer(5).find_divergence().of_tokens
 
 
-@pytest.mark.every_backend
 def test_losses_of_keras_compare_numbers():
     """They are means over the hidden frames, as those of this package are."""
     pretrainer, batch = randomize(make_pretrainer()), make_batches()[0]
@@ -97,7 +96,7 @@ def test_losses_of_keras_compare_numbers():
         pretrainer.compile(loss="sparse_categorical_crossentropy")
 
 
-@pytest.mark.parametrize("num_codes", [None, 5])
+@pytest.mark.parametrize("num_codes", short_for([None, 5], 5, part="combinations"))
 def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     batches = make_batches(num_codes and CODES)
     assert len(batches) == 2
@@ -109,7 +108,7 @@ def test_a_stopped_training_ends_as_one_that_was_not(num_codes, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stopped.fit(batches, epochs=12, callbacks=[At(7, interrupt), checkpoint], verbose=0)
     resumed = make_pretrainer(num_codes)
-    checkpoint = kbs.TrainingCheckpoint(tmp_path / "run", every=2)
+    checkpoint = kbs.TrainingCheckpoint(tmp_path / "run")
     resumed.fit(batches, epochs=12, callbacks=[checkpoint], verbose=0)
     assert_same(resumed, all_arrays(whole))
 

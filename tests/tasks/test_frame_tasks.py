@@ -227,7 +227,13 @@ def test_other_wrong_uses_are_named():
 
 @pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
-    "make", [classify, tag, chain, embed], ids=["classify", "tag", "chain", "embed"]
+    "make",
+    [
+        pytest.param(classify, id="classify", marks=pytest.mark.long("serving")),
+        pytest.param(tag, id="tag", marks=pytest.mark.long("serving")),
+        pytest.param(chain, id="chain"),
+        pytest.param(embed, id="embed"),
+    ],
 )
 def test_a_saved_model_takes_frames(make, tmp_path):
     import tensorflow as tf

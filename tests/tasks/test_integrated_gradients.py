@@ -9,6 +9,7 @@ from heads.cases import CASES
 from peer_weights import randomize
 from small_tasks import make_task, predicted_columns
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import everywhere_for
 from transformers import BertConfig, BertForSequenceClassification
 
 import keras_bert_suite as kbs
@@ -54,8 +55,7 @@ def integrate(model, packed, empty, target, steps):
     return (total * (own - none)).sum(dim=-1)[0].numpy()
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("baseline", ["pad", "mask"])
+@pytest.mark.parametrize("baseline", everywhere_for(["pad", "mask"], "mask"))
 def test_the_rule_of_the_paper(peer, baseline):
     folder, model = peer
     classifier = kbs.TextClassifier.from_preset(folder)

@@ -29,8 +29,13 @@ def embedder():
     return make_embedder()
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("loss", [BatchAllTriplet(), BatchHardTriplet("soft")], ids=["all", "hard"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(BatchAllTriplet(), id="all"),
+        pytest.param(BatchHardTriplet("soft"), id="hard", marks=pytest.mark.every_backend),
+    ],
+)
 def test_texts_with_labels(embedder, loss):
     embedder.compile(AdamW(1e-3), loss)
     ids = np.array([int(label == "yes") for label in LABELS], "int32")
@@ -46,10 +51,13 @@ def test_texts_with_labels(embedder, loss):
     assert np.isfinite(history.history["val_loss"]).all()
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "loss",
-    [MarginMSE(), DistilledScores(0.5), Matryoshka(MarginMSE(), [16, 4])],
+    [
+        MarginMSE(),
+        DistilledScores(0.5),
+        pytest.param(Matryoshka(MarginMSE(), [16, 4]), marks=pytest.mark.every_backend),
+    ],
     ids=lambda x: x.name,
 )
 def test_candidates_with_scores(embedder, loss):

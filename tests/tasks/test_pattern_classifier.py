@@ -7,6 +7,7 @@ import torch
 from peer_weights import randomize
 from small_tasks import make_task
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import everywhere_for
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
 import keras_bert_suite as kbs
@@ -58,8 +59,9 @@ def score_words(model, tokenizer, texts, verbalizers):
     return torch.stack(scores)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("verbalizers", [ONE, SEVERAL], ids=["one token", "several"])
+@pytest.mark.parametrize(
+    "verbalizers", everywhere_for([ONE, SEVERAL], SEVERAL), ids=["one token", "several"]
+)
 def test_the_rule_of_the_paper(peer, verbalizers):
     folder, model, tokenizer = peer
     classifier = kbs.PatternClassifier.from_preset(folder, pattern=PATTERN, verbalizers=verbalizers)

@@ -48,7 +48,6 @@ def test_the_score_is_that_of_the_paper():
     assert layer.compute_output_shape((3, 1, 4), (3, 5, 4)) == (3, 5)
 
 
-@pytest.mark.every_backend
 def test_each_text_is_encoded_once(ranker, monkeypatch):
     encoder, _ = ranker.split_at_vectors()
     seen = []
@@ -117,7 +116,6 @@ def test_it_learns_end_to_end_and_on_cached_vectors():
         np.testing.assert_array_equal(old, new)
 
 
-@pytest.mark.every_backend
 @pytest.mark.filterwarnings("error:Your input ran out of data")
 def test_each_epoch_on_cached_vectors_has_all_rows():
     """Without a step, the loss of an epoch of uneven batches is that of all rows."""

@@ -109,7 +109,7 @@ RULES = (
 
 @pytest.mark.parametrize(
     ("name", "sizes", "arguments", "rule"),
-    everywhere_for(RULES, RULES[1], RULES[2]),
+    everywhere_for(RULES, RULES[2]),
     ids=[name for name, *_ in RULES],
 )
 def test_a_step_is_that_of_the_rule(name, sizes, arguments, rule, tmp_path):

@@ -9,6 +9,7 @@ from layer_rules import beit_rate, electra_rate, rename
 from peer_weights import randomize, to_numpy
 from small_tasks import make_task
 from small_texts import TINY
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite import AdamW, Lamb
@@ -49,9 +50,8 @@ def numpy_step(value, gradient, rate, decay, cls):
     return value - rate * ratio * update
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("cls", [AdamW, Lamb])
-@pytest.mark.parametrize("numbering", RULES)
+@pytest.mark.parametrize("numbering", everywhere_for(RULES, "beit"))
 def test_a_step_by_the_published_rule(numbering, cls):
     task = randomize(make_classifier())
     optimizer = cls(RATE, WEIGHT_DECAY, global_clipnorm=None, layer_decay=DECAY)
@@ -71,7 +71,6 @@ def test_a_step_by_the_published_rule(numbering, cls):
         np.testing.assert_allclose(to_numpy(variable), wanted, rtol=0, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.every_backend
 def test_all_three_kinds_of_rates_are_multiplied(tmp_path):
     """By hand: layer i of 3 has 0.5 ** (4 - i), the embeddings 0.5 ** 5, the pooler 0.5."""
     task = make_classifier()

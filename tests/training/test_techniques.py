@@ -190,7 +190,6 @@ def test_a_file_keeps_the_technique(technique, tmp_path):
     assert {*map(id, [*task.trainable_variables, *task.non_trainable_variables])} == weights
 
 
-@pytest.mark.every_backend
 def test_a_killed_training_goes_on(tmp_path):
     """With the random numbers of all passes, and all that the technique owns."""
     wanted, columns = make("texts", dropout=0.1)

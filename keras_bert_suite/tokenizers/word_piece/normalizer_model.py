@@ -6,6 +6,7 @@ lowering it, and replaces controls by spaces. Our model has the replacements of 
 as fast, and deletes bytes that are not UTF-8.
 """
 
+import functools
 import struct
 import unicodedata
 
@@ -36,6 +37,12 @@ def build_normalizer_model(lowercase, strip_accents, unassigned, replacements):
     `unassigned` is written for every unassigned character outside the CJK ranges. `replacements`,
     dict of code point -> str, override every other rule.
     """
+    return _build(lowercase, strip_accents, unassigned, tuple(replacements.items()))
+
+
+@functools.lru_cache(maxsize=4)
+def _build(lowercase, strip_accents, unassigned, replacements):
+    """Few vocabularies have rules of their own, and half a second goes into them."""
     characters = _changed_characters(lowercase, strip_accents)
     characters.update(replacements)
     values, pool = _encode_values(characters, unassigned)
