@@ -65,9 +65,10 @@ class BartBlock(TransformerBlock):
         attended: Tensor,
         cross: Callable[[Tensor], Tensor] | None = None,
         training: bool | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         if not self.pre_norm:
-            return super().finish(hidden, attended, cross, training)
+            return super().finish(hidden, attended, cross, training, condition)
         drop = partial(call_inner, self.sublayer_dropout, training=training)
         hidden = self.close(SELF_ATTENTION, hidden, drop(attended), training=training)
         if cross is not None:

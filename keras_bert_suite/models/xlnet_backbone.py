@@ -86,6 +86,8 @@ class XLNetBackbone(BertBackbone):
     sizes = {size: BertBackbone.sizes[size] for size in ("base", "large")}
     summary_place = "last"
 
+    takes_norm_condition = False
+
     def __init__(
         self,
         *sizes: int,

@@ -11,7 +11,8 @@ from keras_bert_suite.layers.companions import LAYOUT_ARGUMENT, SHIFT_ARGUMENT, 
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.inner_call import call_inner
-from keras_bert_suite.layers.norms import make_norm
+from keras_bert_suite.layers.norm_condition import NormCondition
+from keras_bert_suite.layers.norms import call_norm, make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -38,6 +39,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             ids.
         part_embeddings: layer from token ids int32 (B, L) and embeddings of tokens float (B, L, E)
             to other embeddings (B, L, E), such as `PartEmbeddings`; or None.
+        norm_condition: `NormCondition`, of the vectors on which the norm depends; None for none.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -66,6 +68,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         position_offset: int = 0,
         frame_dim: int | None = None,
         part_embeddings: keras.layers.Layer | None = None,
+        norm_condition: NormCondition | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -80,6 +83,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.position_offset = position_offset
         self.frame_dim = frame_dim
         self.part_embeddings = part_embeddings
+        self.norm_condition = norm_condition
         _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
@@ -107,7 +111,12 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         self.layer_norm = None
         if self.has_norm:
             self.layer_norm = make_norm(
-                self, "layer_norm", layer_norm_epsilon, self.norm_type, self.norm_bias
+                self,
+                "layer_norm",
+                layer_norm_epsilon,
+                self.norm_type,
+                self.norm_bias,
+                norm_condition,
             )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
@@ -161,6 +170,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """Embeds a batch of packed token ids.
 
@@ -174,6 +184,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
             embedding_shift: float (..., L, E) for B rows, added to the rows of the token embedding,
                 before the norm. Techniques such as `FGM` take gradients by it. None for 0.
+            condition: float (B, C), on which the norm depends, with `norm_condition`.
 
         Returns:
             float (B, L, H) in the compute dtype; with a layout (R, W, H), with buckets (1, N, H).
@@ -182,7 +193,13 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
             ValueError: if a static L exceeds `max_sequence_length`.
         """
         x = self.embed_tokens(
-            token_ids, segment_ids, positions, training, sequence_layout, embedding_shift
+            token_ids,
+            segment_ids,
+            positions,
+            training,
+            sequence_layout,
+            embedding_shift,
+            condition,
         )
         return x if self.projection is None else call_inner(self.projection, x)
 
@@ -194,6 +211,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """The embeddings before the projection, float (B, L, E); with a layout (R, W, E).
 
@@ -227,7 +245,7 @@ class BertEmbeddings(CompanionReader, ConfiguredLayer):
         if embedding_shift is not None:
             x = x + ops.cast(embedding_shift, x.dtype)
         if self.layer_norm is not None:
-            x = call_inner(self.layer_norm, x)
+            x = call_norm(self.layer_norm, x, condition)
         return call_inner(self.embeddings_dropout, x, training=training)
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
