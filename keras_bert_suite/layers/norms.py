@@ -182,9 +182,8 @@ def make_norm(
         return NORM_TYPES[norm_type](**common, **({} if center else {"center": False}))
     if norm_type != "layer_norm" or not center:
         raise ValueError(
-            f"norm_condition={condition} is for norms with a scale and an offset, which those of "
-            f"norm_type={norm_type!r} do not have. Use an encoder with norm_type='layer_norm', or "
-            "leave norm_condition out."
+            f"{condition} is for norms with a scale and an offset, got norm_type={norm_type!r} and "
+            f"center={center}. Use an encoder with such norms, or leave norm_condition out."
         )
     return ConditionalNorm(condition, **common)
 

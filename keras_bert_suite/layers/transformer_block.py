@@ -206,7 +206,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         **attention: Any,
     ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
-        prepared = self.prepare(hidden)
+        prepared = self.prepare(hidden, condition)
         attended = call_inner(self.self_attention, prepared, **attention, training=training)
         if encoder_sequence is None:
             return self.finish(hidden, attended, training=training, condition=condition)
@@ -219,7 +219,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         )
         return self.finish(hidden, attended, cross, training=training, condition=condition)
 
-    def prepare(self, hidden: Tensor) -> Tensor:
+    def prepare(self, hidden: Tensor, condition: Tensor | None = None) -> Tensor:
         """The input (B, L, H) of the self-attention, here the hidden states themselves."""
         return hidden
 

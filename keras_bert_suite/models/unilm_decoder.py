@@ -45,7 +45,8 @@ class UnilmDecoder(Decoder):
         The last token of a source, [SEP], is left out: it is the first token that the decoder
         reads. Args, Returns: as for `Decoder.start`.
         """
-        padding_mask, condition = source["padding_mask"], source.get(CONDITION)
+        padding_mask = source["padding_mask"]
+        given = {CONDITION: source[CONDITION]} if CONDITION in source else {}
         hidden = self.encoder.embed(source)
         last = ops.sum(ops.cast(padding_mask, "int32"), axis=1) - 1
         is_last = ops.arange(ops.shape(padding_mask)[1]) == last[:, None]
@@ -60,10 +61,9 @@ class UnilmDecoder(Decoder):
             key, value = attention.place_keys(key, value, None)
             sources.append(Source(key, value, remembered))
             context = attention.attend(query, key, value, visible)
-            hidden = block.finish(hidden, attention.merge(context), condition=condition)
+            hidden = block.finish(hidden, attention.merge(context), **given)
         cache = make_cache(blocks, ops.shape(padding_mask)[0], length)
-        state = (sources, last) if condition is None else (sources, last, condition)
-        return DecoderState(state, cache, ops.zeros((), dtype="int32"))
+        return DecoderState((sources, last, *given.values()), cache, ops.zeros((), dtype="int32"))
 
     def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Args, Returns: as for `Decoder.step`."""
@@ -73,8 +73,8 @@ class UnilmDecoder(Decoder):
         token_ids = token_ids[:, None]
         segment_ids = self.find_segments(token_ids, num_read)
         rows = positions + self.encoder.position_offset  # Of the table of positions.
-        condition = repeat_rows(given[0], of_sources) if given else None
-        hidden = self.encoder.embeddings(token_ids, segment_ids, rows, condition=condition)
+        condition = {"condition": repeat_rows(given[0], of_sources)} if given else {}
+        hidden = self.encoder.embeddings(token_ids, segment_ids, rows, **condition)
         seen = ops.arange(state.cache[0][0].shape[2]) <= num_read
         cache = []
         for block, source, before in zip(
@@ -87,7 +87,7 @@ class UnilmDecoder(Decoder):
             keys, values = extend_cache(before, key, value, num_read)
             cache.append((keys, values))
             context = attend_to_source_and_targets(query, source, keys, values, seen)
-            hidden = block.finish(hidden, attention.merge(context), condition=condition)
+            hidden = block.finish(hidden, attention.merge(context), **condition)
         logits = self.head(hidden, ops.zeros_like(token_ids))
         return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
