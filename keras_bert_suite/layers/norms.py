@@ -131,7 +131,9 @@ class ConditionalNorm(LayerNormalization):
         self.scale_kernel = self.add_weight(shape=shape, initializer="zeros", name="scale_kernel")
         self.offset_kernel = self.add_weight(shape=shape, initializer="zeros", name="offset_kernel")
 
-    def call(self, inputs: Tensor, condition: Tensor) -> Tensor:
+    def call(  # type: ignore[override]
+        self, inputs: Tensor, condition: Tensor
+    ) -> Tensor:
         """float (B, L, H) and (B, C) -> float (B, L, H). It is computed in float32 at least."""
         wide = keras.backend.result_type(self.compute_dtype, "float32")
         given = ops.cast(condition, wide)

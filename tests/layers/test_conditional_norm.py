@@ -36,7 +36,7 @@ def test_it_is_the_rule_of_bert4keras(settings, activation):
     """In outputs, and in the gradients of weights, states and conditions."""
     norm = ConditionalNorm(kbs.NormCondition(*settings), epsilon=1e-3, name="norm")
     symbols = {"x": keras.Input((None, 6)), "condition": keras.Input((2,))}
-    model = randomize(keras.Model(symbols, {"out": norm(**symbols)}))
+    model = randomize(keras.Model(symbols, {"out": norm(*symbols.values())}))
     tensors = [torch.tensor(array, requires_grad=True) for array in (X, CONDITION)]
     weights = [torch.tensor(to_numpy(w), requires_grad=True) for w in norm.weights]
     wanted = normalize(*tensors, weights, activation)
