@@ -135,7 +135,7 @@ class ConditionalNorm(LayerNormalization):
         self, inputs: Tensor, condition: Tensor
     ) -> Tensor:
         """float (B, L, H) and (B, C) -> float (B, L, H). It is computed in float32 at least."""
-        wide = keras.backend.result_type(self.compute_dtype, "float32")
+        wide = "float64" if self.compute_dtype == "float64" else "float32"
         given = ops.cast(condition, wide)
         if self.hidden_kernel is not None:
             given = self.activate(ops.matmul(given, ops.cast(self.hidden_kernel, wide)))

@@ -136,7 +136,7 @@ def test_it_continues_texts_by_their_condition():
     state, ids = model.decoder.start(packed, 4), packed["token_ids"]
     tokens = keras.ops.convert_to_tensor(np.array([ids[0, 1], ids[1, 1]], "int32"))
     logits, state = model.decoder.step(tokens, state)
-    places = np.ones((2, 1), "int32")
+    places = keras.ops.ones((2, 1), "int32")
     whole = model({**packed, "mask_positions": places}, training=False)
     np.testing.assert_allclose(to_numpy(logits), to_numpy(whole)[:, 0], rtol=0, atol=1e-4)
     assert np.abs(to_numpy(logits)[0] - to_numpy(logits)[1]).max() > 1e-2
