@@ -57,9 +57,6 @@ class BartBlock(TransformerBlock):
             activation_dropout, dtype=self.dtype_policy, name="inner_dropout"
         )
 
-    def prepare(self, hidden: Tensor, condition: Tensor | None = None) -> Tensor:
-        return call_norm(self.self_attention_norm, hidden, condition) if self.pre_norm else hidden
-
     def finish(
         self,
         hidden: Tensor,

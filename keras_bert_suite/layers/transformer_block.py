@@ -51,6 +51,8 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
     use_bias: bool = True
     #: The type of the norms, a key of `NORM_TYPES`.
     norm_type: str = "layer_norm"
+    #: Whether a norm comes before each sublayer, as subclasses have it, and not after it.
+    pre_norm: bool = False
 
     changeable = frozenset({"remat"})
 
@@ -220,8 +222,8 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         return self.finish(hidden, attended, cross, training=training, condition=condition)
 
     def prepare(self, hidden: Tensor, condition: Tensor | None = None) -> Tensor:
-        """The input (B, L, H) of the self-attention, here the hidden states themselves."""
-        return hidden
+        """The input (B, L, H) of the self-attention: the hidden states, with `pre_norm` normed."""
+        return call_norm(self.self_attention_norm, hidden, condition) if self.pre_norm else hidden
 
     def finish(
         self,
