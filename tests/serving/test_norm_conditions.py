@@ -53,7 +53,7 @@ def test_a_classifier(tmp_path):
     served = signatures["serve_examples"](examples=tf.constant(examples))
     np.testing.assert_allclose(served["probabilities"], wanted, rtol=0, atol=1e-5)
     vectors = signatures["embed"](text=tf.constant(TEXTS), **BESIDE)["pooled_output"]
-    own = task.backbone({**packed, "condition": CONDITION})["pooled_output"]
+    own = task.backbone({**packed, **BESIDE})["pooled_output"]
     np.testing.assert_allclose(vectors, own, rtol=0, atol=1e-5)
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="condition must be finite"):
