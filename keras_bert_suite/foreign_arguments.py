@@ -93,7 +93,10 @@ _HEADS = (
     (),
     "A backbone has a pooled output. MaskedLM and Pretrainer have the heads of pretraining.",
 )
-_CONDITION = (), "There are no norms with a condition."
+_CONDITION = (
+    ("norm_condition",),
+    "Norms with a condition are those of a backbone with `norm_condition=NormCondition(width)`.",
+)
 _DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
 _FEATURES = (
     ("features", "feature_columns"),

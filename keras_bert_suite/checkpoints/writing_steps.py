@@ -98,7 +98,7 @@ def collect_weights(model, table, owner):
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
             classifier; or a head for three relations of a `Pretrainer`.
     """
-    for name in ("frame_dim", "part_embeddings"):
+    for name in ("frame_dim", "part_embeddings", "norm_condition"):
         if getattr(getattr(model, "backbone", model), name, None) is not None:
             raise ValueError(
                 f"The files of {owner} have no place for {name} of an encoder. Save a preset of "

@@ -38,7 +38,8 @@ class Rows:
             TensorFlow, where each row is one entry.
         epoch: int, the epoch of a training on rows in memory, 0 in an evaluation; None for a batch
             of a user's dataset.
-        features: dict of the name of a column beside the texts -> array or tensor (N,); or None.
+        features: dict of the name of a column beside the texts -> array or tensor (N, ...); or
+            None.
     """
 
     inputs: tuple | dict
@@ -62,7 +63,7 @@ class Rows:
             x: texts as a list, an array or a pandas Series; a tuple of such columns, one for
                 each segment; a DataFrame or a dict of text columns; or a dict of packed arrays.
             y, sample_weight: list, array or tensor, a dict of them, or None.
-            features: dict of arrays (N,), or None.
+            features: dict of arrays (N, ...), or None.
 
         Raises:
             ValueError: if a text is missing or not a string, naming its row; if the numbers of

@@ -55,6 +55,7 @@ from keras_bert_suite.layers.heads.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.heads.prediction_head import PredictionHead
 from keras_bert_suite.layers.heads.replaced_tokens import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.span_boundary import SpanBoundaryHead
+from keras_bert_suite.layers.norm_condition import NormCondition
 from keras_bert_suite.layers.poolings.learned_pooling import (
     AttentionPooling,
     BiLSTMPooling,

@@ -11,6 +11,7 @@ from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.adapters.adaptable_block import FEEDFORWARD, SELF_ATTENTION
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.inner_call import call_inner
+from keras_bert_suite.layers.norms import call_norm
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 
@@ -56,22 +57,21 @@ class BartBlock(TransformerBlock):
             activation_dropout, dtype=self.dtype_policy, name="inner_dropout"
         )
 
-    def prepare(self, hidden: Tensor) -> Tensor:
-        return call_inner(self.self_attention_norm, hidden) if self.pre_norm else hidden
-
     def finish(
         self,
         hidden: Tensor,
         attended: Tensor,
         cross: Callable[[Tensor], Tensor] | None = None,
         training: bool | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         if not self.pre_norm:
-            return super().finish(hidden, attended, cross, training)
+            return super().finish(hidden, attended, cross, training, condition)
         drop = partial(call_inner, self.sublayer_dropout, training=training)
         hidden = self.close(SELF_ATTENTION, hidden, drop(attended), training=training)
         if cross is not None:
-            hidden = hidden + drop(cross(call_inner(self.cross_attention_norm, hidden)))
-        normalised = call_inner(self.feedforward_norm, hidden)
+            normalised = call_norm(self.cross_attention_norm, hidden, condition)
+            hidden = hidden + drop(cross(normalised))
+        normalised = call_norm(self.feedforward_norm, hidden, condition)
         projected = drop(self.feed_forward(normalised, training))
         return self.close(FEEDFORWARD, hidden, projected, training=training)

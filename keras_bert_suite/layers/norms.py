@@ -12,6 +12,8 @@ from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.eager_pass import read_weight
+from keras_bert_suite.layers.inner_call import call_inner
+from keras_bert_suite.layers.norm_condition import NormCondition
 
 #: `is_exact`, within `exact_second_derivatives`.
 _scope = threading.local()
@@ -98,14 +100,62 @@ class LayerNormalization(keras.layers.LayerNormalization):
         Keras multiplies gamma by 1 / deviation first. XLA makes more kernels of this, which take
         longer to compile and to run.
         """
-        x = ops.cast(inputs, "float32")
-        x = x - ops.mean(x, axis=-1, keepdims=True)
-        x = x * ops.rsqrt(ops.mean(ops.square(x), axis=-1, keepdims=True) + self.epsilon)
+        x = standardize(ops.cast(inputs, "float32"), self.epsilon)
         if self.gamma is not None:
             x = x * ops.cast(self.gamma, "float32")
         if self.beta is not None:
             x = x + ops.cast(self.beta, "float32")
         return ops.cast(x, self.compute_dtype)
+
+
+class ConditionalNorm(LayerNormalization):
+    """A norm whose scale and offset have a part that depends on a vector of each row.
+
+    With `hidden_dim` of the condition there is a matrix `hidden_kernel` (C, D), else D is C. The
+    matrices `scale_kernel` and `offset_kernel`, (D, H), begin as 0.
+    """
+
+    def __init__(self, condition: NormCondition, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.condition = condition
+        self.activate = condition.function
+
+    def build(self, input_shape: Shape, *_: Shape) -> None:
+        super().build(input_shape)
+        width, hidden_dim = self.condition.dim, self.condition.hidden_dim
+        self.hidden_kernel = None
+        if hidden_dim is not None:
+            self.hidden_kernel = self.add_weight(shape=(width, hidden_dim), name="hidden_kernel")
+            width = hidden_dim
+        shape = (width, input_shape[-1])
+        self.scale_kernel = self.add_weight(shape=shape, initializer="zeros", name="scale_kernel")
+        self.offset_kernel = self.add_weight(shape=shape, initializer="zeros", name="offset_kernel")
+
+    def call(  # type: ignore[override]
+        self, inputs: Tensor, condition: Tensor
+    ) -> Tensor:
+        """float (B, L, H) and (B, C) -> float (B, L, H). It is computed in float32 at least."""
+        wide = "float64" if self.compute_dtype == "float64" else "float32"
+        given = ops.cast(condition, wide)
+        if self.hidden_kernel is not None:
+            given = self.activate(ops.matmul(given, ops.cast(self.hidden_kernel, wide)))
+        scale = ops.matmul(given, ops.cast(self.scale_kernel, wide)) + ops.cast(self.gamma, wide)
+        offset = ops.matmul(given, ops.cast(self.offset_kernel, wide)) + ops.cast(self.beta, wide)
+        x = standardize(ops.cast(inputs, wide), self.epsilon)
+        return ops.cast(x * scale[:, None] + offset[:, None], self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: Shape, *_: Shape) -> Shape:
+        return input_shape
+
+
+def standardize(x: Tensor, epsilon: float) -> Tensor:
+    """Vectors (..., H) less their mean, over their standard deviation."""
+    if keras.config.backend() == "torch":
+        import torch
+
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], eps=epsilon)
+    x = x - ops.mean(x, axis=-1, keepdims=True)
+    return x * ops.rsqrt(ops.mean(ops.square(x), axis=-1, keepdims=True) + epsilon)
 
 
 #: The class of each type of norm.
@@ -121,12 +171,25 @@ def make_norm(
     epsilon: float,
     norm_type: str = "layer_norm",
     center: bool = True,
+    condition: NormCondition | None = None,
 ) -> keras.layers.Layer:
     """Makes a norm of another layer, in the dtype of that layer. `norm_type` is in `NORM_TYPES`.
 
-    `center` says whether a norm with weights has a bias.
+    `center` says whether a norm with weights has a bias. With a `condition` the scale and the bias
+    depend on it, so that other norms are a ValueError.
     """
     check_choice("norm_type", norm_type, NORM_TYPES)
-    arguments = {} if center else {"center": False}
-    norm = NORM_TYPES[norm_type]
-    return norm(epsilon=epsilon, dtype=owner.dtype_policy, name=name, **arguments)
+    common = {"epsilon": epsilon, "dtype": owner.dtype_policy, "name": name}
+    if condition is None:
+        return NORM_TYPES[norm_type](**common, **({} if center else {"center": False}))
+    if norm_type != "layer_norm" or not center:
+        raise ValueError(
+            f"{condition} is for norms with a scale and an offset, got norm_type={norm_type!r} and "
+            f"center={center}. Use an encoder with such norms, or leave norm_condition out."
+        )
+    return ConditionalNorm(condition, **common)
+
+
+def call_norm(norm: keras.layers.Layer, x: Tensor, condition: Tensor | None = None) -> Tensor:
+    """The output of a norm of `make_norm`. `condition`, float (B, C), is None if it has none."""
+    return call_inner(norm, x) if condition is None else call_inner(norm, x, condition=condition)

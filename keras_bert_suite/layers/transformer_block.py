@@ -20,7 +20,8 @@ from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.gates import apply_gate
 from keras_bert_suite.layers.inner_call import call_inner
-from keras_bert_suite.layers.norms import make_norm
+from keras_bert_suite.layers.norm_condition import NormCondition
+from keras_bert_suite.layers.norms import call_norm, make_norm
 from keras_bert_suite.layers.recompute import recompute
 
 
@@ -42,6 +43,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             instead of keeping its activations; see `recompute`.
         has_cross_attention: bool, whether the block has weights for attention to an encoder.
         head_dim: int, the width of a head; see `SelfAttention`.
+        norm_condition: `NormCondition`, of the vectors on which the norms depend; None for none.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805). The cross-attention is from
         Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.3.
@@ -51,6 +53,8 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
     use_bias: bool = True
     #: The type of the norms, a key of `NORM_TYPES`.
     norm_type: str = "layer_norm"
+    #: Whether a norm comes before each sublayer, as subclasses have it, and not after it.
+    pre_norm: bool = False
 
     changeable = frozenset({"remat"})
 
@@ -66,6 +70,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         remat: bool = False,
         has_cross_attention: bool = False,
         head_dim: int | None = None,
+        norm_condition: NormCondition | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -79,6 +84,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         self.remat = remat
         self.has_cross_attention = has_cross_attention
         self.head_dim = head_dim
+        self.norm_condition = norm_condition
 
         heads = {
             "num_heads": num_heads,
@@ -89,7 +95,13 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         if head_dim is not None:
             heads["head_dim"] = head_dim
         self.self_attention = self.make_attention(**heads, name="self_attention")
-        norm = partial(make_norm, self, epsilon=layer_norm_epsilon, norm_type=self.norm_type)
+        norm = partial(
+            make_norm,
+            self,
+            epsilon=layer_norm_epsilon,
+            norm_type=self.norm_type,
+            condition=norm_condition,
+        )
         self.self_attention_norm = norm("self_attention_norm")
         if has_cross_attention:
             # The tokens of another row have no distance.
@@ -129,6 +141,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         score_bias: Tensor | None = None,
         encoder_sequence: Tensor | None = None,
         encoder_padding_mask: Tensor | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
 
@@ -142,6 +155,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             encoder_sequence: float (B, S, H), the output of an encoder to which the block attends.
                 None leaves the cross-attention out. Then the block is one of an encoder.
             encoder_padding_mask: int (B, S), 1 on tokens of the encoder; None for all.
+            condition: float (B, C), on which the norms depend, with `norm_condition`.
 
         Returns:
             float (B, L, H).
@@ -150,6 +164,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             "source": source,
             "score_bias": score_bias,
             "encoder_sequence": encoder_sequence,
+            "condition": condition,
         }
         tensors = {name: x for name, x in tensors.items() if x is not None}
         others = {
@@ -195,13 +210,14 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         training: bool | None,
         encoder_sequence: Tensor | None = None,
         encoder_padding_mask: Tensor | None = None,
+        condition: Tensor | None = None,
         **attention: Any,
     ) -> Tensor:
         """The block itself, with the arguments `attention` of its attention layer."""
-        prepared = self.prepare(hidden)
+        prepared = self.prepare(hidden, condition)
         attended = call_inner(self.self_attention, prepared, **attention, training=training)
         if encoder_sequence is None:
-            return self.finish(hidden, attended, training=training)
+            return self.finish(hidden, attended, training=training, condition=condition)
         cross = partial(
             call_inner,
             self.cross_attention,
@@ -209,11 +225,11 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             source=encoder_sequence,
             training=training,
         )
-        return self.finish(hidden, attended, cross, training=training)
+        return self.finish(hidden, attended, cross, training=training, condition=condition)
 
-    def prepare(self, hidden: Tensor) -> Tensor:
-        """The input (B, L, H) of the self-attention, here the hidden states themselves."""
-        return hidden
+    def prepare(self, hidden: Tensor, condition: Tensor | None = None) -> Tensor:
+        """The input (B, L, H) of the self-attention: the hidden states, with `pre_norm` normed."""
+        return call_norm(self.self_attention_norm, hidden, condition) if self.pre_norm else hidden
 
     def finish(
         self,
@@ -221,6 +237,7 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
         attended: Tensor,
         cross: Callable[[Tensor], Tensor] | None = None,
         training: bool | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """Computes the rest of the block: residuals, norms and feed-forward network.
 
@@ -230,17 +247,20 @@ class TransformerBlock(AdaptableBlock, ShapeKeepingLayer):
             cross: function from hidden states (B, L, H) to the output of the cross-attention, or
                 None without cross-attention.
             training: bool, whether dropout is active.
+            condition: as for `call`.
 
         Returns:
             float (B, L, H).
         """
         drop = partial(call_inner, self.sublayer_dropout, training=training)
         norm = self.self_attention_norm
-        hidden = self.close(SELF_ATTENTION, hidden, drop(attended), norm, training)
+        hidden = self.close(SELF_ATTENTION, hidden, drop(attended), norm, training, condition)
         if cross is not None:
-            hidden = call_inner(self.cross_attention_norm, hidden + drop(cross(hidden)))
+            hidden = call_norm(self.cross_attention_norm, hidden + drop(cross(hidden)), condition)
         projected = drop(self.feed_forward(hidden, training))
-        return self.close(FEEDFORWARD, hidden, projected, self.feedforward_norm, training)
+        return self.close(
+            FEEDFORWARD, hidden, projected, self.feedforward_norm, training, condition
+        )
 
     def feed_forward(self, hidden: Tensor, training: bool | None = None) -> Tensor:
         """The feed-forward network: float (B, L, H) -> (B, L, H)."""

@@ -19,6 +19,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.layers import (
     BertEmbeddings,
     LshBlock,
+    NormCondition,
     TokenHashing,
     TokenPositions,
     TransformerBlock,
@@ -29,9 +30,11 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.attention.read_tokens import ReadFirst
+from keras_bert_suite.layers.norm_condition import read_condition
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.frame_inputs import (
+    CONDITION,
     FRAMES,
     check_tokens,
     make_inputs,
@@ -131,6 +134,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
         embedding_rank: int, the rank of the table of tokens, which then is the product of a table
             of this width and of a matrix; see `FactorizedEmbedding`. None for a whole table.
             `factorize_embeddings` sets it.
+        norm_condition: `NormCondition`, for norms whose scale and offset depend on a further input
+            `condition`, float32 (B, C), such as the tone in which a text is to be written. The
+            model begins with the outputs that it has without. None for no such input.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
 
@@ -151,8 +157,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
         ValueError: if a size is no positive integer, a list by layer has another length or larger
             sizes, `num_heads` does not divide `hidden_dim`, a
             dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, the
-            pattern needs more segments, the class or the pattern takes no `hashing`, or there are
-            both a `vocabulary_size` and a `frame_dim`, or neither.
+            pattern needs more segments, the class or the pattern takes no `hashing`, the class or
+            its norms take no `norm_condition`, or there are both a `vocabulary_size` and a
+            `frame_dim`, or neither.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -173,6 +180,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     sizes_by_layer: tuple[str, ...] = (HEADS, UNITS)
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
+    #: Whether the norms may depend on a condition.
+    takes_norm_condition = True
     #: How many rows the position embedding has before the row of the first token.
     position_offset = 0
     #: Whether the attention layers take the positions of the tokens.
@@ -207,6 +216,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         heads_by_layer: Sequence[int] | None = None,
         intermediate_by_layer: Sequence[int] | None = None,
         embedding_rank: int | None = None,
+        norm_condition: NormCondition | None = None,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -249,6 +259,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
             UNITS, intermediate_by_layer, intermediate_dim
         )
         self.embedding_rank = embedding_rank
+        self.norm_condition = self._read_condition(norm_condition)
         if frame_dim is not None:
             self.input_names = name_frame_inputs(self.input_names)
 
@@ -266,6 +277,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
             frame_dim=frame_dim,
             part_embeddings=part_embeddings,
             embedding_rank=embedding_rank,
+            norm_condition=self.norm_condition,
             dtype=dtype,
             name="embeddings",
         )
@@ -282,6 +294,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
                 layer_norm_epsilon=layer_norm_epsilon,
                 initializer_range=initializer_range,
                 remat=remat,
+                norm_condition=self.norm_condition,
                 dtype=dtype,
                 name=block_name,
             )
@@ -299,6 +312,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
         inputs = self.make_inputs()
         padding_mask = inputs["padding_mask"]
         attention = self.show_tokens(inputs, attention_pattern, dtype)
+        if self.norm_condition is not None:
+            attention["condition"] = inputs[CONDITION]
         hidden_states = self.encode(self.embed(inputs), **attention)
         call = self.last_call
         self.ends_with_block = call is not None and hidden_states[-1] is call.outputs
@@ -357,7 +372,10 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def make_inputs(self) -> dict[str, Any]:
         """Makes the symbolic inputs of the model, by name."""
         names = (*self.input_names, *(("ranks",) if self.attention_pattern == "ranked" else ()))
-        return make_inputs(names, self.frame_dim)
+        inputs = make_inputs(names, self.frame_dim)
+        if self.norm_condition is not None:
+            inputs[CONDITION] = keras.Input((self.norm_condition.dim,), name=CONDITION)
+        return inputs
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -393,6 +411,15 @@ class BertBackbone(LastBlockReader, TextEncoder):
             raise ValueError(f"hashing must be a TokenHashing or None, got {hashing!r}.")
         return hashing.fit_length(self.max_sequence_length)
 
+    def _read_condition(self, norm_condition: Any) -> NormCondition | None:
+        norm_condition = read_condition(norm_condition)
+        if norm_condition is not None and not self.takes_norm_condition:
+            raise ValueError(
+                f"The norms of {with_article(self)} take no norm_condition. Use a BertBackbone, or "
+                "another encoder with its blocks, such as a RoFormerBackbone."
+            )
+        return norm_condition
+
     def name_blocks(self, num_layers: int) -> list[str]:
         """The names of the transformer layers that own weights."""
         return [f"transformer_layer_{i}" for i in range(num_layers)]
@@ -424,7 +451,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
         """The embeddings (B, L, H) of the model's inputs."""
         positions = self.count_positions(inputs["padding_mask"])
         tokens = inputs["token_ids" if self.frame_dim is None else FRAMES]
-        return self.embeddings(tokens, inputs.get("segment_ids"), positions)
+        given = {} if self.norm_condition is None else {"condition": inputs[CONDITION]}
+        return self.embeddings(tokens, inputs.get("segment_ids"), positions, **given)
 
     def count_positions(self, padding_mask: Tensor) -> Tensor | None:
         """int (B, L), the row of the position embedding for each token. None: their order."""
@@ -456,7 +484,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
 
         Args:
             x: float (B, L, H), the embeddings.
-            **attention: arguments of `TransformerBlock.call` for its attention layer.
+            **attention: further arguments of `TransformerBlock.call`.
 
         Returns:
             list of num_layers + 1 float (B, L, H), the embeddings first.

@@ -198,7 +198,7 @@ class _CrossAttendingBert(BertBackbone):
 def _read_arguments(backbone: BertBackbone) -> Config:
     """The arguments of the constructor of a backbone, as JSON has them."""
     config = backbone.get_config()
-    for name in ("frame_dim", "part_embeddings"):
+    for name in ("frame_dim", "part_embeddings", "norm_condition"):
         if config[name] is not None:
             raise ValueError(
                 f"The BERTs of a BertEncoderDecoder read tokens alone, got one with {name}. Take "

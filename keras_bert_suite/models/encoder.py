@@ -51,6 +51,8 @@ class Encoder:
     max_sequence_length: Any = None
     #: The width of the input `frames`, for an encoder that reads vectors in the place of token ids.
     frame_dim: Any = None
+    #: The `NormCondition` of norms that depend on the input `condition`.
+    norm_condition: Any = None
     #: The rule for global tokens, and their maximum number in a row, as for `LongformerBackbone`.
     global_tokens: Any = None
     max_global_tokens: Any = None

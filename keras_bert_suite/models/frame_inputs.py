@@ -1,4 +1,4 @@
-"""Inputs of an encoder that are no tokens: frames, vectors in the place of token ids."""
+"""Inputs of an encoder that are no tokens: frames in the place of token ids, a condition."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,6 +7,9 @@ import keras
 
 #: The name of the input that takes the place of `token_ids`.
 FRAMES = "frames"
+
+#: The name of the input on which the norms depend.
+CONDITION = "condition"
 
 
 def check_tokens(**sizes: Any) -> dict[str, Any]:

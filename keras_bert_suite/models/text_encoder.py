@@ -12,7 +12,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
 from keras_bert_suite.argument_checks import check_choice, check_integer, with_article
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
-from keras_bert_suite.layers import PackedSequences
+from keras_bert_suite.layers import NormCondition, PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
@@ -165,7 +165,8 @@ class TextEncoder(
             rename: dict of the beginning of names of tensors -> another beginning, for a module
                 with names of its own, such as {"encoder.": ""}; see `open_checkpoint`.
             **kwargs: arguments of the constructor that override the checkpoint's, and of `resize`:
-                `num_layers`, `max_sequence_length` and `hierarchical_positions`.
+                `num_layers`, `max_sequence_length` and `hierarchical_positions`. With a
+                `norm_condition` the encoder is a copy by `add_condition`.
 
         Raises:
             ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
@@ -175,6 +176,9 @@ class TextEncoder(
             UserWarning: if the checkpoint has a head that this package does not know, or no
                 pooler.
         """
+        if (norm_condition := kwargs.pop("norm_condition", None)) is not None:
+            encoder = cls.from_preset(preset, load_weights, skip, rename, **kwargs)
+            return encoder.add_condition(norm_condition)
         sizes = {name: kwargs.pop(name) for name in RESIZED if name in kwargs}
         sizes = {name: value for name, value in sizes.items() if value is not None}
         if sizes and (load_weights or "hierarchical_positions" in sizes):
@@ -451,6 +455,43 @@ class TextEncoder(
             if weight.path in values:
                 weight.assign(values[weight.path])
         copy.mark_resized("for_frames")
+        return copy
+
+    def add_condition(self, norm_condition: NormCondition) -> Self:
+        """Makes a copy of this encoder whose norms depend on a further input `condition`.
+
+        The copy has the outputs of this encoder, whatever the condition is, until it is trained.
+
+        ```python
+        encoder = BertBackbone.from_preset("path/to/checkpoint").add_condition(NormCondition(2))
+        classifier = TextClassifier(encoder, num_classes=2, preprocessor=packer)
+        classifier.fit({"text": texts, "condition": [[0, 1], ...]}, labels)
+        ```
+
+        Args:
+            norm_condition: `NormCondition`.
+
+        Returns:
+            the new backbone. This one stays as it is.
+
+        Raises:
+            ValueError: if the encoder has a condition, is quantized or has LoRA, or if its norms
+                take none.
+        """
+        check_unconverted(self)
+        config = self.get_config()
+        if config.get("norm_condition") is not None:
+            raise ValueError(f"This {type(self).__name__} has a condition, {self.norm_condition}.")
+        if "norm_condition" not in config:
+            raise ValueError(
+                f"{with_article(self, 'A')} takes no norm_condition. Use an encoder with this "
+                "argument, such as BertBackbone."
+            )
+        copy = type(self).from_config({**config, "norm_condition": norm_condition})
+        values = {weight.path: weight for weight in self.weights}
+        for weight in copy.weights:
+            if weight.path in values:
+                weight.assign(keras.ops.copy(values[weight.path]))
         return copy
 
     def _check_table(self) -> None:

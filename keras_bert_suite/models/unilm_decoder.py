@@ -10,6 +10,7 @@ from keras_bert_suite.argument_checks import add_article, with_article
 from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
+from keras_bert_suite.models.frame_inputs import CONDITION
 
 
 class UnilmDecoder(Decoder):
@@ -45,6 +46,7 @@ class UnilmDecoder(Decoder):
         reads. Args, Returns: as for `Decoder.start`.
         """
         padding_mask = source["padding_mask"]
+        given = {CONDITION: source[CONDITION]} if CONDITION in source else {}
         hidden = self.encoder.embed(source)
         last = ops.sum(ops.cast(padding_mask, "int32"), axis=1) - 1
         is_last = ops.arange(ops.shape(padding_mask)[1]) == last[:, None]
@@ -59,19 +61,20 @@ class UnilmDecoder(Decoder):
             key, value = attention.place_keys(key, value, None)
             sources.append(Source(key, value, remembered))
             context = attention.attend(query, key, value, visible)
-            hidden = block.finish(hidden, attention.merge(context))
+            hidden = block.finish(hidden, attention.merge(context), **given)
         cache = make_cache(blocks, ops.shape(padding_mask)[0], length)
-        return DecoderState((sources, last), cache, ops.zeros((), dtype="int32"))
+        return DecoderState((sources, last, *given.values()), cache, ops.zeros((), dtype="int32"))
 
     def step(self, token_ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Args, Returns: as for `Decoder.step`."""
-        (sources, last), num_read = state.source, state.num_read
+        (sources, last, *given), num_read = state.source, state.num_read
         of_sources = ops.reshape(token_ids, (ops.shape(last)[0], -1))
         positions = ops.reshape(ops.zeros_like(of_sources) + last[:, None], (-1, 1)) + num_read
         token_ids = token_ids[:, None]
         segment_ids = self.find_segments(token_ids, num_read)
         rows = positions + self.encoder.position_offset  # Of the table of positions.
-        hidden = self.encoder.embeddings(token_ids, segment_ids, rows)
+        condition = {"condition": repeat_rows(given[0], of_sources)} if given else {}
+        hidden = self.encoder.embeddings(token_ids, segment_ids, rows, **condition)
         seen = ops.arange(state.cache[0][0].shape[2]) <= num_read
         cache = []
         for block, source, before in zip(
@@ -84,7 +87,7 @@ class UnilmDecoder(Decoder):
             keys, values = extend_cache(before, key, value, num_read)
             cache.append((keys, values))
             context = attend_to_source_and_targets(query, source, keys, values, seen)
-            hidden = block.finish(hidden, attention.merge(context))
+            hidden = block.finish(hidden, attention.merge(context), **condition)
         logits = self.head(hidden, ops.zeros_like(token_ids))
         return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
@@ -122,3 +125,9 @@ class UnilmDecoder(Decoder):
                 f"{self.task}.from_preset, or make a copy: "
                 f"keras_bert_suite.change_pattern(backbone, {wanted!r})."
             )
+
+
+def repeat_rows(vectors: Tensor, of_sources: Tensor) -> Tensor:
+    """The vectors (B, C) of sources for their targets, (B N, C); `of_sources` is any (B, N)."""
+    zeros = ops.cast(ops.zeros_like(of_sources), vectors.dtype)[:, :, None]
+    return ops.reshape(vectors[:, None] + zeros, (-1, vectors.shape[1]))

@@ -88,6 +88,8 @@ class XLNetBackbone(BertBackbone):
     summary_place = "last"
     sizes_by_layer = (UNITS,)  # A head also has columns and vectors for distances.
 
+    takes_norm_condition = False
+
     def __init__(
         self,
         *sizes: int,

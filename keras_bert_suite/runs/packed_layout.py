@@ -18,7 +18,7 @@ from keras_bert_suite.preprocessing.sequence_packing import (
 from keras_bert_suite.replicas import count_replicas
 
 #: Inputs of a backbone that are about the places of a row, or about the rows before it.
-ROW_INPUTS = ("query_ranks", "is_reversed", "memory")
+ROW_INPUTS = ("query_ranks", "is_reversed", "memory", "condition")
 
 #: The buckets of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
 #: time before the first step.
@@ -38,8 +38,8 @@ def check_can_pack_sequences(task):
         raise ValueError(
             f"sequence_packing puts several rows of a batch into one, and "
             f"{with_article(task.backbone)} with {' and '.join(names)} reads these of each row. "
-            "Leave sequence_packing out. A row of PermutationTargets or with a memory has no "
-            "padding to save."
+            "Leave sequence_packing out. (A row of PermutationTargets or with a memory has no "
+            "padding to save.)"
         )
     check_encodes_whole_batches(task, "a batch cannot be packed as a whole", "sequence_packing")
 

@@ -10,8 +10,8 @@ def choose_input_names(task, inputs=None):
     They are the texts of a row, and then the columns beside them. `inputs` may name the texts
     alone. More or fewer names, and names that a SavedModel cannot have, are a ValueError.
     """
-    known, features = task.input_names, getattr(getattr(task, "data", None), "features", None)
-    columns = () if features is None else features.names
+    known = task.input_names
+    columns = tuple(getattr(getattr(task, "data", None), "columns", ()))
     names = inputs if inputs is not None else known or ("text",)
     names = (names,) if isinstance(names, str) else tuple(names)
     if len(names) <= len(known or names):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.heads.base.feature_columns import FEATURES
+from keras_bert_suite.models.frame_inputs import CONDITION
 
 #: The most rows from which scales are taken.
 MOST_CALIBRATION_ROWS = 300
@@ -36,13 +37,14 @@ def quantize_onnx(file):
 
     written = file.with_name("int8.onnx")
     nodes = onnx.load(file, load_external_data=False).graph.node
+    beside = {FEATURES, CONDITION}
     quantization.quantize_dynamic(
         file,
         written,
         op_types_to_quantize=["MatMul"],
         per_channel=True,
         # One scale for columns of a batch would round small numbers beside a large one to 0.
-        nodes_to_exclude=[node.name for node in nodes if FEATURES in node.input],
+        nodes_to_exclude=[node.name for node in nodes if beside & {*node.input}],
         weight_type=quantization.QuantType.QInt8,
         extra_options={"MatMulConstBOnly": True},
     )

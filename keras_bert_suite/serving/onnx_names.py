@@ -3,6 +3,7 @@
 import json
 
 from keras_bert_suite.heads.base.feature_columns import FEATURES
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.serving.onnx_order import order_graph
 
 
@@ -22,6 +23,7 @@ def describe_onnx(file, description):
         "mask_positions": ["batch", "masks"],
         "verbalizer_ids": ["batch", "labels", "masks"],
         FEATURES: ["batch", "features"],
+        CONDITION: ["batch", "numbers"],
     }
     names = {value.name for value in graph.input}
     has_parts = any(len(_dims(value)) == 3 for value in graph.input if value.name not in own)

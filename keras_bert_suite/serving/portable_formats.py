@@ -14,6 +14,7 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.heads.base.ensemble import members_of
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.served import serve
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.float16_models import halve_onnx
 from keras_bert_suite.serving.id_ranges import count_common_rows, replace_negative_ids
@@ -47,7 +48,8 @@ def export_onnx(
     positions of its masks and `verbalizer_ids` int32 (B, C, P), its words. A `DocumentClassifier`
     takes windows (B, W, L), and a `CrfTokenClassifier` returns `emissions` float32 (B, L, C). A
     task with columns beside the texts also takes `features`, float32 (B, D), encoded as in
-    `task.data.features`; `task.json` has their means and categories. `open_runtime` packs texts and
+    `task.data.features`; `task.json` has their means and categories. A backbone with a
+    `norm_condition` takes `condition`, float32 (B, C). `open_runtime` packs texts and
     columns, runs the file, and makes the answers of the task.
     The folder also has:
 
@@ -239,7 +241,7 @@ def _make_served_model(task):
 
 def _make_signature(task, length):
     def specify(name, tensor):
-        if name == FEATURES:
+        if name in (FEATURES, CONDITION):
             return keras.InputSpec(shape=tensor.shape, dtype=tensor.dtype, name=name)
         axes = (length, tensor.shape[-1]) if name == "character_ids" else (length,)
         shape = (*[None] * (len(tensor.shape) - len(axes)), *axes)

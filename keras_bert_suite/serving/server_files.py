@@ -48,23 +48,30 @@ def _make_inputs(served, texts, input_names):
     ranks = served.task.data.text_ranks or [1] * number
     strings = fill(dict(zip(input_names[:number], ranks, strict=True)))
     packed = served.pack(tuple(strings.values()))
+    columns = dict(zip(input_names[number:], served.columns.values(), strict=True))
     beside = {
-        name: tf.constant([column.missing] * len(texts), column.dtype)
-        for name, column in zip(input_names[number:], served.columns.values(), strict=True)
+        name: tf.zeros([len(texts), *column.shape], column.dtype)
+        if column.missing is None
+        else tf.constant([column.missing] * len(texts), column.dtype)
+        for name, column in columns.items()
     }
+    needed = {name: beside[name] for name, column in columns.items() if column.missing is None}
     examples = []
     for row in range(len(texts)):
         features = {}
         for name, column in strings.items():
             encoded = tf.train.BytesList(value=tf.reshape(column[row], [-1]).numpy())
             features[name] = tf.train.Feature(bytes_list=encoded)
+        for name, column in needed.items():
+            numbers = tf.train.FloatList(value=column[row].numpy())
+            features[name] = tf.train.Feature(float_list=numbers)
         features = tf.train.Features(feature=features)
         examples.append(tf.train.Example(features=features).SerializeToString())
     return {
         "serving_default": {**strings, **beside},
         "serve_ids": {**packed, **beside},
         "serve_examples": {"examples": examples},
-        "embed": strings,
+        "embed": {**strings, **needed},
         **{name: fill(ranks) for name, (_, ranks) in served.more_signatures().items()},
     }
 

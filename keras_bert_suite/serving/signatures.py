@@ -1,6 +1,6 @@
 """Makes the signatures of a SavedModel."""
 
-from keras_bert_suite.models.frame_inputs import FRAMES
+from keras_bert_suite.models.frame_inputs import CONDITION, FRAMES
 from keras_bert_suite.serving.id_ranges import check_ids, count_common_rows
 
 
@@ -87,7 +87,9 @@ def make_signatures(served, input_names):
 
     A task with `features` also takes these columns by their names, beside texts and token ids:
     float32 (B,), NaN for a missing number or boolean, and string (B,), "" for a missing category.
-    In a `tf.train.Example` they may be left out.
+    In a `tf.train.Example` they may be left out. A task whose norms depend on a condition takes
+    `condition`, float32 (B, C), in all signatures that read rows, and refuses numbers that are not
+    finite.
 
     Args:
         served: `ServedTask`, under the TensorFlow backend.
@@ -105,13 +107,15 @@ def make_signatures(served, input_names):
     input_names, column_names = input_names[:number], input_names[number:]
     ranks = dict(zip(input_names, task.data.text_ranks or [1] * number, strict=True))
     columns = dict(zip(column_names, served.columns.values(), strict=True))
-    all_ranks = {**ranks, **dict.fromkeys(columns, 1)}
+    column_ranks = {name: 1 + len(column.shape) for name, column in columns.items()}
+    all_ranks = {**ranks, **column_ranks}
     # A row of the model may be several rows of token ids.
     token_rank = len(task.input["padding_mask"].shape)
     # A token may be several characters.
     token_inputs = {
         name: tf.TensorSpec([None] * token_rank + list(ids.shape[2:]), tf.int32, name=name)
         for name, ids in served.encoder.input.items()
+        if name != CONDITION
     }
     token_ranks = [len(spec.shape) for spec in token_inputs.values()]
     one, several = (
@@ -120,25 +124,35 @@ def make_signatures(served, input_names):
     )
     features = {name: one if rank == 1 else several for name, rank in ranks.items()}
     for name, column in columns.items():
-        features[name] = tf.io.FixedLenFeature([], column.dtype, column.missing)
+        features[name] = tf.io.FixedLenFeature(column.shape, column.dtype, column.missing)
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
 
+    def specify_one(name, rank):
+        if isinstance(rank, tf.TensorSpec):
+            return tf.TensorSpec(rank.shape, rank.dtype, name=name)
+        if name in columns:
+            column = columns[name]
+            return tf.TensorSpec([None, *column.shape], column.dtype, name=name)
+        return tf.TensorSpec([None] * rank, "string", name=name)
+
     def specify(ranks):
-        dtypes = {name: column.dtype for name, column in columns.items()}
-        return [
-            tf.TensorSpec(rank.shape, rank.dtype, name=name)
-            if isinstance(rank, tf.TensorSpec)
-            else tf.TensorSpec([None] * rank, dtypes.get(name, "string"), name=name)
-            for name, rank in ranks.items()
-        ]
+        return [specify_one(name, rank) for name, rank in ranks.items()]
 
     # `serve_examples` calls the same function, so that the graph holds its ops once.
     serve = sign(_check_first(served.answer_texts, all_ranks), *specify(all_ranks))
-    embed = _check_first(
-        lambda texts: _embed(served.encoder, served.pack_once_traced(texts)), ranks
-    )
+    # The features are for the layers after the encoder. The condition is the last column.
+    of_encoder = column_names[-1:] if CONDITION in served.columns else ()
+    encoder_ranks = {**ranks, **dict.fromkeys(of_encoder, 2)}
+
+    def embed_texts(inputs):
+        packed = served.pack_once_traced(inputs[:number])
+        if of_encoder:
+            packed = {**packed, CONDITION: served.data.condition.read(inputs[number])}
+        return _embed(served.encoder, packed)
+
+    embed = _check_first(embed_texts, encoder_ranks)
 
     id_counts = count_common_rows(served.encoders)
 
@@ -146,8 +160,8 @@ def make_signatures(served, input_names):
         tokens = {name: inputs[name] for name in token_inputs}
         tokens = check_ids(_check_inputs(tokens, token_ranks), id_counts)
         beside = {name: inputs[name] for name in columns}
-        ranks = token_ranks + [1] * len(beside)
-        checked = list(_check_inputs({**tokens, **beside}, ranks).values()) if beside else []
+        ranks = [*token_ranks, *column_ranks.values()]
+        checked = list(_check_inputs({**tokens, **beside}, ranks, 1).values()) if beside else []
         return served.answer_ids({**tokens, **served.encode_features(checked[len(tokens) :])})
 
     def serve_examples(examples):
@@ -157,7 +171,7 @@ def make_signatures(served, input_names):
 
     signatures = {"serving_default": serve}
     if served.takes_ids:
-        beside = dict(zip(columns, specify(dict.fromkeys(columns, 1)), strict=True))
+        beside = dict(zip(columns, specify(column_ranks), strict=True))
         signatures["serve_ids"] = sign(serve_ids, {**token_inputs, **beside})
     examples = tf.TensorSpec([None], tf.string, name="examples")
     signatures["serve_examples"] = sign(serve_examples, examples)
@@ -165,7 +179,7 @@ def make_signatures(served, input_names):
         signatures[name] = sign(_check_first(answer, own_ranks), *specify(own_ranks))
     if token_rank > 2 or not served.has_one_encoder:
         return signatures
-    return {**signatures, "embed": sign(embed, *specify(ranks))}
+    return {**signatures, "embed": sign(embed, *specify(encoder_ranks))}
 
 
 def sign_frames(served, encoder):
@@ -213,13 +227,14 @@ def _check_first(answer, ranks):
     return answer_checked
 
 
-def _check_inputs(tensors, ranks):
+def _check_inputs(tensors, ranks, common=None):
     """The tensors of a dict, in a graph that refuses other ranks, or different shapes.
 
     A server hands a session tensors of any shape: the session does not compare them with the
     signature. TensorFlow Text ends the process when it gets a text without a batch. So a
     signature computes from the tensors returned here, and from no others. `ranks` is the common
-    rank of the tensors, or a rank for each. Then only the axes that all tensors have must be equal.
+    rank of the tensors, or a rank for each. Then only the axes that all tensors have must be equal,
+    or the first `common` axes.
     """
     import tensorflow as tf
 
@@ -229,11 +244,12 @@ def _check_inputs(tensors, ranks):
         name: tf.ensure_shape(tensor, [None] * rank)
         for (name, tensor), rank in zip(tensors.items(), ranks, strict=True)
     }
-    shapes = [tf.shape(tensor)[: min(ranks)] for tensor in tensors.values()]
+    common = min(ranks) if common is None else common
+    shapes = [tf.shape(tensor)[:common] for tensor in tensors.values()]
     is_equal = [tf.reduce_all(tf.equal(shapes[0], shape)) for shape in shapes[1:]]
     if not is_equal:
         return tensors
-    wanted = "number of rows" if min(ranks) == 1 else "shape"
+    wanted = "number of rows" if common == 1 else "shape"
     message = f"The inputs {', '.join(tensors)} must have the same {wanted}. Their shapes are:"
     assertion = tf.debugging.Assert(tf.reduce_all(is_equal), [message, *shapes])
     with tf.control_dependencies([assertion]):

@@ -39,6 +39,7 @@ IDS = (RNG.integers(3, V, (B, L)) * MASK).astype("int32")
 MEMORY = RNG.standard_normal((B, 2, 4, H)).astype("float32")
 SEGMENTS = ((np.arange(L) > 2) * MASK).astype("int32")
 POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
+CONDITIONS = RNG.standard_normal((B, 2)).astype("float32")
 PLACES = np.array([[1, 2, 4], [1, 2, 3], [2, 5, 0]], "int32")
 WINDOWS = np.array([[[1, 2]] * 5, [[3, 4]] * 5], "int32") * np.arange(1, 6)[:, None]
 
@@ -49,13 +50,19 @@ def embedding(size=V):
     return table
 
 
+def take_condition(layer):
+    """What a layer whose norms depend on a condition reads."""
+    reads = getattr(layer, "norm_condition", None) is not None and getattr(layer, "has_norm", True)
+    return {"condition": CONDITIONS} if reads else {}
+
+
 def call(*inputs):
     """How most layers are run: at inference, and in training."""
 
     def run(layer):
         takes_training = "training" in layer._call_signature.parameters
         modes = ({"training": False}, {"training": True}) if takes_training else ({},)
-        return [layer(*inputs, **mode) for mode in modes]
+        return [layer(*inputs, **take_condition(layer), **mode) for mode in modes]
 
     return run
 
@@ -66,7 +73,8 @@ def embed(layer):
         tokens = HIDDEN[..., : layer.frame_dim]
     outputs = call(tokens, SEGMENTS)(layer)
     try:  # The longest row says how many positions there are.
-        layer(np.ones((1, 31, *tokens.shape[2:]), tokens.dtype))
+        longest = np.ones((B, 31, *tokens.shape[2:]), tokens.dtype)
+        layer(longest, **take_condition(layer))
     except ValueError:
         outputs.append(np.ones(1))
     return outputs
@@ -74,11 +82,12 @@ def embed(layer):
 
 def attend_in_windows(layer):
     rows = layers.GlobalTokens(max_tokens=8)(IDS, MASK)
-    return [layer(HIDDEN, attention_mask=rows, training=mode) for mode in (False, True)]
+    given = {"attention_mask": rows, **take_condition(layer)}
+    return [layer(HIDDEN, **given, training=mode) for mode in (False, True)]
 
 
 def attend_in_pairs(layer):
-    pairs = {"sinusoids": layers.RelativeSinusoids(0.0)(HIDDEN)}
+    pairs = {"sinusoids": layers.RelativeSinusoids(0.0)(HIDDEN), **take_condition(layer)}
     if layer.has_segments:
         pairs["differs"] = SEGMENTS[:, :, None] != SEGMENTS[:, None]
     return [layer(HIDDEN, MASK, **pairs, training=mode) for mode in (False, True)]
@@ -145,6 +154,7 @@ BLOCK = {
     "remat": True,
     "has_cross_attention": True,
     "head_dim": 6,
+    "norm_condition": layers.NormCondition(2, 3, "tanh"),
 }
 #: Layers whose heads are always as wide together as the hidden states.
 WHOLE_HEADS = {
@@ -177,6 +187,7 @@ EMBEDDINGS = {
     "frame_dim": 4,
     "part_embeddings": layers.PartEmbeddings(PARTS, 5, embedding_dim=4),
     "embedding_rank": 4,
+    "norm_condition": layers.NormCondition(2, 3, "tanh"),
 }
 TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
 SIZES = {"num_heads": 2, "intermediate_dim": 12}
@@ -199,7 +210,8 @@ ALLOWED = [[True, False, True], [True, True, True], [True, False, True]]
 def attend(layer):
     if isinstance(layer, layers.ModernBertAttention | layers.ModernBertBlock):
         return call(HIDDEN, MASK, POSITIONS)(layer)
-    return [layer(HIDDEN, MASK, positions=POSITIONS, training=mode) for mode in (False, True)]
+    given = {"positions": POSITIONS, **take_condition(layer)}
+    return [layer(HIDDEN, MASK, **given, training=mode) for mode in (False, True)]
 
 
 def find_prefix(layer):
@@ -323,7 +335,15 @@ CASES = {
     layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),
     # Without a table of positions, the offset counts for nothing.
     layers.UnplacedEmbeddings: Case(TABLE, {**EMBEDDINGS, "norm_type": "rms_norm"}, embed),
-    layers.TokenEmbeddings: Case(TABLE, {**EMBEDDINGS, "norm_bias": True}, embed),
+    layers.TokenEmbeddings: Case(
+        TABLE,
+        {
+            **EMBEDDINGS,
+            "norm_bias": True,
+            "norm_condition": {"norm_bias": True, "norm_condition": layers.NormCondition(2)},
+        },
+        embed,
+    ),
     ErnieEmbeddings: Case(
         TABLE,
         {**EMBEDDINGS, "num_task_types": 2, "task_id": {"task_id": 1, "num_task_types": 2}},
@@ -452,6 +472,7 @@ IDLE = {
     (layers.XLNetEmbeddings, "position_offset"),
     # There is no norm.
     (layers.XLNetEmbeddings, "layer_norm_epsilon"),
+    (layers.XLNetEmbeddings, "norm_condition"),
 }
 
 

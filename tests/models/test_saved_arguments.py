@@ -103,8 +103,13 @@ CHANGED = {
 }
 
 
-#: Arguments about what an encoder reads, which exclude each other.
-INPUTS = ("frame_dim", "part_embeddings")
+#: Arguments about what an encoder reads. The first two exclude each other.
+INPUTS = ("frame_dim", "part_embeddings", "norm_condition")
+#: Encoders that take no argument of these.
+WITHOUT = {
+    kbs.BartBackbone: INPUTS,
+    **dict.fromkeys([kbs.ModernBertBackbone, kbs.XLNetBackbone], ("norm_condition",)),
+}
 FRAMES = np.random.default_rng(1).standard_normal((3, 8, 5)).astype("float32")
 
 
@@ -114,6 +119,7 @@ def observe(backbone):
     mask = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
     inputs = {"token_ids": ids, "segment_ids": ids % 2 * mask, "padding_mask": mask}
     inputs["frames"] = FRAMES
+    inputs["condition"] = FRAMES[:, 0, :2]
     inputs["memory"] = np.ones((3, backbone.num_layers, 2, backbone.hidden_dim), "float32")
     inputs["is_reversed"] = np.array([[0], [1], [0]], "int32")
     inputs = {name: inputs[name] for name in backbone.input}
@@ -142,12 +148,21 @@ def test_all_arguments_are_saved(cls, tmp_path):
         assert model.get_config() == backbone.get_config()
 
 
-@pytest.mark.parametrize("name", INPUTS)
-@pytest.mark.parametrize("cls", [cls for cls in CHANGED if cls is not kbs.BartBackbone])
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+        for cls in CHANGED
+        for name in INPUTS
+        if name not in WITHOUT.get(cls, ())
+    ],
+)
 def test_what_an_encoder_reads_is_saved(cls, name, tmp_path):
     sizes = {size: CHANGED[cls][size] for size in ("vocabulary_size", *SIZES)}
     if name == "frame_dim":
         sizes |= {"vocabulary_size": None, "frame_dim": 5}
+    elif name == "norm_condition":
+        sizes["norm_condition"] = kbs.NormCondition(2, 3, "tanh")
     else:
         parts = [[token % 5, token % 3][: token % 3] for token in range(21)]
         sizes["part_embeddings"] = kbs.PartEmbeddings(parts, 5, filters=[(2, 3)])
@@ -161,7 +176,8 @@ def test_what_an_encoder_reads_is_saved(cls, name, tmp_path):
         for got, array in zip(observe(model), wanted, strict=True):
             np.testing.assert_allclose(got, array, rtol=0, atol=1e-5)
         assert model.get_config() == backbone.get_config()
-    value = 6 if name == "frame_dim" else kbs.PartEmbeddings([[0]] * 21, 1)
+    others = {"frame_dim": 6, "norm_condition": kbs.NormCondition(2)}
+    value = others.get(name) or kbs.PartEmbeddings([[0]] * 21, 1)
     with pytest.raises(AttributeError, match=f"^{name}=.* has built this {cls.__name__}"):
         setattr(backbone, name, value)
 

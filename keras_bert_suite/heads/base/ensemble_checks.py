@@ -77,7 +77,8 @@ def describe_cutting(task: Any) -> dict[str, Any]:
         if name in task.HEAD.settings:
             value = getattr(task, name)
             facts[name] = value.get_config() if hasattr(value, "get_config") else value
-    return {**facts, "frame_dim": task.data.encoder.frame_dim}
+    encoder = task.data.encoder
+    return {**facts, "frame_dim": encoder.frame_dim, "condition_dim": encoder.condition_dim}
 
 
 def cut_alike(tasks: list[Any]) -> bool:

@@ -27,6 +27,8 @@ class NumberColumn:
     kind = NUMBER
     #: The type of its tensor in an export.
     dtype = "float32"
+    #: The shape of a value in an export.
+    shape = ()
     #: What an export takes for a missing value.
     missing = float("nan")
     #: For an error: what the values are, and how a column gets them.
@@ -145,6 +147,7 @@ class CategoryColumn:
 
     kind = CATEGORY
     dtype = "string"
+    shape = ()
     missing = ""
 
     def __init__(self, name, categories=None, are_given=False):

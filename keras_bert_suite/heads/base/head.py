@@ -41,6 +41,7 @@ class Head:
         batch_size: int, the rows of a training step.
         sequence_length: int, the most tokens of a row that the command line trains on.
         takes_frames: bool, whether the backbone may read frames instead of tokens.
+        takes_condition: bool, whether the norms of the backbone may depend on a condition.
     """
 
     task: str
@@ -55,6 +56,7 @@ class Head:
     batch_size: int = 32
     sequence_length: int = 128
     takes_frames: bool = False
+    takes_condition: bool = False
 
     def __post_init__(self) -> None:
         HEADS[self.task] = self

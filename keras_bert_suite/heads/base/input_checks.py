@@ -9,7 +9,7 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.models.frame_inputs import FRAMES
+from keras_bert_suite.models.frame_inputs import CONDITION, FRAMES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +17,14 @@ class EncoderInputs:
     """What an encoder takes: the names of its arrays, and the sizes of its embeddings.
 
     Attributes:
-        names: tuple of str, such as ("token_ids", "segment_ids", "padding_mask").
+        names: tuple of str, such as ("token_ids", "segment_ids", "padding_mask"), what a packer
+            makes.
         vocabulary_size, num_segments: int, the rows of two embeddings, or None.
         max_global_tokens: int, the global tokens that a row of a Longformer may have, or None.
         hides_second_text: bool, whether the vector of a row does not depend on its second text.
         memory_shape: tuple of int, the layers and the width of a memory of earlier rows, or None.
         frame_dim: int, the width of the vectors that an encoder of frames reads, or None.
+        condition_dim: int, the width of the vector on which its norms depend, or None.
     """
 
     names: tuple
@@ -32,6 +34,7 @@ class EncoderInputs:
     hides_second_text: bool = False
     memory_shape: tuple | None = None
     frame_dim: int | None = None
+    condition_dim: int | None = None
 
     @classmethod
     def of(cls, backbone, summary_place=None):
@@ -41,13 +44,14 @@ class EncoderInputs:
         """
         encoder, memory = Encoder.of(backbone), backbone.input.get("memory")
         return cls(
-            tuple(backbone.input),
+            tuple(name for name in backbone.input if name != CONDITION),
             encoder.vocabulary_size,
             encoder.num_segments,
             encoder.max_global_tokens,
             encoder.attention_pattern == "seq2seq" and summary_place == "first",
             None if memory is None else (memory.shape[1], memory.shape[3]),
             encoder.frame_dim,
+            encoder.norm_condition and encoder.norm_condition.dim,
         )
 
     def check_pairs(self):

@@ -68,6 +68,25 @@ def check_takes_frames(task, backbone):
     )
 
 
+def check_takes_condition(task, backbone):
+    """Checks that a head hands on the condition, if the norms of its backbone depend on one."""
+    encoder, head = Encoder.of(backbone), getattr(task, "HEAD", None)
+    if encoder.norm_condition is None or head is None:
+        return
+    if encoder.frame_dim is not None:
+        raise ValueError(
+            f"{with_article(task, 'A')} takes no condition beside frames, and the norms of its "
+            f"backbone depend on one, {encoder.norm_condition}. Put the condition into each frame."
+        )
+    if head.takes_condition:
+        return
+    reading = sorted(name for name, head in read_heads().items() if head.takes_condition)
+    raise ValueError(
+        f"{with_article(task, 'A')} reads no condition, and the norms of its backbone depend on "
+        f"one, {encoder.norm_condition}. Heads that read it are {', '.join(reading)}."
+    )
+
+
 def _check_frames(preprocessor, frame_dim, name):
     """Checks that a preprocessor makes frames of the width that a backbone reads, or none."""
     if preprocessor is None:

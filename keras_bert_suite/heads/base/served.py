@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.ensemble import Ensemble
-from keras_bert_suite.heads.base.feature_columns import FEATURES
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 
@@ -114,15 +114,21 @@ class ServedTask:
 
     @property
     def columns(self):
-        """dict of the name of a column beside the texts -> its kind, see `Features`."""
-        features = getattr(self.task.data, "features", None)
-        return {} if features is None else features.columns
+        """dict of the name of a column beside the texts -> its kind, see `TextData.columns`."""
+        return getattr(self.task.data, "columns", {})
 
     def encode_features(self, columns):
-        """The input of the model for a tuple of columns beside the texts, tensors (B,): a dict."""
+        """The inputs of the model for a tuple of columns beside the texts, tensors: a dict."""
         if not columns:
             return {}
-        return {FEATURES: self.data.features.encode(dict(zip(self.columns, columns, strict=True)))}
+        return self.data.add_columns({}, self.read_columns(columns))
+
+    def read_columns(self, columns):
+        """dict of the name of a column beside the texts -> its tensor, (B,) or (B, C)."""
+        named = dict(zip(self.columns, columns, strict=True))
+        if CONDITION in named:
+            named[CONDITION] = self.data.condition.read(named[CONDITION])
+        return named
 
     def answer_texts(self, texts):
         """The answers for texts, as `pack` takes them: dict of tensors.

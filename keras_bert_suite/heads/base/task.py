@@ -18,6 +18,7 @@ from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_mem
 from keras_bert_suite.heads.base.part_checks import (
     check_encoder,
     check_preprocessor,
+    check_takes_condition,
     check_takes_frames,
 )
 from keras_bert_suite.heads.base.preset_task import PresetTask
@@ -104,6 +105,7 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
         if not self.takes_encoder_decoders:
             check_encoder(self, value)
         check_takes_frames(self, value)
+        check_takes_condition(self, value)
         keras_hub.models.Task.backbone.fset(self, value)
 
     @property

@@ -10,6 +10,7 @@ from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.arrays import holds_texts, leave_tensorflow
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
+from keras_bert_suite.heads.base.conditions import ConditionColumn
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.features import Features
 from keras_bert_suite.heads.base.input_checks import (
@@ -19,6 +20,7 @@ from keras_bert_suite.heads.base.input_checks import (
     order_columns,
     read_names,
 )
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -62,6 +64,13 @@ class TextData:
         self.labels = labels
         self.input_names = read_names(input_names)
         self.features = Features.of(features)
+        self.condition = ConditionColumn(encoder.condition_dim)
+
+    @property
+    def columns(self):
+        """dict of the name of a column beside the texts -> its kind. The condition is the last."""
+        features = {} if self.features is None else self.features.columns
+        return features if self.condition.dim is None else {**features, CONDITION: self.condition}
 
     @property
     def packer(self):
@@ -139,16 +148,21 @@ class TextData:
         rows = Rows.read_batch(x, self.labels.read_batch(y), sample_weight, features)
         if self.takes_graphs:
             return rows
-        inputs, labels, weights = leave_tensorflow((rows.inputs, rows.labels, rows.weights))
-        return dataclasses.replace(rows, inputs=inputs, labels=labels, weights=weights)
+        names = ("inputs", "labels", "weights", "features")
+        columns = leave_tensorflow(tuple(getattr(rows, name) for name in names))
+        return dataclasses.replace(rows, **dict(zip(names, columns, strict=True)))
 
     def split_features(self, x):
-        """(`x` without the columns of the features, dict of these columns or None)."""
+        """(`x` without the features and the condition, dict of these columns or None)."""
         is_packed = isinstance(x, Mapping) and any(name in x for name in self.encoder.names)
         is_empty = isinstance(x, list) and not x  # As `predict` of no batches reads it.
-        if self.features is None or is_packed or is_empty:
+        if is_packed or is_empty:
             return x, None
-        return self.features.split(x, self.input_names)
+        x, condition = self.condition.split(x)
+        if self.features is None:
+            return x, condition
+        texts, features = self.features.split(x, self.input_names)
+        return texts, {**features, **(condition or {})}
 
     def order(self, inputs, names):
         """Checks the text columns of rows, and puts them into the order of `input_names`.
@@ -228,11 +242,19 @@ class TextData:
             (dict of arrays (B, L) or of tensors, labels or None, weights or None).
         """
         inputs = rows.inputs if rows.is_packed else self.pack_texts(rows.inputs)
-        if rows.features is not None:
-            inputs = {**inputs, FEATURES: self.features.encode(rows.features)}
+        inputs = self.add_columns(inputs, rows.features)
         if rows.labels is None:
             return inputs, None, rows.weights
         return inputs, *self.labels.weigh(rows.labels, rows.weights)
+
+    def add_columns(self, inputs, columns):
+        """The packed inputs of rows with their `features`, encoded, and their condition."""
+        beside = {}
+        if columns is not None and self.features is not None:
+            beside[FEATURES] = self.features.encode(columns)
+        if columns is not None and CONDITION in columns:
+            beside[CONDITION] = columns[CONDITION]
+        return {**inputs, **beside}
 
     def pack_texts(self, texts):
         """Packs texts without labels.
@@ -303,6 +325,7 @@ class TextData:
     def _complete(self, rows, labelled):
         if rows.is_packed:
             check_packed(rows.inputs, self.encoder, self.packed_axes)
+            self.condition.check_packed(rows.inputs)
             if self.features is not None and len(rows):
                 self.features.check_packed(rows.inputs)
             inputs = rows.inputs

@@ -17,4 +17,5 @@ HEAD = Head(
     task="CausalLM",
     make_parts=make_parts,
     served="keras_bert_suite.heads.continuations.served:ServedContinuations",
+    takes_condition=True,
 )

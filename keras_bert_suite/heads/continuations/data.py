@@ -54,9 +54,11 @@ class ContinuationData(UnlabelledTextData):
         if not labelled:
             packed = self.pack_sources(rows.inputs[0], self.max_length)
             places = self.target_rows.find_last_places(NUMPY, packed)
+            packed = self.add_columns(packed, rows.features)
             return {**packed, "mask_positions": places[:, None]}, None, None
         self.target_rows.count_room(1)
         inputs = NextTokenTargets(self.packer.tokenizer)(self.pack_texts(rows.inputs))
+        inputs = self.add_columns(inputs, rows.features)
         labels, weights = inputs.pop("mask_ids"), inputs.pop("mask_weights")
         if rows.weights is not None:
             weights = weights * np.reshape(rows.weights, (-1, 1)).astype("float32")

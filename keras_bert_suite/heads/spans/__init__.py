@@ -19,4 +19,5 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("word_cutting",),
     served="keras_bert_suite.heads.spans.served:ServedEntitySpans",
+    takes_condition=True,
 )

@@ -15,7 +15,8 @@ class ServedEntitySpans(ServedTask):
         """
         import tensorflow as tf
 
-        task, texts = self.task, drop_invalid(*texts)
+        columns = self.encode_features(texts[1:])
+        task, texts = self.task, drop_invalid(texts[0])
         words = find_words(task.preprocessor.tokenizer, texts, task.word_cutting)
         num_tokens, num_words = tf.size(words.ids.flat_values), tf.size(words.rows)
         # The word that begins with each token. Other tokens, and the one at the end, have none.
@@ -23,7 +24,11 @@ class ServedEntitySpans(ServedTask):
             tf.fill([num_tokens + 1], -1), words.first_tokens[:, None], tf.range(num_words)
         )
         first, last, kind, scores = run_windows(
-            task, self.data.packer, words.ids, lambda windows: _find_spans(windows, word_of)
+            task,
+            self.data.packer,
+            words.ids,
+            lambda windows: _find_spans(windows, word_of),
+            columns,
         )
         keys = tf.cast(tf.stack([first, last, kind]), tf.int64)
         width = tf.cast(num_words, tf.int64)

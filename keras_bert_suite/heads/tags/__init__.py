@@ -66,6 +66,7 @@ HEAD = Head(
     settings=("word_cutting",),
     served="keras_bert_suite.heads.tags.served:ServedEntities",
     takes_frames=True,
+    takes_condition=True,
 )
 CHAIN_HEAD = Head(
     task="CrfTokenClassifier",
@@ -75,4 +76,5 @@ CHAIN_HEAD = Head(
     served="keras_bert_suite.heads.tags.served:ServedChains",
     rate_multipliers=(CRF_RATE,),
     takes_frames=True,
+    takes_condition=True,
 )

@@ -1,9 +1,11 @@
 """Rows of words, with a label for each word or spans of words; long rows become windows."""
 
+import dataclasses
 import warnings
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import check_same_rows, leave_tensorflow
 from keras_bert_suite.data.word_rows import check_token_shapes, read_word_rows
 from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.tags.windows import cut_tag_windows
@@ -62,7 +64,13 @@ class WordData(TextData):
                 )
 
     def read_columns(self, x, y, sample_weight):
-        return read_word_rows(x, y, sample_weight, self.check_shapes)
+        x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
+        x, columns = self.split_features(x)
+        rows = read_word_rows(x, y, sample_weight, self.check_shapes)
+        if columns is not None:
+            rows = dataclasses.replace(rows, features=columns)
+            check_same_rows(rows.inputs, rows.features, names=("rows", "conditions"))
+        return rows
 
     def read_batch(self, x, y=None, sample_weight=None, labelled=False):
         rows = super().read_batch(x, y, sample_weight, labelled)
@@ -115,6 +123,7 @@ class WordData(TextData):
         if rows.is_packed:
             return super().pack(rows)
         inputs, indices = self.pack_tokens(*rows.inputs)
+        inputs = self.add_columns(inputs, rows.features)
         if rows.labels is None:
             return inputs, None, rows.weights
         return inputs, *self.labels.weigh(self.pack_labels(rows.labels, indices), rows.weights)

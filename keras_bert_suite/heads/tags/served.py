@@ -16,9 +16,10 @@ class ServedEntities(ServedTask):
         """The entities of one string tensor (B,), see `list_entities`."""
         import tensorflow as tf
 
-        texts = drop_invalid(*texts)
+        columns = self.encode_features(texts[1:])
+        texts = drop_invalid(texts[0])
         words = find_words(self.task.preprocessor.tokenizer, texts, self.task.word_cutting)
-        outputs = tf.gather(self._run_tokens(words.ids), words.first_tokens)
+        outputs = tf.gather(self._run_tokens(words.ids, columns), words.first_tokens)
         labels, scores = self.label_words(outputs, words.rows, tf.size(texts))
         *tables, types = entity_tables(self.task.label_names)
         begins, ends = _mark_borders(labels, words.rows, *tables)
@@ -53,7 +54,7 @@ class ServedEntities(ServedTask):
         labels = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
         return labels, tf.reduce_max(probabilities, axis=-1)
 
-    def _run_tokens(self, ids):
+    def _run_tokens(self, ids, columns):
         """float32 (T, C), the outputs of the model for each token of ragged ids (B, None)."""
         import tensorflow as tf
 
@@ -63,7 +64,7 @@ class ServedEntities(ServedTask):
             # Special tokens and padding have the index -1.
             return [tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))]
 
-        (outputs,) = run_windows(self.task, self.data.packer, ids, read)
+        (outputs,) = run_windows(self.task, self.data.packer, ids, read, columns)
         return outputs
 
 

@@ -90,21 +90,26 @@ def _cut_words(tokenizer, texts, cutting):
     )
 
 
-def run_windows(task, packer, ids, read):
+def run_windows(task, packer, ids, read, columns):
     """Runs the model on windows over ragged ids (B, None), in batches of a bounded size.
+
+    `columns` is a dict of the inputs of the model that each of the B rows has.
 
     `read` makes of the `TokenWindows` of a batch a list of tensors. The result has them of all
     batches, joined along the first axis.
     """
+    import tensorflow as tf
+
     tokens, *where = make_segment(ids)
-    starts, lengths, _, own_starts, own_ends = share_windows(
+    starts, lengths, rows, own_starts, own_ends = share_windows(
         tensorflow_namespace(), *where, packer.count_places()
     )
 
     def run(begin, end):
         first_tokens = starts[begin:end]
         packed = packer.pack_tokens(tokens, first_tokens, lengths[begin:end])
-        outputs = task(task.data.encoder.select(packed), training=False)
+        beside = {name: tf.gather(column, rows[begin:end]) for name, column in columns.items()}
+        outputs = task({**task.data.encoder.select(packed), **beside}, training=False)
         indices = packed["token_indices"]
         places = indices - first_tokens[:, None]
         own = own_starts[begin:end], own_ends[begin:end]

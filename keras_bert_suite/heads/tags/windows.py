@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from keras_bert_suite.data.arrays import map_arrays
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.layers.heads.crf import CONTINUED, NO_LABEL
@@ -106,7 +107,7 @@ def cut_windows(packer, rows, cutting=None):
     """Cuts `Rows` from `read_word_rows` into `WordWindows` that the packer has room for.
 
     `cutting` is a `WordCutting` or None. The windows have no labels. The weight of a window is the
-    weight of its row.
+    weight of its row, and so are the columns beside the texts.
     """
     (column,) = rows.inputs
     tokenized = tokenize_rows(packer.tokenizer, column, cutting)
@@ -118,6 +119,7 @@ def cut_windows(packer, rows, cutting=None):
     return WordWindows(
         (_cut(tokenized.ids, starts, lengths),),
         weights=None if rows.weights is None else rows.weights[row_ids],
+        features=map_arrays(lambda column: column[row_ids], rows.features),
         texts=[row if part is None else decode_text(row) for row, part in rows_and_characters],
         tokenized=tokenized,
         template=packer.row_template,

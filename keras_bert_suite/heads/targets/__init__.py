@@ -19,4 +19,5 @@ HEAD = Head(
     served="keras_bert_suite.heads.targets.served:ServedTargets",
     learning_rate=2e-5,
     sequence_length=256,
+    takes_condition=True,
 )

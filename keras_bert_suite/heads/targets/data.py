@@ -122,8 +122,10 @@ class TargetData(TextData):
             return super().pack(rows)
         if not labelled:
             packed = self.pack_sources(rows.inputs[0], self.max_target_length)
+            packed = self.add_columns(packed, rows.features)
             return self.target_rows.begin(packed), None, None
         inputs, labels, weights = self.target_rows.pack(rows.inputs[0], rows.labels)
+        inputs = self.add_columns(inputs, rows.features)
         if rows.weights is not None:
             weights = weights * np.reshape(rows.weights, (-1, 1)).astype("float32")
         return inputs, labels, weights

@@ -62,7 +62,7 @@ def write_rows(task, rows, batch_size, steps, max_target_length, rules=NO_RULES,
     for start in range(0, len(rows), size):
         numbers = order[start : start + size]
         draws = sampling and sampling.make_inputs(numbers, max_target_length)
-        texts = _write_texts(task, rows.take(numbers).inputs[0], max_target_length, rules, draws)
+        texts = _write_texts(task, rows.take(numbers), max_target_length, rules, draws)
         for number, text in zip(numbers, texts, strict=True):
             targets[number] = text
     return targets
@@ -72,22 +72,23 @@ def write_dataset(task, dataset, steps, max_target_length, rules=NO_RULES, sampl
     """The targets, or the logits, of the batches of a dataset; see `Seq2Seq.predict`."""
     answers = []
     for batch in itertools.islice(read_batches(dataset), steps):
-        inputs = task.data.read_batch(task.data.unpack(batch)[0]).inputs
-        if isinstance(inputs, dict):
+        rows = task.data.read_batch(task.data.unpack(batch)[0])
+        if rows.is_packed:
             check_no_draws(sampling)
             with lock_weights(task):
-                answers.append(keras.Model.predict_on_batch(task, inputs))
+                answers.append(keras.Model.predict_on_batch(task, rows.inputs))
         else:
-            numbers = len(answers) + np.arange(len(inputs[0]))
+            numbers = len(answers) + np.arange(len(rows))
             draws = sampling and sampling.make_inputs(numbers, max_target_length)
-            answers += _write_texts(task, inputs[0], max_target_length, rules, draws)
+            answers += _write_texts(task, rows, max_target_length, rules, draws)
     is_text = not answers or isinstance(answers[0], str)
     return answers if is_text else np.concatenate(answers)
 
 
-def _write_texts(task, sources, max_target_length, rules, draws):
+def _write_texts(task, rows, max_target_length, rules, draws):
     """list of str, the targets of a batch of sources."""
-    packed = task.data.pack_sources(sources, max_target_length)
+    packed = task.data.pack_sources(rows.inputs[0], max_target_length)
+    packed = task.data.add_columns(packed, rows.features)
     ids = write_ids(task, packed, max_target_length, rules, draws)
     return task.answers.detokenize(ids, task.preprocessor.tokenizer)
 

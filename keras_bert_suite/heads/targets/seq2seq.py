@@ -319,7 +319,7 @@ class Seq2Seq(WritingTask):
         rows = read(self, x, y, labelled=True)
         if rows.is_packed:
             raise ValueError("`score` compares texts, got packed arrays. Pass sources and targets.")
-        return score_targets(rows.labels, self.predict(rows.inputs[0], batch_size))
+        return score_targets(rows.labels, self.predict(x, batch_size))
 
     def fill_mask(
         self, x: str | Sequence[str], batch_size: int | None = None, max_gap_length: int = 8

@@ -25,4 +25,10 @@ def make_classifier_parts(said, packer, encoder, data_cls, **settings):
 
 
 SETTINGS = ("problem_type", "thresholds", "features")
-HEAD = Head(task="TextClassifier", make_parts=make_parts, settings=SETTINGS, takes_frames=True)
+HEAD = Head(
+    task="TextClassifier",
+    make_parts=make_parts,
+    settings=SETTINGS,
+    takes_frames=True,
+    takes_condition=True,
+)

@@ -5,7 +5,7 @@ from typing import Any
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.adapters.adaptable import Adaptable
-from keras_bert_suite.layers.inner_call import call_inner
+from keras_bert_suite.layers.norms import call_norm
 
 #: The sublayers of a block that take a `Bottleneck`.
 SELF_ATTENTION, FEEDFORWARD = "self_attention", "feedforward"
@@ -21,6 +21,7 @@ class AdaptableBlock(Adaptable):
         output: Tensor,
         norm: Any = None,
         training: bool | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """Residual and norm of a sublayer, with its `Bottleneck` if the adapter that acts has one.
 
@@ -30,11 +31,12 @@ class AdaptableBlock(Adaptable):
             output: float (B, L, H), its output after dropout.
             norm: the norm after the residual; None for none.
             training: bool, whether gradients will be taken.
+            condition: float (B, C), of a norm that has one.
 
         Returns:
             float (B, L, H).
         """
-        normalize = _keep if norm is None else partial(call_inner, norm)
+        normalize = _keep if norm is None else partial(call_norm, norm, condition=condition)
         bottleneck = self.find_adapter(name_bottleneck(sublayer))
         if bottleneck is None:
             return normalize(hidden + output)

@@ -15,7 +15,8 @@ from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.factorized_embedding import FactorizedEmbedding
 from keras_bert_suite.layers.inner_call import call_inner
-from keras_bert_suite.layers.norms import make_norm
+from keras_bert_suite.layers.norm_condition import NormCondition
+from keras_bert_suite.layers.norms import call_norm, make_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -44,6 +45,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
             to other embeddings (B, L, E), such as `PartEmbeddings`; or None.
         embedding_rank: int, the rank of the table of tokens, see `FactorizedEmbedding`; None for a
             whole table.
+        norm_condition: `NormCondition`, of the vectors on which the norm depends; None for none.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -73,6 +75,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         frame_dim: int | None = None,
         part_embeddings: keras.layers.Layer | None = None,
         embedding_rank: int | None = None,
+        norm_condition: NormCondition | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -90,6 +93,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         self.embedding_rank = embedding_rank
         if embedding_rank is not None:
             _check_rank(embedding_rank, vocabulary_size)
+        self.norm_condition = norm_condition
         _check_parts(part_embeddings, vocabulary_size)
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
@@ -127,7 +131,12 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         self.layer_norm = None
         if self.has_norm:
             self.layer_norm = make_norm(
-                self, "layer_norm", layer_norm_epsilon, self.norm_type, self.norm_bias
+                self,
+                "layer_norm",
+                layer_norm_epsilon,
+                self.norm_type,
+                self.norm_bias,
+                norm_condition,
             )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
@@ -181,6 +190,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """Embeds a batch of packed token ids.
 
@@ -194,6 +204,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
             sequence_layout: `SequenceLayout`, `BucketedLayout` or None.
             embedding_shift: float (..., L, E) for B rows, added to the rows of the token embedding,
                 before the norm. Techniques such as `FGM` take gradients by it. None for 0.
+            condition: float (B, C), on which the norm depends, with `norm_condition`.
 
         Returns:
             float (B, L, H) in the compute dtype; with a layout (R, W, H), with buckets (1, N, H).
@@ -203,7 +214,13 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
             ValueError: if a static L exceeds `max_sequence_length`.
         """
         x = self.embed_tokens(
-            token_ids, segment_ids, positions, training, sequence_layout, embedding_shift
+            token_ids,
+            segment_ids,
+            positions,
+            training,
+            sequence_layout,
+            embedding_shift,
+            condition,
         )
         return x if self.projection is None else call_inner(self.projection, x)
 
@@ -215,6 +232,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
+        condition: Tensor | None = None,
     ) -> Tensor:
         """The embeddings before the projection, float (B, L, E); with a layout (R, W, E).
 
@@ -248,7 +266,7 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         if prompts and sequence_layout is not None:  # Only now does each row have its prompts.
             x = sequence_layout.pack(x)
         if self.layer_norm is not None:
-            x = call_inner(self.layer_norm, x)
+            x = call_norm(self.layer_norm, x, condition)
         return call_inner(self.embeddings_dropout, x, training=training)
 
     def _check_length(self, length: int | None, prompts: int) -> None:

@@ -58,6 +58,7 @@ class XLNetEmbeddings(BertEmbeddings):
         training: bool | None = None,
         sequence_layout: Layout | None = None,
         embedding_shift: Tensor | None = None,
+        condition: Tensor | None = None,
         is_query: bool = False,
     ) -> Tensor:
         """Embeds tokens, or starts the query stream.
@@ -66,6 +67,7 @@ class XLNetEmbeddings(BertEmbeddings):
             token_ids: int32 (B, L), in [0, V); or int32 (B, P), of which the shape is read.
             segment_ids, positions, training, sequence_layout, embedding_shift: as for
                 `BertEmbeddings.call`.
+            condition: None. There is no norm that would depend on it.
             is_query: bool, whether each token has the vector `mask_embedding`.
 
         Returns:
