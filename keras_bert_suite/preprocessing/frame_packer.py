@@ -49,6 +49,7 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
         self.frame_dim = frame_dim
         self.sequence_length = sequence_length
         self.padding_lengths = padding_lengths
+        self.run_lengths: tuple[int, ...] | None = None  # As in `SegmentPacker`.
 
     def __call__(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Packs a batch of rows. Labels and sample weights pass through, as in KerasHub."""
@@ -132,7 +133,7 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
 
     def allowed_lengths(self) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
-        return list_lengths(self.sequence_length, self.padding_lengths)
+        return self.run_lengths or list_lengths(self.sequence_length, self.padding_lengths)
 
     def get_config(self) -> Config:
         return {

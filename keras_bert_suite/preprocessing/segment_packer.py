@@ -59,7 +59,8 @@ class SegmentPacker(PresetPacker):
             `(sequence_length,)` pads every batch to the same length. "auto" is None where a
             step takes batches of any length (PyTorch, TensorFlow on a CPU). Where each length is
             compiled (JAX, TensorFlow on an accelerator), "auto" is 16, 24, 32, 48, 64, 96
-            and so on.
+            and so on. Under JAX on a CPU, a `fit` of up to 500 batches in memory leaves out the
+            lengths that cost more to compile than they save.
         segment_ids: ints, the segment of each text of a row. None counts the texts from 0. Most
             BERTs were trained with two segments, so for rows of three texts: (0, 1, 1).
         add_special_tokens: bool, whether special tokens stand around the texts. Static vectors, see
@@ -95,6 +96,8 @@ class SegmentPacker(PresetPacker):
         self.truncation = truncation
         self.head_length = head_length
         self.padding_lengths = padding_lengths
+        #: ints, the lengths of a `fit` that is running, in the place of "auto"; None for no others.
+        self.run_lengths: tuple[int, ...] | None = None
         self.segment_ids = segment_ids
         self.add_special_tokens = add_special_tokens
 
@@ -270,8 +273,9 @@ class SegmentPacker(PresetPacker):
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
-        lengths = (self.sequence_length,)
-        return list_lengths(self.sequence_length, self.padding_lengths) if batched else lengths
+        if not batched:
+            return (self.sequence_length,)
+        return self.run_lengths or list_lengths(self.sequence_length, self.padding_lengths)
 
     def count_places(self, num_segments: int = 1) -> int:
         """int, how many tokens the `num_segments` texts of a row may have together."""

@@ -1,6 +1,7 @@
 """The progress of a run."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -20,6 +21,8 @@ class Progress:
         callbacks: dict, the states of callbacks, see `CallbackStates`.
         trained_layers: pair of lists, which layers were trained at the beginning of the run, and
             which are trained now, see `list_trained_layers`; None as for `training`.
+        padding_lengths: ints, the lengths to which batches are padded; None for those of the
+            packer.
     """
 
     first_step: int
@@ -30,6 +33,7 @@ class Progress:
     epoch_is_open: bool = False
     callbacks: dict[str, Any] = dataclasses.field(default_factory=dict)
     trained_layers: list[list[bool]] | None = None
+    padding_lengths: Sequence[int] | None = None
 
     @property
     def epoch(self) -> int:

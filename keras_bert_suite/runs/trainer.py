@@ -8,6 +8,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import find_process
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.runs.joint_start import check_shared, check_shares, start_jointly
+from keras_bert_suite.runs.run_lengths import padded_for_run
 from keras_bert_suite.runs.shown_average import keep_average, put_weights_back
 from keras_bert_suite.runs.slow_bfloat16 import warn_of_slow_bfloat16
 from keras_bert_suite.runs.trained_weights import TrainedWeights, follow_weights
@@ -95,9 +96,10 @@ def fit(
     if checkpoint is not None:
         checkpoint.thaw(model)
     follow_weights(model)
-    start_jointly(model, run)
-    callbacks = TrainedWeights.after(callbacks, model)
-    history = run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
+    with padded_for_run(model, run, checkpoint):
+        start_jointly(model, run)
+        callbacks = TrainedWeights.after(callbacks, model)
+        history = run.train(model, checkpoint, callbacks, shuffle, verbose, **kwargs)
     keep_average(model)
     return history
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if now == first != last:
             train_layers(model, last)
         self.progress = dataclasses.replace(self.progress, trained_layers=[first, last])
+
+    def keep_lengths(self, choose: Callable[[], Sequence[int] | None]) -> Sequence[int] | None:
+        """The lengths to which the run pads its batches, as they were chosen when it began."""
+        if not self.resumes:
+            self.progress = dataclasses.replace(self.progress, padding_lengths=choose())
+        return self.progress.padding_lengths
 
     @contextlib.contextmanager
     def resume(
