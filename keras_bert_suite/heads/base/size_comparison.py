@@ -106,6 +106,8 @@ def compare_sizes(
     for task in tasks.values():
         if not isinstance(task, Task):
             raise ValueError(f"tasks must be tasks of this package, got {with_article(task)}.")
+        if y is not None and not hasattr(task, "score"):
+            raise ValueError(f"{with_article(task, 'A')} has no scores of labels. Leave out `y`.")
     times: dict[str, list[float]] = {name: [] for name in tasks}
     outputs = {name: _list_outputs(task, x, batch_size) for name, task in tasks.items()}
     num_batches = max(1, -(-len(tasks[next(iter(tasks))].data.read(x)) // batch_size))
@@ -118,7 +120,7 @@ def compare_sizes(
     sizes = []
     for name, task in tasks.items():
         greatest, mean = _find_changes(first, outputs[name])
-        scores = {} if y is None else _read_scores(task.score(x, y, batch_size))
+        scores = {} if y is None else _read_scores(task, x, y, batch_size)
         milliseconds = statistics.median(times[name])
         sizes.append(TaskSize(name, *count_weights(task), milliseconds, greatest, mean, scores))
     return SizeComparison(sizes)
@@ -151,7 +153,8 @@ def _find_changes(
     return float(change.max(initial=0.0)), float(change.mean()) if change.size else 0.0
 
 
-def _read_scores(scores: Any) -> dict[str, float]:
+def _read_scores(task: Any, x: Inputs, y: Labels, batch_size: int) -> dict[str, float]:
+    scores = task.score(x, y, batch_size)
     return {n: float(v) for n, v in scores.items() if isinstance(v, (int, float, np.number))}
 
 
