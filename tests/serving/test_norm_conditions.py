@@ -73,6 +73,7 @@ def test_a_classifier(tmp_path):
         runtime.predict(TEXTS)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("cls", [kbs.TokenClassifier, kbs.EntitySpanClassifier])
 def test_windows_of_words(cls, tmp_path):
     task = make_task(cls, label_names=["B-X", "I-X", "O"])
@@ -86,6 +87,7 @@ def test_windows_of_words(cls, tmp_path):
     assert got == wanted and sum(map(len, wanted)) > 4
 
 
+@pytest.mark.long("serving")
 def test_texts_that_go_on(tmp_path):
     task = make_task(kbs.CausalLM, "left_to_right", max_length=3)
     served = export(task, tmp_path)["serving_default"](text=tf.constant(TEXTS), **BESIDE)
