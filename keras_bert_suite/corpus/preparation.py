@@ -1,4 +1,4 @@
-"""Turns a corpus of plain text into a corpus of tokens, on all cores of a machine."""
+"""Turns a corpus of plain text into a corpus of tokens, on all cores of one or more machines."""
 
 import contextlib
 import functools
@@ -10,10 +10,11 @@ from typing import Any
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
+from keras_bert_suite.corpus.ray_tasks import RayTasks, start_ray
 from keras_bert_suite.corpus.worker_process import WorkerProcess
 
 SLICE_BYTES = 32 << 20
@@ -23,7 +24,7 @@ def prepare_corpus(
     inputs: PathLike | Sequence[PathLike],
     tokenizer: keras_hub.tokenizers.Tokenizer,
     output: PathLike,
-    workers: int = 1,
+    workers: int | None = None,
     slice_bytes: int = SLICE_BYTES,
     format: str = "auto",
     text_key: str = "text",
@@ -31,6 +32,7 @@ def prepare_corpus(
     errors: str = "strict",
     on_error: str = "stop",
     progress: Callable[[int, int, int], None] | None = None,
+    engine: str | None = None,
 ) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
@@ -52,7 +54,8 @@ def prepare_corpus(
         inputs: files, folders or patterns, see `input_files.find_files`.
         tokenizer: a tokenizer of this package, such as `WordPieceTokenizer`.
         output: str or path of a folder: new, empty, or the folder of an earlier run.
-        workers: int, how many processes tokenize. With 1, this process does it.
+        workers: int, how many processes tokenize. With 1, the default, this process does it. With
+            Ray, the most slices at one time; by default, as many as the cluster runs.
         slice_bytes: int, about how many bytes of input make a shard.
         format: "sentences" (each line is a sentence, a blank line ends a document), "files" (each
             file is a document), "jsonl" (each line is a document), "wikipedia" (each article of a
@@ -66,6 +69,9 @@ def prepare_corpus(
         progress: function of three ints: the bytes of input that are done, the bytes that an
             earlier run has done, and all bytes. It is called once before the first slice, and after
             each slice.
+        engine: "ray" to work on the slices by tasks of Ray: on the cluster that `ray.init` or the
+            environment variable RAY_ADDRESS names, or on this machine. All machines need the
+            input and `output` under the same paths. None for processes of this machine.
 
     Returns:
         dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
@@ -79,13 +85,19 @@ def prepare_corpus(
         FileNotFoundError: if there is no input.
         FileExistsError: if `output` holds other files.
         BlockingIOError: if another run writes to `output`.
-        RuntimeError: if a worker process is killed.
+        RuntimeError: if a worker process is killed, or if Ray gives a task up.
+        ImportError: if `engine` is "ray", and Ray is not installed.
+        ConnectionError: if there is no cluster at RAY_ADDRESS.
     """
-    check_integer("workers", workers, at_least=1)
+    if workers is not None:
+        check_integer("workers", workers, at_least=1)
+    if engine is not None:
+        check_choice("`engine`", engine, ("ray",))
+        start_ray()
     options = InputOptions(format, text_key, encoding, errors, on_error)
     with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
         report = _add_up(plan, progress or (lambda done, kept, total: None))
-        with _start_workers(plan, min(workers, len(plan.slices))) as work:
+        with _start_workers(plan, workers, engine) as work:
             if on_error == "stop":
                 _check(plan, work)
             plan.begin()
@@ -102,13 +114,17 @@ def _check(plan, work):
 
 
 @contextlib.contextmanager
-def _start_workers(plan, workers):
+def _start_workers(plan, workers, engine):
     """Yields a function `work(method, take)` that works on all slices.
 
     `method` is the name of a method of `ShardWriter`, which is called with each slice. `take` is a
     function, which is called with each result as soon as it is there. `work` returns the results of
     `take` in the order of the slices.
     """
+    if engine == "ray":
+        yield RayTasks(plan.writer, plan.slices, workers)
+        return
+    workers = min(workers or 1, len(plan.slices))
     with contextlib.ExitStack() as stack:
         if workers <= 1:
             yield lambda method, take: [take(plan.writer(method, s)) for s in plan.slices]

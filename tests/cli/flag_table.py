@@ -52,6 +52,7 @@ PREPARE = {
     "--vocab=other.txt": "open_tokenizer.path",
     "--output=other": "prepare_corpus.output",
     "--workers=77": "prepare_corpus.workers",
+    "--engine=ray": {"prepare_corpus.engine": "ray", "prepare_corpus.workers": None},
     "--nolowercase": "prepare_corpus.tokenizer.lowercase",
     "--nostrip_accents": "prepare_corpus.tokenizer.strip_accents",
     "--slice_mb=0.5": {"prepare_corpus.slice_bytes": 524_288},
