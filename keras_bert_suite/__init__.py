@@ -84,6 +84,7 @@ from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import GradualUnfreezing, TrainingCheckpoint
 from keras_bert_suite.serving import (
+    BatchPredictor,
     export_adapters,
     export_litert,
     export_onnx,
@@ -166,6 +167,7 @@ __all__ = [
     "AugmentedRows",
     "BatchAllTriplet",
     "BatchHardTriplet",
+    "BatchPredictor",
     "BartBackbone",
     "BertBackbone",
     "BertEncoderDecoder",
