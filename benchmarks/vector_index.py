@@ -3,9 +3,9 @@
     python benchmarks/vector_index.py --rounds 1
 
 The vectors are those of texts on many subjects, so to speak: 10,000 random centres, and a vector
-beside one of them for each text. A query lies as near to a centre. The hits of an index are compared
-with those of the exact search in float32: "found" is the share of its ten nearest that the index
-has among its own ten.
+beside one of them for each text. A query lies as near to a centre. The hits of an index are
+compared with those of the exact search in float32: "found" is the share of its ten nearest that the
+index has among its own ten.
 
 Seconds are of the processor, of all threads, for a machine that does other work, too. "memory" is
 the most that the process has had, with the vectors themselves. "kept" are the bytes that a search
@@ -101,7 +101,7 @@ def find_size(index):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sides", nargs="+", default=SIDES, help="precisions, and factories of faiss")
+    parser.add_argument("--sides", nargs="+", default=SIDES, help="or factories of faiss")
     parser.add_argument("--vectors", type=int, default=1_000_000)
     parser.add_argument("--width", type=int, default=384)
     options = parse_flags(parser, rounds=1)

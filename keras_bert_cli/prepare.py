@@ -36,15 +36,15 @@ def define_flags(flags):
     flags.path("vocab", REQUIRED, explanation)
     flags.path("output", REQUIRED, "Folder to write. An unfinished corpus in it is completed.")
     explanation = (
-        "Processes that tokenize. Default: one for each core. With --engine ray, the most slices at "
-        "one time; default: as many as the cluster runs."
+        "Processes that tokenize. Default: one for each core. With --engine ray: the most slices "
+        "at one time; default: as many as the cluster runs."
     )
     flags.integer("workers", None, explanation)
     explanation = (
-        "ray: work on the cluster of RAY_ADDRESS, whose machines all see the input and the output "
-        "under the same paths. Without RAY_ADDRESS, on this machine."
+        "local: work on this machine. ray: work on the cluster of RAY_ADDRESS, whose machines all "
+        "see the input and the output under the same paths; without RAY_ADDRESS, on this machine."
     )
-    flags.choice("engine", None, ("ray",), explanation)
+    flags.choice("engine", "local", ("local", "ray"), explanation)
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
@@ -65,7 +65,7 @@ def run(values):
         values.input,
         tokenizer,
         values.output,
-        workers=values.workers or (None if values.engine else count_cores()),
+        workers=values.workers or (count_cores() if values.engine == "local" else None),
         slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
         format=values.format,
         text_key=values.text_key,

@@ -32,7 +32,7 @@ def prepare_corpus(
     errors: str = "strict",
     on_error: str = "stop",
     progress: Callable[[int, int, int], None] | None = None,
-    engine: str | None = None,
+    engine: str = "local",
 ) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
@@ -69,9 +69,9 @@ def prepare_corpus(
         progress: function of three ints: the bytes of input that are done, the bytes that an
             earlier run has done, and all bytes. It is called once before the first slice, and after
             each slice.
-        engine: "ray" to work on the slices by tasks of Ray: on the cluster that `ray.init` or the
-            environment variable RAY_ADDRESS names, or on this machine. All machines need the
-            input and `output` under the same paths. None for processes of this machine.
+        engine: "local" for processes of this machine, or "ray" for tasks of Ray. They run on the
+            cluster that `ray.init` or the environment variable RAY_ADDRESS names; without either,
+            on this machine. All machines need the input and `output` under the same paths.
 
     Returns:
         dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
@@ -91,8 +91,8 @@ def prepare_corpus(
     """
     if workers is not None:
         check_integer("workers", workers, at_least=1)
-    if engine is not None:
-        check_choice("`engine`", engine, ("ray",))
+    check_choice("`engine`", engine, ("local", "ray"))
+    if engine == "ray":
         start_ray()
     options = InputOptions(format, text_key, encoding, errors, on_error)
     with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:

@@ -21,8 +21,9 @@ SECONDS_TO_CANCEL = 10
 class RayTasks:
     """Calls a `ShardWriter` with slices, each in a task of Ray.
 
-    Ray repeats a task whose worker or machine has died. A shard is a pure function of its slice, and
-    its files appear whole. So a repeated task writes the same bytes, even while the first one lives.
+    Ray repeats a task whose worker or machine has died. A shard is a pure function of its slice,
+    and its files appear whole. So a repeated task writes the same bytes, even while the first one
+    lives.
 
     Args:
         writer: `ShardWriter`.

@@ -20,11 +20,16 @@ def deaths(tmp_path_factory):
     """A cluster of two local workers. A file in the folder kills one of them."""
     ray = pytest.importorskip("ray")
     folder = tmp_path_factory.mktemp("deaths")
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    variables = {"DEATHS": str(folder), "PYTHONPATH": path}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DEATHS", str(folder))
-        patch.setenv("PYTHONPATH", os.pathsep.join(entry for entry in sys.path if entry))
         patch.setenv("RAY_raylet_start_wait_time_s", "300")  # On a machine with other work.
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            runtime_env={"env_vars": variables},
+        )
         yield folder
         ray.shutdown()
 
@@ -95,7 +100,7 @@ def test_a_worker_that_does_not_see_the_files(corpus, tmp_path):
 
 def test_an_engine_that_is_not_there(corpus, tmp_path, monkeypatch):
     arguments = corpus, make_tokenizer(), tmp_path / "out"
-    with pytest.raises(ValueError, match="`engine` must be one of ray, got 'spark'"):
+    with pytest.raises(ValueError, match="`engine` must be one of local, ray, got 'spark'"):
         prepare_corpus(*arguments, engine="spark")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'keras-bert-suite\[ray\]'"):
