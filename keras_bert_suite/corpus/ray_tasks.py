@@ -14,6 +14,9 @@ from keras_bert_suite.files.folder_lock import LOCK_FILE
 #: workers of these variables apart from all others.
 RUNTIME_ENV = {"env_vars": {"KERAS_BACKEND": "numpy"}}
 
+#: The tasks that Ray is given at one time, by default. It waits slowly for one of very many.
+TASKS_AT_ONCE = 1000
+
 #: How long to wait until tasks that were cancelled have ended.
 SECONDS_TO_CANCEL = 10
 
@@ -28,12 +31,13 @@ class RayTasks:
     Args:
         writer: `ShardWriter`.
         slices: list of `CorpusSlice`.
-        limit: int, the most tasks at one time; None for as many as the cluster runs.
+        limit: int, the most tasks at one time; None for as many as the cluster runs, up to
+            `TASKS_AT_ONCE`.
     """
 
     def __init__(self, writer, slices, limit=None):
         self._ray = start_ray()
-        self._slices, self._limit = slices, limit
+        self._slices, self._limit = slices, limit or TASKS_AT_ONCE
         self._writer = self._ray.put(pickle.dumps(writer))
         self._task = self._ray.remote(_make_task()).options(runtime_env=RUNTIME_ENV)
 
@@ -47,8 +51,7 @@ class RayTasks:
         results, left, running = {}, iter(self._slices), {}
         try:
             while True:
-                room = None if self._limit is None else self._limit - len(running)
-                for corpus_slice in itertools.islice(left, room):
+                for corpus_slice in itertools.islice(left, self._limit - len(running)):
                     running[self._start(method, corpus_slice)] = corpus_slice
                 if not running:
                     return [results[s.number] for s in self._slices]
