@@ -41,6 +41,7 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
+from keras_bert_suite.many_texts import predict_files
 from keras_bert_suite.masking import (
     BidirectionalTargets,
     DenoisingCorruption,
@@ -267,6 +268,7 @@ __all__ = [
     "open_runtime",
     "open_tokenizer",
     "plot_robustness",
+    "predict_files",
     "read_token_parts",
     "spell_tokens",
     "trim_vocabulary",

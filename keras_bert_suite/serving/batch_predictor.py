@@ -152,15 +152,18 @@ class BatchPredictor:
             self._types = self.open().find_types()
         return self._types
 
-    def find_faults(self, table: Any) -> dict[int, str]:
-        """Finds the rows of a `pyarrow.Table` that cannot be answered: dict of row -> the fault.
+    def find_faults(self, columns: Mapping[str, Any]) -> dict[int, str]:
+        """Finds the rows that cannot be answered: dict of the place of a row -> its fault.
+
+        Args:
+            columns: dict of the name of a column -> list, or column of Arrow.
 
         Raises:
             ValueError: if a column is missing.
         """
         faults: dict[int, str] = {}
         names = self._find_names()
-        for name, column in self._take_texts(table).items():
+        for name, column in self._take_texts(columns).items():
             has_lists = names[name] == "endings" and isinstance(self.open(), ChoiceColumns)
             wanted, is_text = ("a list of texts", _are_texts) if has_lists else ("a text", _is_text)
             for row, value in enumerate(column):
@@ -207,13 +210,12 @@ class BatchPredictor:
             )
         return dict(zip(columns, names, strict=True))
 
-    def _take_texts(self, table):
+    def _take_texts(self, columns):
         """dict of a column of texts -> list of its values."""
-        self._check_columns(table)
-        return {name: table[name].to_pylist() for name in self._find_names()}
+        self._check_columns(list(columns))
+        return {name: _to_list(columns[name]) for name in self._find_names()}
 
-    def _check_columns(self, table):
-        there = table.column_names
+    def _check_columns(self, there):
         for name in self.find_columns():
             if there.count(name) != 1:
                 raise ValueError(
@@ -223,14 +225,16 @@ class BatchPredictor:
                 )
 
     def _answer(self, table):
-        types, texts = self.find_types(), self._take_texts(table)
+        self._check_columns(table.column_names)
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        types, texts = self.find_types(), self._take_texts(columns)
         kept = table if self.columns is None else table.select(self.columns)
         if both := [name for name in types if name in kept.column_names]:
             raise ValueError(
                 f"The rows have the column {both[0]!r} already, which is a name of the answers. "
                 "Name the columns that go on, without it, with columns, or rename it."
             )
-        if faults := self.find_faults(table):
+        if faults := self.find_faults(columns):
             row, fault = next(iter(faults.items()))
             raise ValueError(
                 f"Row {row} of the batch, counted from 0: {fault}. Leave such rows out."
@@ -254,6 +258,10 @@ class BatchPredictor:
         ordered = {n: [column[row] for row in order] for n, column in columns.items()}
         found, places = answers.find(ordered, self.batch_size), np.argsort(order)
         return {name: [found[name][place] for place in places] for name in types}
+
+
+def _to_list(column):
+    return column if isinstance(column, list) else column.to_pylist()
 
 
 def _is_text(value):

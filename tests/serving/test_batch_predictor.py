@@ -179,8 +179,9 @@ def test_what_a_batch_lacks(embedder):
         predictor(pa.table({"id": [1], "review": ["good"]}))
     with pytest.raises(ValueError, match="Row 1 of the batch.*column 'text' holds None, wanted"):
         predictor(pa.table({"text": ["good", None, "bad"]}))
-    table = pa.table({"text": [1.5]})
-    assert predictor.find_faults(table) == {0: "the column 'text' holds 1.5, wanted a text"}
+    for column in ([1.5], pa.array([1.5])):
+        faults = predictor.find_faults({"text": column})
+        assert faults == {0: "the column 'text' holds 1.5, wanted a text"}
     with pytest.raises(ValueError, match="reads the texts text of a row, and text_columns has a"):
         kbs.BatchPredictor(embedder[1], ["a", "b"])(pa.table({"a": ["x"], "b": ["y"]}))
 
