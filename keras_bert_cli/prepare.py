@@ -16,7 +16,7 @@ Example:
       --output wikipedia --workers 8
 
   # On the machines of a cluster of Ray, with a file system that they share.
-  RAY_ADDRESS=auto keras-bert prepare --engine ray --input '/shared/corpus/*.jsonl' \\
+  keras-bert prepare --engine ray --ray_address auto --input '/shared/corpus/*.jsonl' \\
       --vocab /shared/vocab.txt --output /shared/shards
 """
 
@@ -41,10 +41,11 @@ def define_flags(flags):
     )
     flags.integer("workers", None, explanation)
     explanation = (
-        "local: work on this machine. ray: work on the cluster of RAY_ADDRESS, whose machines all "
-        "see the input and the output under the same paths; without RAY_ADDRESS, on this machine."
+        "local: processes of this machine. ray: tasks of Ray, on this machine or the cluster of "
+        "--ray_address, whose machines all see the input and the output under the same paths."
     )
     flags.choice("engine", "local", ("local", "ray"), explanation)
+    flags.text("ray_address", None, "The cluster of --engine ray: auto, or HOST:6379.")
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
@@ -74,6 +75,7 @@ def run(values):
         on_error=values.on_error,
         progress=make_progress(),
         engine=values.engine,
+        ray_address=values.ray_address,
     )
     print(summarize(manifest))
     counts = manifest["skipped_documents"], manifest["replaced_texts"]

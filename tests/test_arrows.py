@@ -31,7 +31,7 @@ ALLOWED = {
         *("tokenizers", "models", "checkpoints"),
         *("files", "argument_checks"),
     },
-    "corpus": {"tokenizers", "files", "argument_checks"},
+    "corpus": {"tokenizers", "files", "argument_checks", "ray_cluster"},
     "data": {"tokenizers", "replicas", "files", "argument_checks"},
     "masking": {
         *("preprocessing", "tokenizers", "models", "files"),

@@ -14,8 +14,9 @@ from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
-from keras_bert_suite.corpus.ray_tasks import RayTasks, start_ray
+from keras_bert_suite.corpus.ray_tasks import RayTasks
 from keras_bert_suite.corpus.worker_process import WorkerProcess
+from keras_bert_suite.ray_cluster import ray_cluster
 
 SLICE_BYTES = 32 << 20
 
@@ -33,6 +34,7 @@ def prepare_corpus(
     on_error: str = "stop",
     progress: Callable[[int, int, int], None] | None = None,
     engine: str = "local",
+    ray_address: str | None = None,
 ) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
@@ -69,9 +71,10 @@ def prepare_corpus(
         progress: function of three ints: the bytes of input that are done, the bytes that an
             earlier run has done, and all bytes. It is called once before the first slice, and after
             each slice.
-        engine: "local" for processes of this machine, or "ray" for tasks of Ray. They run on the
-            cluster that `ray.init` or the environment variable RAY_ADDRESS names; without either,
-            on this machine. All machines need the input and `output` under the same paths.
+        engine: "local" for processes of this machine, or "ray" for tasks of Ray, on this machine or
+            on a cluster. All its machines need the input and `output` under the same paths.
+        ray_address: str, the cluster, see `ray_cluster`. None for this machine, or for the cluster
+            to which the program is connected.
 
     Returns:
         dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
@@ -87,21 +90,24 @@ def prepare_corpus(
         BlockingIOError: if another run writes to `output`.
         RuntimeError: if a worker process is killed, or if Ray gives a task up.
         ImportError: if `engine` is "ray", and Ray is not installed.
-        ConnectionError: if there is no cluster at RAY_ADDRESS.
+        ConnectionError: if there is no cluster at `ray_address`.
     """
     if workers is not None:
         check_integer("workers", workers, at_least=1)
     check_choice("`engine`", engine, ("local", "ray"))
-    if engine == "ray":
-        start_ray()
+    if engine == "local" and ray_address is not None:
+        raise ValueError("ray_address is for engine='ray'. Leave it out.")
     options = InputOptions(format, text_key, encoding, errors, on_error)
-    with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
+    with contextlib.ExitStack() as stack:
+        # A cluster that is not there leaves no folder behind.
+        ray = stack.enter_context(ray_cluster(ray_address, workers)) if engine == "ray" else None
+        plan = stack.enter_context(plan_corpus(inputs, tokenizer, output, slice_bytes, options))
         report = _add_up(plan, progress or (lambda done, kept, total: None))
-        with _start_workers(plan, workers, engine) as work:
-            if on_error == "stop":
-                _check(plan, work)
-            plan.begin()
-            return plan.finish(work("write", report))
+        work = stack.enter_context(_start_workers(plan, workers, ray))
+        if on_error == "stop":
+            _check(plan, work)
+        plan.begin()
+        return plan.finish(work("write", report))
 
 
 def _check(plan, work):
@@ -114,15 +120,15 @@ def _check(plan, work):
 
 
 @contextlib.contextmanager
-def _start_workers(plan, workers, engine):
+def _start_workers(plan, workers, ray):
     """Yields a function `work(method, take)` that works on all slices.
 
     `method` is the name of a method of `ShardWriter`, which is called with each slice. `take` is a
     function, which is called with each result as soon as it is there. `work` returns the results of
     `take` in the order of the slices.
     """
-    if engine == "ray":
-        yield RayTasks(plan.writer, plan.slices, workers)
+    if ray is not None:
+        yield RayTasks(ray, plan.writer, plan.slices, workers)
         return
     workers = min(workers or 1, len(plan.slices))
     with contextlib.ExitStack() as stack:

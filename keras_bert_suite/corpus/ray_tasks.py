@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import pickle
 import socket
 from pathlib import Path
@@ -29,17 +28,17 @@ class RayTasks:
     lives.
 
     Args:
+        ray: the module, connected to a cluster.
         writer: `ShardWriter`.
         slices: list of `CorpusSlice`.
         limit: int, the most tasks at one time; None for as many as the cluster runs, up to
             `TASKS_AT_ONCE`.
     """
 
-    def __init__(self, writer, slices, limit=None):
-        self._ray = start_ray()
-        self._slices, self._limit = slices, limit or TASKS_AT_ONCE
-        self._writer = self._ray.put(pickle.dumps(writer))
-        self._task = self._ray.remote(_make_task()).options(runtime_env=RUNTIME_ENV)
+    def __init__(self, ray, writer, slices, limit=None):
+        self._ray, self._slices, self._limit = ray, slices, limit or TASKS_AT_ONCE
+        self._writer = ray.put(pickle.dumps(writer))
+        self._task = ray.remote(_make_task()).options(runtime_env=RUNTIME_ENV)
 
     def __call__(self, method, take):
         """Works on all slices, as `preparation._start_workers` says.
@@ -84,31 +83,6 @@ class RayTasks:
                 self._ray.cancel(task, force=True)
         if tasks:
             self._ray.wait(tasks, num_returns=len(tasks), timeout=SECONDS_TO_CANCEL)
-
-
-def start_ray():
-    """The module `ray`, connected to the cluster of RAY_ADDRESS, or to this machine's own.
-
-    Raises:
-        ImportError: if Ray is not installed.
-        ConnectionError: if there is no cluster at RAY_ADDRESS.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError("engine='ray' needs Ray: pip install 'keras-bert-suite[ray]'") from error
-    if not ray.is_initialized():
-        address = os.environ.get("RAY_ADDRESS")
-        try:
-            ray.init(include_dashboard=False)
-        except (ConnectionError, RuntimeError) as error:
-            if address is None:
-                raise
-            raise ConnectionError(
-                f"No cluster of Ray answers at RAY_ADDRESS={address}: {error} Start one by `ray "
-                "start --head`, or unset RAY_ADDRESS to use the cores of this machine."
-            ) from error
-    return ray
 
 
 def _make_task():

@@ -53,6 +53,7 @@ PREPARE = {
     "--output=other": "prepare_corpus.output",
     "--workers=77": "prepare_corpus.workers",
     "--engine=ray": {"prepare_corpus.engine": "ray", "prepare_corpus.workers": None},
+    "--ray_address=auto --engine=ray": "prepare_corpus.ray_address",
     "--nolowercase": "prepare_corpus.tokenizer.lowercase",
     "--nostrip_accents": "prepare_corpus.tokenizer.strip_accents",
     "--slice_mb=0.5": {"prepare_corpus.slice_bytes": 524_288},

@@ -102,6 +102,8 @@ def test_an_engine_that_is_not_there(corpus, tmp_path, monkeypatch):
     arguments = corpus, make_tokenizer(), tmp_path / "out"
     with pytest.raises(ValueError, match="`engine` must be one of local, ray, got 'spark'"):
         prepare_corpus(*arguments, engine="spark")
+    with pytest.raises(ValueError, match="ray_address is for engine='ray'. Leave it out."):
+        prepare_corpus(*arguments, ray_address="auto")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'keras-bert-suite\[ray\]'"):
         prepare_corpus(*arguments, engine="ray")
@@ -111,8 +113,7 @@ def test_an_engine_that_is_not_there(corpus, tmp_path, monkeypatch):
 def test_a_cluster_that_is_not_there(corpus, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    message = "No cluster of Ray answers at RAY_ADDRESS=127.0.0.1:1: .* or unset RAY_ADDRESS"
-    with pytest.raises(ConnectionError, match=message):
-        prepare_corpus(corpus, make_tokenizer(), tmp_path / "out", engine="ray")
+    arguments = {"engine": "ray", "ray_address": "127.0.0.1:1"}
+    with pytest.raises(ConnectionError, match="There is no Ray cluster at 127.0.0.1:1: "):
+        prepare_corpus(corpus, make_tokenizer(), tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()
