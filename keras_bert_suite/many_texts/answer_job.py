@@ -287,8 +287,6 @@ class _RayWorkers:
             compute=data.ActorPoolStrategy(size=min(wanted, len(rows))),
             num_cpus=1,
             num_gpus=1 if gpus else 0,
-            max_restarts=-1,
-            max_task_retries=-1,
         )
         yield from answers.iter_rows()
 

@@ -18,6 +18,7 @@ from keras_bert_suite.serving.answer_columns import (
 )
 from keras_bert_suite.serving.runtime import open_runtime
 from keras_bert_suite.serving.saved_model_runtime import (
+    UNNAMED,
     SavedModelRuntime,
     replace_half_characters,
 )
@@ -208,6 +209,17 @@ class BatchPredictor:
                 f"The model in {self.folder} reads the texts {', '.join(names)} of a row, and "
                 f"text_columns has {list_names(columns)}. Name a column for each."
             )
+        if {*columns} == {*names}:  # They may come in any order.
+            return {name: name for name in columns}
+        if isinstance(model, SavedModelRuntime) and len(names) > 1 and names != UNNAMED:
+            # Its inputs are in the order of the alphabet.
+            said = model.description.get("input_names") or ()
+            if {*said} != {*names}:
+                raise ValueError(
+                    f"The inputs of {self.folder} are {list_names(names)}, in no order, and "
+                    f"text_columns has {list_names(columns)}. Name the columns like the inputs."
+                )
+            names = said
         return dict(zip(columns, names, strict=True))
 
     def _take_texts(self, columns):

@@ -390,7 +390,18 @@ ASKED |= {
     "choice": "--input=swag.csv",
     "ranking": "--input=train.tsv",
 }
+#: The flags of a job over many files, which `predict` and `embed` share.
+ENGINE = {
+    "--engine=ray --output=answers": "predict_files.engine",
+    "--columns=text,label --engine=local --output=answers": "predict_files.predictor.columns",
+    "--workers=7 --engine=ray --output=answers": "predict_files.workers",
+    "--ray_address=auto --engine=ray --output=answers": "predict_files.ray_address",
+    "--skip_invalid --engine=local --output=answers": "predict_files.skip_invalid",
+}
 PREDICT = {
+    **ENGINE,
+    "--format=jsonl --engine=local --output=answers": "predict_files.format",
+    "--batch_size=7 --engine=local --output=answers": "predict_files.predictor.batch_size",
     **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
     **read_columns("--input=train.tsv"),
     "--model=regress": {"from_preset.preset": "regress"},
@@ -429,6 +440,7 @@ PREDICT = {
 
 
 EMBED_TEXTS = {
+    **ENGINE,
     **read_columns("--input=train.tsv"),
     "--model=other_embed": "from_preset.preset",
     "--input=more.txt": "read_lines.path",

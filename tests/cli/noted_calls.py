@@ -43,6 +43,7 @@ FUNCTIONS = {
     **{
         "inspect_by_folds": [kbs],
         "robustness": [kbs],
+        "predict_files": [kbs],
         "set_random_seed": [keras.utils],
         "main": [torch.distributed.run],
     },

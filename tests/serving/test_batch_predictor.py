@@ -211,8 +211,10 @@ def test_exports(classifier, saved_model, onnx_folder):
 
 @pytest.mark.backend("tensorflow")
 def test_a_saved_model_of_pairs(classifier, pair_model):
-    columns = {"second": HOSTILE_OTHERS, "first": HOSTILE}
-    found = kbs.BatchPredictor(pair_model, ["first", "second"])(pa.table(columns))
+    table = pa.table({"hypothesis": HOSTILE_OTHERS, "premise": HOSTILE})
+    found = kbs.BatchPredictor(pair_model)(table)
     assert found["label"].to_pylist() == list(
         classifier.predict_labels((HOSTILE, HOSTILE_OTHERS), verbose=0)
     )
+    with pytest.raises(ValueError, match="are hypothesis, premise, in no order, and text_columns"):
+        kbs.BatchPredictor(pair_model, ["a", "b"])(table.rename_columns(["b", "a"]))
