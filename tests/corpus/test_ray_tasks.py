@@ -42,7 +42,8 @@ def corpus(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(10, marks=pytest.mark.long("faults"))])
+@pytest.mark.long("faults")
+@pytest.mark.parametrize("number", [1, 10])
 def test_same_bytes_whatever_dies(corpus, deaths, tmp_path, number):
     prepare_corpus(corpus, make_tokenizer(), tmp_path / "one", slice_bytes=400)
     for i in range(number):
@@ -62,6 +63,7 @@ def test_same_bytes_whatever_dies(corpus, deaths, tmp_path, number):
     assert seen[0] == (0, 0, total) and seen[-1] == (total, 0, total)
 
 
+@pytest.mark.long("faults")
 def test_a_worker_that_always_dies(corpus, deaths, tmp_path):
     """Ray gives a slice up after three repetitions. What is finished is kept, and goes on."""
     for i in range(4):
@@ -74,6 +76,7 @@ def test_a_worker_that_always_dies(corpus, deaths, tmp_path):
     assert read_folder(tmp_path / "ray") == read_folder(tmp_path / "one")
 
 
+@pytest.mark.long("faults")
 def test_what_cannot_be_read(deaths, tmp_path):
     """The error of the input is that of one process, and nothing is written."""
     text = tmp_path / "a.txt"
@@ -110,6 +113,7 @@ def test_an_engine_that_is_not_there(corpus, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long("faults")
 def test_a_cluster_that_is_not_there(corpus, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
