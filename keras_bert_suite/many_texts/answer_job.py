@@ -22,6 +22,7 @@ from keras_bert_suite.many_texts.input_slices import (
     name_row,
     read_rows,
 )
+from keras_bert_suite.many_texts.ray_workers import RayWorkers
 from keras_bert_suite.ray_cluster import ray_cluster
 from keras_bert_suite.serving import BatchPredictor
 
@@ -118,7 +119,7 @@ def predict_files(
         answer = _answer_here
         if engine == "ray":  # A cluster that is not there leaves no folder behind.
             ray = stack.enter_context(ray_cluster(ray_address, workers))
-            answer = _RayWorkers(ray, workers)
+            answer = RayWorkers(ray, workers)
         worker.choose_schema(slices)
         plan = _make_plan(predictor, digest, format=format, slices=len(slices), files=files)
         stack.enter_context(folder.start(plan))
@@ -263,39 +264,3 @@ class SliceWorker:
 
 def _answer_here(worker: SliceWorker, slices: Iterable[InputSlice]) -> Iterator[dict[str, Any]]:
     return map(worker, slices)
-
-
-class _RayWorkers:
-    """Answers slices by actors of Ray Data, which starts an actor that is lost again."""
-
-    def __init__(self, ray, workers):
-        self._ray, self._workers = ray, workers
-
-    def __call__(
-        self, worker: SliceWorker, slices: Sequence[InputSlice]
-    ) -> Iterator[dict[str, Any]]:
-        if not slices:
-            return
-        data, there = self._ray.data, self._ray.cluster_resources()
-        gpus = int(there.get("GPU", 0))
-        wanted = self._workers or gpus or int(there.get("CPU", 1))
-        rows = [dataclasses.asdict(part) for part in slices]
-        data.DataContext.get_current().enable_progress_bars = False
-        answers = data.from_items(rows, override_num_blocks=len(rows)).map(
-            _RayWorker,
-            fn_constructor_args=(worker,),
-            compute=data.ActorPoolStrategy(size=min(wanted, len(rows))),
-            num_cpus=1,
-            num_gpus=1 if gpus else 0,
-        )
-        yield from answers.iter_rows()
-
-
-class _RayWorker:
-    """An actor of Ray Data."""
-
-    def __init__(self, worker: SliceWorker) -> None:
-        self._worker = worker
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        return self._worker(InputSlice(**row))
