@@ -16,6 +16,7 @@ from keras_bert_suite.files.part_names import FORMATS, PROBES
 from keras_bert_suite.many_texts.answer_folder import AnswerFolder
 from keras_bert_suite.many_texts.input_slices import (
     InputSlice,
+    check_columns,
     count_rows_before,
     cut_files,
     find_files,
@@ -232,6 +233,7 @@ class SliceWorker:
 
     def _split(self, part, rows):
         """(the places of rows with texts, dict of the places of others -> their fault)."""
+        check_columns(part, list(rows.columns), self.predictor.find_columns())
         faults = self.predictor.find_faults(rows.columns)
         return np.setdiff1d(np.arange(len(rows)), list(faults)), faults
 

@@ -218,22 +218,20 @@ def test_columns_of_another_type(model, tmp_path):
         kbs.predict_files(kbs.BatchPredictor(model[1]), files, tmp_path / "out")
 
 
-def test_a_remote_file_system(model, reviews, tmp_path):
+def test_a_remote_file_system(model, reviews):
     files = fsspec.filesystem("memory")
     files.put_file(str(reviews / "all.jsonl"), "/bucket/all.jsonl")
-    predictor = kbs.BatchPredictor(model[1], "review", ["id"])
-    for done in (0, 3):
-        report = kbs.predict_files(
-            predictor, "memory://bucket/*.jsonl", "memory://bucket/out", slice_bytes=1500
-        )
-        assert report.done_before == done
-        files.rm("/bucket/out/part-000001.parquet") if done else None
-    report = kbs.predict_files(
-        predictor, "memory://bucket/*.jsonl", "memory://bucket/out", slice_bytes=1500
-    )
-    assert report.done_before == report.slices - 1
-    with files.open("/bucket/out/part-000000.parquet", "rb") as file:
-        assert pq.read_table(file)["id"].to_pylist()[:2] == [100, 101]
+    predictor, out = kbs.BatchPredictor(model[1], "review", ["id"]), "memory://bucket/out"
+    report = kbs.predict_files(predictor, "memory://bucket/*.jsonl", out, slice_bytes=1500)
+    assert (report.done_before, report.rows) == (0, len(TEXTS)) and report.slices > 1
+    files.rm("/bucket/out/part-000001.parquet")
+    again = kbs.predict_files(predictor, "memory://bucket/*.jsonl", out, slice_bytes=1500)
+    assert (again.slices, again.done_before) == (report.slices, report.slices - 1)
+    ids = []
+    for number in range(report.slices):
+        with files.open(f"/bucket/out/part-{number:06}.parquet", "rb") as file:
+            ids += pq.read_table(file)["id"].to_pylist()
+    assert ids == IDS
 
 
 def test_json_lines(model, reviews, tmp_path):
