@@ -26,6 +26,7 @@ from keras_bert_suite.many_texts.input_slices import (
 from keras_bert_suite.many_texts.ray_workers import RayWorkers
 from keras_bert_suite.ray_cluster import ray_cluster
 from keras_bert_suite.serving import BatchPredictor
+from keras_bert_suite.serving.batch_predictor import to_arrow
 
 #: What answers the slices: this process, or the workers of Ray.
 ENGINES = ("local", "ray")
@@ -210,7 +211,9 @@ class SliceWorker:
         return {"rows": number, "left_out": len(left_out), "fault": None}
 
     def _columns(self):
-        """The columns to read, or None for all."""
+        """The columns to read, or None for all, which the first rows name."""
+        if self._schema is not None:
+            return self._schema.names
         return None if self.predictor.columns is None else self.predictor.find_columns()
 
     def _answer(self, part, left_out) -> Iterator[Any]:
@@ -243,13 +246,11 @@ class SliceWorker:
 
         columns = {}
         for name, column in rows.columns.items():
-            if self._schema is not None and name not in self._schema.names:
-                continue
             try:
                 if isinstance(column, list):
                     kept = [column[row] for row in valid]
                     kind = None if self._schema is None else self._schema.field(name).type
-                    columns[name] = pa.array(kept, kind)
+                    columns[name] = to_arrow(kept, kind)
                 else:
                     kept = column.take(pa.array(valid))
                     columns[name] = (

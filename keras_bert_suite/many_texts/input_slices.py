@@ -197,9 +197,8 @@ def _read_json_lines(part, columns, batch_rows):
         records = [_parse(part, first + row, line) for row, line in enumerate(lines)]
         if names is None:  # The first rows name the columns.
             names = list(dict.fromkeys(name for record in records for name in record))
-        for name in names:
-            if not any(name in record for record in records):
-                check_columns(part, list(records[0]), [name])
+        if part.number == first == 0:  # Later rows may lack a value.
+            check_columns(part, list({name: 0 for record in records for name in record}), names)
         yield Rows({name: [record.get(name) for record in records] for name in names}, first)
 
 

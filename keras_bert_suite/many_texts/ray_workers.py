@@ -1,6 +1,7 @@
 """Answers slices by processes of Ray."""
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ class RayWorkers:
         gpus = int(there.get("GPU", 0))
         wanted = self._workers or gpus or int(there.get("CPU", 1))
         rows = [dataclasses.asdict(part) for part in slices]
-        data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.WARNING)  # Not each plan of an execution.
         answers = data.from_items(rows, override_num_blocks=len(rows)).map(
             _RayWorker,
             fn_constructor_args=(worker,),

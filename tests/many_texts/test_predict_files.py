@@ -218,6 +218,17 @@ def test_columns_of_another_type(model, tmp_path):
         kbs.predict_files(kbs.BatchPredictor(model[1]), files, tmp_path / "out")
 
 
+def test_json_lines_may_lack_a_value(model, tmp_path):
+    rows = [{"text": "good", "id": 1}, {"text": "bad"}, {"id": 3, "text": "dull", "more": 5}]
+    for number, row in enumerate(rows):
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row) + "\n")
+    predictor = kbs.BatchPredictor(model[1])
+    kbs.predict_files(predictor, f"{tmp_path}/*.jsonl", tmp_path / "out")
+    found = read_answers(tmp_path / "out")
+    assert list(found)[:3] == ["text", "id", "label"]
+    assert found["id"].tolist()[::2] == [1, 3] and np.isnan(found["id"].iloc[1])
+
+
 def test_a_remote_file_system(model, reviews):
     files = fsspec.filesystem("memory")
     files.put_file(str(reviews / "all.jsonl"), "/bucket/all.jsonl")
