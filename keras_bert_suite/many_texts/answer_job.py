@@ -118,7 +118,7 @@ def predict_files(
     digest = digest_model(predictor.folder)
     worker = SliceWorker(predictor, folder, digest, skip_invalid)
     with contextlib.ExitStack() as stack:
-        answer = _answer_here
+        answer: Any = _answer_here
         if engine == "ray":  # A cluster that is not there leaves no folder behind.
             ray = stack.enter_context(ray_cluster(ray_address, workers))
             answer = RayWorkers(ray, workers)
@@ -169,7 +169,8 @@ class SliceWorker:
     def __init__(self, predictor, folder, digest, skip_invalid):
         self.predictor, self.folder = predictor, folder
         self.digest, self.skip_invalid = digest, skip_invalid
-        self._schema, self._is_checked = None, True
+        self._schema: Any = None
+        self._is_checked = True
 
     def __getstate__(self):
         return {**self.__dict__, "_is_checked": False}

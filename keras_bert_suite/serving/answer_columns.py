@@ -303,7 +303,7 @@ FORMS: dict[str, type[AnswerColumns] | None] = {
     "TextEmbedder": VectorColumns,
     **dict.fromkeys(("Seq2Seq", "CausalLM"), WrittenColumns),
 }
-PROBLEM_TYPES = {
+PROBLEM_TYPES: dict[str, type[AnswerColumns]] = {
     "single_label_classification": ClassColumns,
     "multi_label_classification": LabelSetColumns,
     "regression": NumberColumns,
