@@ -6,9 +6,9 @@
 
 Each side answers the same rows, the texts of the file over and over, on one thread a process.
 `loop` is `task.predict` on 1,024 rows at a time, without files. `local` is `predict_files` in one
-process; `ray 1` and `ray 2` are its workers. Goals: a worker has 0.9 times the rows of the loop, two
-have 1.7 times. `rows/s` counts from the first part that is written to the last, so without the start
-of Ray and of the backend; `seconds` is all of it.
+process; `ray 1` and `ray 2` are its workers. Goals: a worker has 0.9 times the rows of the loop,
+and two workers have 1.7 times. `rows/s` counts from the first part that is written to the last, so
+without the start of Ray and of the backend; `seconds` is all of it.
 
 With --kills a side `killed` has two workers. One of them is killed by SIGKILL at random moments, so
 many times. It ends with an error unless the answers are those of `local`, each row once.

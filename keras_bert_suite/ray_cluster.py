@@ -38,7 +38,7 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
 
     Raises:
         ImportError: without Ray Data.
-        ConnectionError: if there is no cluster at the address.
+        ConnectionError: if there is no cluster at the address, or Ray does not start here.
     """
     ray = import_ray()
     if ray.is_initialized():
@@ -56,9 +56,11 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
         options["include_dashboard"] = False
     try:
         ray.init(address=address or "local", logging_level="ERROR", **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # A start that takes too long is a plain Exception.
         if address is None:
-            raise
+            raise ConnectionError(
+                f"Ray does not start on this machine: {error} Without it, use engine='local'."
+            ) from error
         raise ConnectionError(
             f"There is no Ray cluster at {address}: {error}. Start one with `ray start --head`, "
             "name its address, or leave the address out to use this machine."

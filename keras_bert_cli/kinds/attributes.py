@@ -118,7 +118,7 @@ class AttributeKind(Kind):
             rows = zip(*labels.values(), strict=True)
             lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
             return ["\t".join(map(to_field, labels)) + "\n", *lines]
-        from keras_bert_suite.serving.answer_columns import name_attributes
+        from keras_bert_suite.serving.named_answers import name_attributes
 
         return format_json(columns, list_rows(name_attributes(attributes, labels, shares)))
 

@@ -233,7 +233,7 @@ class ClassifyKind(Kind):
 
     def predict(self, columns):
         names = self.label_names
-        from keras_bert_suite.serving.answer_columns import name_classes
+        from keras_bert_suite.serving.named_answers import name_classes
 
         answers = self.answer(columns, "label_ids", "probabilities")
         found = name_classes(names, answers["label_ids"], answers["probabilities"])

@@ -36,7 +36,7 @@ class MultiLabelKind(ClassifyKind):
         plot_label_scores(scores["classes"], path)
 
     def predict(self, columns):
-        from keras_bert_suite.serving.answer_columns import name_label_sets
+        from keras_bert_suite.serving.named_answers import name_label_sets
 
         names, answers = self.label_names, self.answer(columns, "is_label", "probabilities")
         found = name_label_sets(names, answers["is_label"], answers["probabilities"])

@@ -19,6 +19,6 @@ class RegressKind(ClassifyKind):
         if self.values.format != "jsonl":
             lines = ("\t".join(f"{number:.6f}" for number in row) + "\n" for row in numbers)
             return ["\t".join(names) + "\n", *lines]
-        from keras_bert_suite.serving.answer_columns import name_numbers
+        from keras_bert_suite.serving.named_answers import name_numbers
 
         return format_json(columns, list_rows(name_numbers(names, numbers)))

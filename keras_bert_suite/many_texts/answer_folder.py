@@ -90,7 +90,7 @@ class AnswerFolder:
             left_out: dicts of the `file`, the `row` and the `fault` of the rows that are left out.
                 It is read when the tables have ended.
         """
-        counts = []
+        counts: list[int] = []
 
         def write(path):
             write = _write_parquet if self.format == "parquet" else _write_json_lines

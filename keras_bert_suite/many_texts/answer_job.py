@@ -16,14 +16,17 @@ from keras_bert_suite.files.part_names import FORMATS, PROBES
 from keras_bert_suite.many_texts.answer_folder import AnswerFolder
 from keras_bert_suite.many_texts.input_slices import (
     InputSlice,
+    check_columns,
     count_rows_before,
     cut_files,
     find_files,
     name_row,
     read_rows,
 )
+from keras_bert_suite.many_texts.ray_workers import RayWorkers
 from keras_bert_suite.ray_cluster import ray_cluster
 from keras_bert_suite.serving import BatchPredictor
+from keras_bert_suite.serving.batch_predictor import to_arrow
 
 #: What answers the slices: this process, or the workers of Ray.
 ENGINES = ("local", "ray")
@@ -115,10 +118,10 @@ def predict_files(
     digest = digest_model(predictor.folder)
     worker = SliceWorker(predictor, folder, digest, skip_invalid)
     with contextlib.ExitStack() as stack:
-        answer = _answer_here
+        answer: Any = _answer_here
         if engine == "ray":  # A cluster that is not there leaves no folder behind.
             ray = stack.enter_context(ray_cluster(ray_address, workers))
-            answer = _RayWorkers(ray, workers)
+            answer = RayWorkers(ray, workers)
         worker.choose_schema(slices)
         plan = _make_plan(predictor, digest, format=format, slices=len(slices), files=files)
         stack.enter_context(folder.start(plan))
@@ -166,7 +169,8 @@ class SliceWorker:
     def __init__(self, predictor, folder, digest, skip_invalid):
         self.predictor, self.folder = predictor, folder
         self.digest, self.skip_invalid = digest, skip_invalid
-        self._schema, self._is_checked = None, True
+        self._schema: Any = None
+        self._is_checked = True
 
     def __getstate__(self):
         return {**self.__dict__, "_is_checked": False}
@@ -208,7 +212,9 @@ class SliceWorker:
         return {"rows": number, "left_out": len(left_out), "fault": None}
 
     def _columns(self):
-        """The columns to read, or None for all."""
+        """The columns to read, or None for all, which the first rows name."""
+        if self._schema is not None:
+            return self._schema.names
         return None if self.predictor.columns is None else self.predictor.find_columns()
 
     def _answer(self, part, left_out) -> Iterator[Any]:
@@ -231,6 +237,7 @@ class SliceWorker:
 
     def _split(self, part, rows):
         """(the places of rows with texts, dict of the places of others -> their fault)."""
+        check_columns(part, list(rows.columns), self.predictor.find_columns())
         faults = self.predictor.find_faults(rows.columns)
         return np.setdiff1d(np.arange(len(rows)), list(faults)), faults
 
@@ -240,13 +247,11 @@ class SliceWorker:
 
         columns = {}
         for name, column in rows.columns.items():
-            if self._schema is not None and name not in self._schema.names:
-                continue
             try:
                 if isinstance(column, list):
                     kept = [column[row] for row in valid]
                     kind = None if self._schema is None else self._schema.field(name).type
-                    columns[name] = pa.array(kept, kind)
+                    columns[name] = to_arrow(kept, kind)
                 else:
                     kept = column.take(pa.array(valid))
                     columns[name] = (
@@ -263,39 +268,3 @@ class SliceWorker:
 
 def _answer_here(worker: SliceWorker, slices: Iterable[InputSlice]) -> Iterator[dict[str, Any]]:
     return map(worker, slices)
-
-
-class _RayWorkers:
-    """Answers slices by actors of Ray Data, which starts an actor that is lost again."""
-
-    def __init__(self, ray, workers):
-        self._ray, self._workers = ray, workers
-
-    def __call__(
-        self, worker: SliceWorker, slices: Sequence[InputSlice]
-    ) -> Iterator[dict[str, Any]]:
-        if not slices:
-            return
-        data, there = self._ray.data, self._ray.cluster_resources()
-        gpus = int(there.get("GPU", 0))
-        wanted = self._workers or gpus or int(there.get("CPU", 1))
-        rows = [dataclasses.asdict(part) for part in slices]
-        data.DataContext.get_current().enable_progress_bars = False
-        answers = data.from_items(rows, override_num_blocks=len(rows)).map(
-            _RayWorker,
-            fn_constructor_args=(worker,),
-            compute=data.ActorPoolStrategy(size=min(wanted, len(rows))),
-            num_cpus=1,
-            num_gpus=1 if gpus else 0,
-        )
-        yield from answers.iter_rows()
-
-
-class _RayWorker:
-    """An actor of Ray Data."""
-
-    def __init__(self, worker: SliceWorker) -> None:
-        self._worker = worker
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        return self._worker(InputSlice(**row))

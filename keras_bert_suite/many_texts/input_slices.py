@@ -152,7 +152,7 @@ def _read_parquet(part, columns, batch_rows):
 
     with reading(part.path), _open(part.path) as file:
         table = pq.ParquetFile(file)
-        _check_columns(part, table.schema_arrow.names, columns)
+        check_columns(part, table.schema_arrow.names, columns)
         bounds = [
             0,
             *itertools.accumulate(
@@ -185,7 +185,7 @@ def _read_lines(part):
 
 
 def _read_texts(part, columns, batch_rows):
-    _check_columns(part, ["text"], columns)
+    check_columns(part, ["text"], columns)
     lines = (_decode(part, number, line) for number, line in enumerate(_read_lines(part)))
     for first, texts in _batches(lines, batch_rows):
         yield Rows({"text": texts}, first)
@@ -197,9 +197,8 @@ def _read_json_lines(part, columns, batch_rows):
         records = [_parse(part, first + row, line) for row, line in enumerate(lines)]
         if names is None:  # The first rows name the columns.
             names = list(dict.fromkeys(name for record in records for name in record))
-        for name in names:
-            if not any(name in record for record in records):
-                _check_columns(part, list(records[0]), [name])
+        if part.number == first == 0:  # Later rows may lack a value.
+            check_columns(part, list({name: 0 for record in records for name in record}), names)
         yield Rows({name: [record.get(name) for record in records] for name in names}, first)
 
 
@@ -229,7 +228,7 @@ def _read_fields(part, columns, batch_rows):
         text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
         rows = csv.reader(text, delimiter="\t" if is_tsv else ",", quoting=quoting)
         names = next(rows, [])
-        _check_columns(part, names, columns)
+        check_columns(part, names, columns)
         places = [names.index(name) for name in (columns or names)]
         for first, batch in _batches((row for row in rows if row), batch_rows):
             for row, fields in enumerate(batch, first):
@@ -265,7 +264,9 @@ def name_row(part: InputSlice, row: int) -> str:
     return f"{part.path}, row {count_rows_before(part) + row + 1:,},"
 
 
-def _check_columns(part, there, wanted):
+def check_columns(part: InputSlice, there: Sequence[str], wanted: Sequence[str] | None) -> None:
+    """Raises a ValueError if a column is not there, or there twice."""
+    there = list(there)
     for name in wanted or ():
         if there.count(name) != 1:
             raise ValueError(

@@ -1,11 +1,11 @@
 """The answers of a model as columns of a table: a value, a list or a vector for each row.
 
-`keras-bert predict` writes its lines of JSON from the same columns.
+`keras-bert predict` writes its lines of JSON under the same names.
 """
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,15 @@ import numpy as np
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.ensemble import members_of
 from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.serving.named_answers import (
+    Columns,
+    name_attributes,
+    name_classes,
+    name_label_sets,
+    name_numbers,
+)
 from keras_bert_suite.serving.saved_model_runtime import SavedModelRuntime
 from keras_bert_suite.serving.saved_tasks import find_features
-
-#: Columns of N values each: lists or arrays by name.
-Columns = dict[str, Any]
 
 
 def find_head(model: Any) -> str:
@@ -26,56 +30,6 @@ def find_head(model: Any) -> str:
         return str(description["head"])
     task = members_of(model)[0]
     return str(task.HEAD.task) if hasattr(task, "HEAD") else type(task).__name__
-
-
-def name_classes(names: Sequence[str], ids: np.ndarray, probabilities: np.ndarray) -> Columns:
-    """Columns of int (N,) and float (N, C): the label, its probability, and those of all labels."""
-    ids = np.asarray(ids)
-    return {
-        "label": [names[i] for i in ids],
-        "probability": np.take_along_axis(probabilities, ids[:, None], axis=-1)[:, 0],
-        "probabilities": _by_name(names, probabilities),
-    }
-
-
-def name_label_sets(names: Sequence[str], has: np.ndarray, probabilities: np.ndarray) -> Columns:
-    """Columns of bool (N, C) and float (N, C): the labels, and the probabilities of all."""
-    return {
-        "labels": [[names[i] for i in np.flatnonzero(row)] for row in has],
-        "probabilities": _by_name(names, probabilities),
-    }
-
-
-def name_numbers(names: Sequence[str], scores: np.ndarray) -> Columns:
-    """A column of float (N, T), the numbers of each row by name."""
-    return {"scores": _by_name(names, scores)}
-
-
-def name_attributes(
-    attributes: Mapping[str, Sequence[str]],
-    labels: Mapping[str, Sequence[str]],
-    probabilities: Mapping[str, np.ndarray],
-) -> Columns:
-    """A column of the label of each attribute, and its probability.
-
-    Args:
-        attributes: dict of the name of an attribute -> its labels.
-        labels: dict of the name of an attribute -> N answers.
-        probabilities: dict of the name of an attribute -> float (N, its labels).
-    """
-    parts = {
-        name: [
-            {"label": label, "probability": float(row[names.index(label)])}
-            for label, row in zip(labels[name], probabilities[name], strict=True)
-        ]
-        for name, names in ((name, list(names)) for name, names in attributes.items())
-    }
-    rows = zip(*parts.values(), strict=True)
-    return {"attributes": [dict(zip(parts, row, strict=True)) for row in rows]}
-
-
-def _by_name(names, numbers):
-    return [dict(zip(names, row, strict=True)) for row in np.asarray(numbers).tolist()]
 
 
 def answer_rows(
@@ -349,7 +303,7 @@ FORMS: dict[str, type[AnswerColumns] | None] = {
     "TextEmbedder": VectorColumns,
     **dict.fromkeys(("Seq2Seq", "CausalLM"), WrittenColumns),
 }
-PROBLEM_TYPES = {
+PROBLEM_TYPES: dict[str, type[AnswerColumns]] = {
     "single_label_classification": ClassColumns,
     "multi_label_classification": LabelSetColumns,
     "regression": NumberColumns,

@@ -253,7 +253,7 @@ class BatchPredictor:
             )
         found = self._find(table, texts, types) if len(table) else dict.fromkeys(types, [])
         for name, kind in types.items():
-            kept = kept.append_column(name, _to_arrow(found[name], kind))
+            kept = kept.append_column(name, to_arrow(found[name], kind))
         return kept
 
     def _find(self, table, texts, types):
@@ -298,11 +298,14 @@ def _import_arrow():
     return pyarrow
 
 
-def _to_arrow(values, kind):
-    """A column of a type of Arrow. Half characters, which UTF-8 does not have, are replaced."""
+def to_arrow(values: Any, kind: Any = None) -> Any:
+    """A column of a type of Arrow, or of the type of its values.
+
+    Half characters, which JSON has and UTF-8 does not, are replaced by U+FFFD.
+    """
     import pyarrow as pa
 
-    if pa.types.is_fixed_size_list(kind):
+    if kind is not None and pa.types.is_fixed_size_list(kind):
         vectors = np.asarray(values, "float32").reshape(-1)
         return pa.FixedSizeListArray.from_arrays(pa.array(vectors), kind.list_size)
     try:

@@ -218,22 +218,31 @@ def test_columns_of_another_type(model, tmp_path):
         kbs.predict_files(kbs.BatchPredictor(model[1]), files, tmp_path / "out")
 
 
-def test_a_remote_file_system(model, reviews, tmp_path):
+def test_json_lines_may_lack_a_value(model, tmp_path):
+    rows = [{"text": "good", "id": 1}, {"text": "bad"}, {"id": 3, "text": "dull", "more": 5}]
+    for number, row in enumerate(rows):
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row) + "\n")
+    predictor = kbs.BatchPredictor(model[1])
+    kbs.predict_files(predictor, f"{tmp_path}/*.jsonl", tmp_path / "out")
+    found = read_answers(tmp_path / "out")
+    assert list(found)[:3] == ["text", "id", "label"]
+    assert found["id"].tolist()[::2] == [1, 3] and np.isnan(found["id"].iloc[1])
+
+
+def test_a_remote_file_system(model, reviews):
     files = fsspec.filesystem("memory")
     files.put_file(str(reviews / "all.jsonl"), "/bucket/all.jsonl")
-    predictor = kbs.BatchPredictor(model[1], "review", ["id"])
-    for done in (0, 3):
-        report = kbs.predict_files(
-            predictor, "memory://bucket/*.jsonl", "memory://bucket/out", slice_bytes=1500
-        )
-        assert report.done_before == done
-        files.rm("/bucket/out/part-000001.parquet") if done else None
-    report = kbs.predict_files(
-        predictor, "memory://bucket/*.jsonl", "memory://bucket/out", slice_bytes=1500
-    )
-    assert report.done_before == report.slices - 1
-    with files.open("/bucket/out/part-000000.parquet", "rb") as file:
-        assert pq.read_table(file)["id"].to_pylist()[:2] == [100, 101]
+    predictor, out = kbs.BatchPredictor(model[1], "review", ["id"]), "memory://bucket/out"
+    report = kbs.predict_files(predictor, "memory://bucket/*.jsonl", out, slice_bytes=1500)
+    assert (report.done_before, report.rows) == (0, len(TEXTS)) and report.slices > 1
+    files.rm("/bucket/out/part-000001.parquet")
+    again = kbs.predict_files(predictor, "memory://bucket/*.jsonl", out, slice_bytes=1500)
+    assert (again.slices, again.done_before) == (report.slices, report.slices - 1)
+    ids = []
+    for number in range(report.slices):
+        with files.open(f"/bucket/out/part-{number:06}.parquet", "rb") as file:
+            ids += pq.read_table(file)["id"].to_pylist()
+    assert ids == IDS
 
 
 def test_json_lines(model, reviews, tmp_path):
