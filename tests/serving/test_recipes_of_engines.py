@@ -14,7 +14,8 @@ from small_tasks import make_task
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/many_texts.md"
 
-# No test installs them, for their size: pip install pyspark apache-beam, and a Java for Spark.
+# No test installs them, for their size: `pip install pyspark apache-beam`, then the protobuf of
+# constraints/test.txt again, which is newer than Beam asks for. Spark needs a Java.
 pytestmark = pytest.mark.long("texts")
 
 
