@@ -5,10 +5,15 @@ H), with a row for each text, in the same order. `search --vectors` takes it.
 
 Example:
   keras-bert embed --model embedder.keras --input docs.txt --output vectors.npy
+
+  # The vectors of many files: Parquet, which VectorIndex.load opens as one index.
+  keras-bert embed --engine ray --model embedder --input 'docs/*.parquet' --text_column body \\
+      --columns id --output vectors
 """
 
 from .command_flags import REQUIRED, UsageError
-from .model_paths import check_models, define_base_flag
+from .engine_flags import check_engine_flags, define_engine_flags, run_job
+from .model_paths import check_models, define_base_flag, is_runtime_folder, is_saved_model
 from .outputs import check_output, write_output
 from .saved_tasks import open_embedder
 from .table_flags import define_table_flags, read_text_columns
@@ -21,13 +26,20 @@ def define_flags(flags):
     define_base_flag(flags)
     flags.path("input", "-", "File with a text in each line, or table, or - for standard input.")
     define_table_flags(flags, pairs=False)
-    flags.path("output", REQUIRED, "File to write, .npy.")
+    flags.path("output", REQUIRED, "File to write, .npy; with --engine a folder.")
     flags.switch("overwrite", False, "Replace the file.")
     flags.integer("batch_size", 32, "Batch size, in texts.")
+    define_engine_flags(flags)
 
 
 def run(values):
     """Reads, encodes, writes."""
+    check_engine_flags(values)
+    if values.engine is not None:
+        check_models(values, [values.model])
+        is_export = is_saved_model(values.model) or is_runtime_folder(values.model)
+        run_job(values, values.model, task=None if is_export else "TextEmbedder")
+        return
     if not values.output.endswith(".npy"):
         raise UsageError(f"--output needs a name that ends in .npy, got {values.output}")
     check_output(values.output, values.overwrite)

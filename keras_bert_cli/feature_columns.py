@@ -5,6 +5,7 @@ import dataclasses
 from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.feature_fields import KINDS, name_kinds, read_features
 from keras_bert_suite.data.readers.row_faults import RowFaults
+from keras_bert_suite.serving.saved_tasks import find_features
 
 from .command_flags import UsageError
 from .table_flags import table_arguments
@@ -41,13 +42,6 @@ def name_features(values):
     """tuple of the names of the features that `finetune` trains, from --feature_columns."""
     columns = split_flag(values)
     return tuple(columns) if values.header else tuple(f"column_{number}" for number in columns)
-
-
-def find_features(model):
-    """The `features` of a task, a `SavedModel` or a `TaskRuntime`, a dict; empty for none."""
-    description = getattr(model, "description", None)
-    found = description.get("features") if description else getattr(model, "features", None)
-    return found or {}
 
 
 def choose_features(values, model):

@@ -34,6 +34,10 @@ Example:
   keras-bert predict --model bert-base-uncased --input pairs.tsv \\
       --text_column first --text_pair_column second
 
+  # Many files, by two processes, or by a cluster with --ray_address auto.
+  keras-bert predict --engine ray --model sentiment --input 's3://bucket/*.parquet' \\
+      --text_column review --columns id --output s3://bucket/answers
+
   # A model that was trained on entailment: labels that it has not seen, without training.
   keras-bert predict --model nli --input texts.txt --zero_shot_labels politics,sports
 """
@@ -41,6 +45,7 @@ Example:
 import sys
 
 from .command_flags import REQUIRED, UsageError
+from .engine_flags import check_engine_flags, define_engine_flags, run_job
 from .feature_columns import define_feature_flag
 from .kinds import open_kind
 from .kinds.text_pairs import open_text_pairs
@@ -75,21 +80,31 @@ def define_flags(flags):
     define_table_flags(flags)
     define_feature_flag(flags)
     flags.path("output", "-", "File to write, or - for standard output.")
-    formats = ("tsv", "jsonl")
-    explanation = "Format of a line. Default: tsv; jsonl for entities and answers."
+    formats = ("tsv", "jsonl", "parquet")
+    explanation = (
+        "Format of the output. Default: tsv; jsonl for entities and answers; parquet with --engine."
+    )
     flags.choice("format", None, formats, explanation)
     flags.switch("overwrite", False, "Replace the file.")
     flags.integer("batch_size", 32, "Batch size, in texts.")
+    define_engine_flags(flags)
 
 
 def run(values):
     """Reads, predicts, writes."""
+    check_engine_flags(values)
+    if values.engine is not None:
+        if len(values.model) > 1:
+            raise UsageError("--engine answers by one --model. Save several as an ensemble")
+        _take_model(values)
+        run_job(values, values.model)
+        return
+    if values.format == "parquet":
+        raise UsageError("--format parquet is for --engine")
     check_table_flags(values, "input")
     if values.output != "-":
         check_output(values.output, values.overwrite)
-    take_models(values)
-    if values.adapter and not is_saved_model(values.models[0]):
-        raise UsageError(f"--adapter is for a SavedModel of adapters, got --model {values.model}")
+    _take_model(values)
     check_input(values.input)
     kind = open_zero_shot(values) or open_text_pairs(values) or open_kind(values)
     check_asking_flags(values, kind)
@@ -106,3 +121,10 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
+
+
+def _take_model(values):
+    """Checks the paths of --model, and --adapter."""
+    take_models(values)
+    if values.adapter and not is_saved_model(values.models[0]):
+        raise UsageError(f"--adapter is for a SavedModel of adapters, got --model {values.model}")

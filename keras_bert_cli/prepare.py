@@ -14,6 +14,10 @@ Example:
   # Each article is a document. Of the dumps, the multistream ones are read by several workers.
   keras-bert prepare --input enwiki-latest-pages-articles-multistream.xml.bz2 --vocab vocab.txt \\
       --output wikipedia --workers 8
+
+  # On the machines of a cluster of Ray, with a file system that they share.
+  keras-bert prepare --engine ray --ray_address auto --input '/shared/corpus/*.jsonl' \\
+      --vocab /shared/vocab.txt --output /shared/shards
 """
 
 import os
@@ -31,7 +35,17 @@ def define_flags(flags):
     )
     flags.path("vocab", REQUIRED, explanation)
     flags.path("output", REQUIRED, "Folder to write. An unfinished corpus in it is completed.")
-    flags.integer("workers", None, "Processes that tokenize. Default: one for each core.")
+    explanation = (
+        "Processes that tokenize. Default: one for each core. With --engine ray: the most slices "
+        "at one time; default: as many as the cluster runs."
+    )
+    flags.integer("workers", None, explanation)
+    explanation = (
+        "local: processes of this machine. ray: tasks of Ray, on this machine or the cluster of "
+        "--ray_address, whose machines all see the input and the output under the same paths."
+    )
+    flags.choice("engine", "local", ("local", "ray"), explanation)
+    flags.text("ray_address", None, "The cluster of --engine ray: auto, or HOST:6379.")
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
@@ -52,7 +66,7 @@ def run(values):
         values.input,
         tokenizer,
         values.output,
-        workers=values.workers or count_cores(),
+        workers=values.workers or (count_cores() if values.engine == "local" else None),
         slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
         format=values.format,
         text_key=values.text_key,
@@ -60,6 +74,8 @@ def run(values):
         errors=values.errors,
         on_error=values.on_error,
         progress=make_progress(),
+        engine=values.engine,
+        ray_address=values.ray_address,
     )
     print(summarize(manifest))
     counts = manifest["skipped_documents"], manifest["replaced_texts"]

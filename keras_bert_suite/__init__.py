@@ -42,6 +42,7 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
+from keras_bert_suite.many_texts import predict_files
 from keras_bert_suite.masking import (
     BidirectionalTargets,
     DenoisingCorruption,
@@ -87,6 +88,7 @@ from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import GradualUnfreezing, TrainingCheckpoint
 from keras_bert_suite.serving import (
+    BatchPredictor,
     export_adapters,
     export_litert,
     export_onnx,
@@ -169,6 +171,7 @@ __all__ = [
     "AugmentedRows",
     "BatchAllTriplet",
     "BatchHardTriplet",
+    "BatchPredictor",
     "BartBackbone",
     "BertBackbone",
     "BertEncoderDecoder",
@@ -270,6 +273,7 @@ __all__ = [
     "open_runtime",
     "open_tokenizer",
     "plot_robustness",
+    "predict_files",
     "read_token_parts",
     "spell_tokens",
     "trim_vocabulary",

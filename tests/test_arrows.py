@@ -31,7 +31,7 @@ ALLOWED = {
         *("tokenizers", "models", "checkpoints"),
         *("files", "argument_checks"),
     },
-    "corpus": {"tokenizers", "files", "argument_checks"},
+    "corpus": {"tokenizers", "files", "argument_checks", "ray_cluster"},
     "data": {"tokenizers", "replicas", "files", "argument_checks"},
     "masking": {
         *("preprocessing", "tokenizers", "models", "files"),
@@ -54,12 +54,14 @@ ALLOWED = {
         *("models", "tokenizers", "preprocessing", "data", "heads"),
         *("checkpoints", "files", "argument_checks"),
     },
+    "ray_cluster": set(),
+    "many_texts": {"serving", "files", "argument_checks", "ray_cluster"},
     "attacks": {"heads", "data", "files", "pictures", "argument_checks"},
     "__init__": {
         "jax_cache",
         "attacks",
         *("data", "layers", "models", "tokenizers", "preprocessing", "masking"),
-        *("training", "runs", "heads", "pretraining", "serving"),
+        *("training", "runs", "heads", "pretraining", "serving", "many_texts"),
     },
 }
 

@@ -10,7 +10,7 @@ from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import choose_text_columns, report_left_out, table_arguments, to_field
 from .classify import ClassifyKind
-from .kind import Kind, format_json
+from .kind import Kind, format_json, list_rows
 
 
 class AttributeKind(Kind):
@@ -118,20 +118,9 @@ class AttributeKind(Kind):
             rows = zip(*labels.values(), strict=True)
             lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
             return ["\t".join(map(to_field, labels)) + "\n", *lines]
-        rows = len(next(iter(columns.values())))
-        answers = (
-            {
-                "attributes": {
-                    name: {
-                        "label": labels[name][row],
-                        "probability": round(float(p[row][names.index(labels[name][row])]), 6),
-                    }
-                    for (name, names), p in zip(attributes.items(), shares.values(), strict=True)
-                }
-            }
-            for row in range(rows)
-        )
-        return format_json(columns, answers)
+        from keras_bert_suite.serving.named_answers import name_attributes
+
+        return format_json(columns, list_rows(name_attributes(attributes, labels, shares)))
 
     def _answer_by_model(self, columns):
         """(labels, probabilities of all labels), each a dict of attribute -> N rows."""

@@ -18,7 +18,7 @@ from ..table_flags import (
     read_examples,
     to_field,
 )
-from .kind import Kind, format_json
+from .kind import Kind, format_json, list_rows
 
 #: The flags that classes, sets of labels and numbers have in common.
 TEXT_FLAGS = (
@@ -233,20 +233,12 @@ class ClassifyKind(Kind):
 
     def predict(self, columns):
         names = self.label_names
+        from keras_bert_suite.serving.named_answers import name_classes
+
         answers = self.answer(columns, "label_ids", "probabilities")
-        labels = [names[i] for i in answers["label_ids"]]
-        rounded = [[round(float(p), 6) for p in row] for row in answers["probabilities"]]
-        chosen = [row[i] for row, i in zip(rounded, answers["label_ids"], strict=True)]
+        found = name_classes(names, answers["label_ids"], answers["probabilities"])
         if self.values.format != "jsonl":
-            rows = zip(labels, chosen, strict=True)
+            rows = zip(found["label"], found["probability"], strict=True)
             lines = (f"{to_field(label)}\t{probability:.6f}\n" for label, probability in rows)
             return ["label\tprobability\n", *lines]
-        answers = (
-            {
-                "label": label,
-                "probability": probability,
-                "probabilities": dict(zip(names, row, strict=True)),
-            }
-            for label, probability, row in zip(labels, chosen, rounded, strict=True)
-        )
-        return format_json(columns, answers)
+        return format_json(columns, list_rows(found))

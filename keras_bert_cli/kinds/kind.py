@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import numbers
 from abc import ABC, abstractmethod
 
 from keras_bert_suite.checkpoints.head_types.records import heads_of_command
@@ -202,6 +203,26 @@ def format_json(columns, answers):
     for row, answer in enumerate(answers):
         texts = {name: column[row] for name, column in columns.items()}
         yield dump_json({**texts, **answer}) + "\n"
+
+
+def list_rows(columns):
+    """Yields the answer of each row as a dict, of columns; numbers are rounded for people."""
+    for row in zip(*columns.values(), strict=True):
+        yield {name: round_numbers(value) for name, value in zip(columns, row, strict=True)}
+
+
+def round_numbers(value):
+    """A value of any depth with at most six digits after the point.
+
+    >>> round_numbers({"score": 0.12345678, "start": 3})
+    {'score': 0.123457, 'start': 3}
+    """
+    if isinstance(value, dict):
+        return {name: round_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [round_numbers(item) for item in value]
+    is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+    return round(float(value), 6) if is_float else value
 
 
 def dump_json(value, indent=None):

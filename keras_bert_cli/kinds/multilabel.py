@@ -3,7 +3,7 @@
 from ..command_flags import UsageError
 from ..table_flags import to_field
 from .classify import TEXT_FLAGS, ClassifyKind
-from .kind import Kind, format_json
+from .kind import Kind, format_json, list_rows
 
 
 class MultiLabelKind(ClassifyKind):
@@ -36,18 +36,13 @@ class MultiLabelKind(ClassifyKind):
         plot_label_scores(scores["classes"], path)
 
     def predict(self, columns):
+        from keras_bert_suite.serving.named_answers import name_label_sets
+
         names, answers = self.label_names, self.answer(columns, "is_label", "probabilities")
-        by_name = [
-            dict(zip(names, (round(float(p), 6) for p in row), strict=True))
-            for row in answers["probabilities"]
-        ]
-        sets = [
-            [name for name, has in zip(names, row, strict=True) if has]
-            for row in answers["is_label"]
-        ]
-        rows = zip(sets, by_name, strict=True)
+        found = name_label_sets(names, answers["is_label"], answers["probabilities"])
         if self.values.format == "jsonl":
-            return format_json(columns, ({"labels": s, "probabilities": p} for s, p in rows))
+            return format_json(columns, list_rows(found))
+        rows = zip(*found.values(), strict=True)
         lines = (
             f"{to_field(','.join(s))}\t{','.join(f'{p[name]:.6f}' for name in s)}\n"
             for s, p in rows

@@ -1,7 +1,7 @@
 """A number for each text: a `TextClassifier`, and tables of texts and numbers."""
 
 from .classify import TEXT_FLAGS, ClassifyKind
-from .kind import Kind, format_json
+from .kind import Kind, format_json, list_rows
 
 
 class RegressKind(ClassifyKind):
@@ -19,6 +19,6 @@ class RegressKind(ClassifyKind):
         if self.values.format != "jsonl":
             lines = ("\t".join(f"{number:.6f}" for number in row) + "\n" for row in numbers)
             return ["\t".join(names) + "\n", *lines]
-        rounded = ([round(float(number), 6) for number in row] for row in numbers)
-        answers = ({"scores": dict(zip(names, row, strict=True))} for row in rounded)
-        return format_json(columns, answers)
+        from keras_bert_suite.serving.named_answers import name_numbers
+
+        return format_json(columns, list_rows(name_numbers(names, numbers)))

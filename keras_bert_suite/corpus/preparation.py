@@ -1,4 +1,4 @@
-"""Turns a corpus of plain text into a corpus of tokens, on all cores of a machine."""
+"""Turns a corpus of plain text into a corpus of tokens, on all cores of one or more machines."""
 
 import contextlib
 import functools
@@ -10,11 +10,13 @@ from typing import Any
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
+from keras_bert_suite.corpus.ray_tasks import RayTasks
 from keras_bert_suite.corpus.worker_process import WorkerProcess
+from keras_bert_suite.ray_cluster import ray_cluster
 
 SLICE_BYTES = 32 << 20
 
@@ -23,7 +25,7 @@ def prepare_corpus(
     inputs: PathLike | Sequence[PathLike],
     tokenizer: keras_hub.tokenizers.Tokenizer,
     output: PathLike,
-    workers: int = 1,
+    workers: int | None = None,
     slice_bytes: int = SLICE_BYTES,
     format: str = "auto",
     text_key: str = "text",
@@ -31,6 +33,8 @@ def prepare_corpus(
     errors: str = "strict",
     on_error: str = "stop",
     progress: Callable[[int, int, int], None] | None = None,
+    engine: str = "local",
+    ray_address: str | None = None,
 ) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
@@ -52,7 +56,8 @@ def prepare_corpus(
         inputs: files, folders or patterns, see `input_files.find_files`.
         tokenizer: a tokenizer of this package, such as `WordPieceTokenizer`.
         output: str or path of a folder: new, empty, or the folder of an earlier run.
-        workers: int, how many processes tokenize. With 1, this process does it.
+        workers: int, how many processes tokenize. With 1, the default, this process does it. With
+            Ray, the most slices at one time; by default, as many as the cluster runs.
         slice_bytes: int, about how many bytes of input make a shard.
         format: "sentences" (each line is a sentence, a blank line ends a document), "files" (each
             file is a document), "jsonl" (each line is a document), "wikipedia" (each article of a
@@ -66,6 +71,10 @@ def prepare_corpus(
         progress: function of three ints: the bytes of input that are done, the bytes that an
             earlier run has done, and all bytes. It is called once before the first slice, and after
             each slice.
+        engine: "local" for processes of this machine, or "ray" for tasks of Ray, on this machine or
+            on a cluster. All its machines need the input and `output` under the same paths.
+        ray_address: str, the cluster, see `ray_cluster`. None for this machine, or for the cluster
+            to which the program is connected.
 
     Returns:
         dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
@@ -79,17 +88,26 @@ def prepare_corpus(
         FileNotFoundError: if there is no input.
         FileExistsError: if `output` holds other files.
         BlockingIOError: if another run writes to `output`.
-        RuntimeError: if a worker process is killed.
+        RuntimeError: if a worker process is killed, or if Ray gives a task up.
+        ImportError: if `engine` is "ray", and Ray is not installed.
+        ConnectionError: if there is no cluster at `ray_address`.
     """
-    check_integer("workers", workers, at_least=1)
+    if workers is not None:
+        check_integer("workers", workers, at_least=1)
+    check_choice("`engine`", engine, ("local", "ray"))
+    if engine == "local" and ray_address is not None:
+        raise ValueError("ray_address is for engine='ray'. Leave it out.")
     options = InputOptions(format, text_key, encoding, errors, on_error)
-    with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
+    with contextlib.ExitStack() as stack:
+        # A cluster that is not there leaves no folder behind.
+        ray = stack.enter_context(ray_cluster(ray_address, workers)) if engine == "ray" else None
+        plan = stack.enter_context(plan_corpus(inputs, tokenizer, output, slice_bytes, options))
         report = _add_up(plan, progress or (lambda done, kept, total: None))
-        with _start_workers(plan, min(workers, len(plan.slices))) as work:
-            if on_error == "stop":
-                _check(plan, work)
-            plan.begin()
-            return plan.finish(work("write", report))
+        work = stack.enter_context(_start_workers(plan, workers, ray))
+        if on_error == "stop":
+            _check(plan, work)
+        plan.begin()
+        return plan.finish(work("write", report))
 
 
 def _check(plan, work):
@@ -102,13 +120,17 @@ def _check(plan, work):
 
 
 @contextlib.contextmanager
-def _start_workers(plan, workers):
+def _start_workers(plan, workers, ray):
     """Yields a function `work(method, take)` that works on all slices.
 
     `method` is the name of a method of `ShardWriter`, which is called with each slice. `take` is a
     function, which is called with each result as soon as it is there. `work` returns the results of
     `take` in the order of the slices.
     """
+    if ray is not None:
+        yield RayTasks(ray, plan.writer, plan.slices, workers)
+        return
+    workers = min(workers or 1, len(plan.slices))
     with contextlib.ExitStack() as stack:
         if workers <= 1:
             yield lambda method, take: [take(plan.writer(method, s)) for s in plan.slices]

@@ -57,8 +57,7 @@ class CorpusPlan:
         """Writes the plan, and removes unfinished files of an earlier run."""
         if not _has_shards(self.output):
             self._remove_shards()
-        for file in self.output.glob(f".*{ASIDE}"):
-            file.unlink(missing_ok=True)
+        self._remove_unfinished()
         write_json(self.output / PLAN_FILE, self.description)
         for name, content in self.vocabulary.items():
             with atomic_file(self.output / name) as aside:
@@ -75,9 +74,14 @@ class CorpusPlan:
                 f"There is no text in the input, {len(self.description['inputs'])} files of "
                 f"{self.writer.options.format!r}.{left_out} Check the files and `format`."
             )
+        self._remove_unfinished()  # Of a task of Ray that died and was repeated.
         manifest = {**self.description, **counts, "shards": summaries}
         write_sealed_json(self.output / MANIFEST_FILE, manifest)
         return manifest
+
+    def _remove_unfinished(self):
+        for file in self.output.glob(f".*{ASIDE}"):
+            file.unlink(missing_ok=True)
 
     def _remove_shards(self):
         for file in self.output.glob("shard-*"):

@@ -96,9 +96,13 @@ def serve_calls():
     with contextlib.suppress(EOFError, BrokenPipeError):  # The parent has ended.
         while True:
             arguments = pickle.load(sys.stdin.buffer)
-            try:
-                reply = function(*arguments), None
-            except (ValueError, OSError) as error:
-                reply = None, error
-            pickle.dump(reply, replies)
+            pickle.dump(reply_to(function, arguments), replies)
             replies.flush()
+
+
+def reply_to(function, arguments):
+    """(the result of a call, None), or (None, its ValueError or OSError)."""
+    try:
+        return function(*arguments), None
+    except (ValueError, OSError) as error:
+        return None, error

@@ -57,3 +57,23 @@ def masked_checksum(data):
 
     checksum = google_crc32c.value(data)
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def digest_model(path):
+    """The SHA-256 of the names and the contents of the files of a model, in hexadecimal.
+
+    `path` is a folder, or a file. Hidden files do not count. An address is a ValueError: other
+    machines would read it at another time.
+    """
+    path = Path(path).expanduser()
+    if path.is_file():
+        return find_digest(path)
+    if not path.is_dir():
+        raise ValueError(
+            f"{path} is no folder of a model on this machine. Save the model to a folder that each "
+            "worker sees, with save_to_preset, and pass the folder."
+        )
+    files = (file for file in path.rglob("*") if file.is_file())
+    names = sorted(file.relative_to(path).as_posix() for file in files)
+    shown = (name for name in names if not any(part[0] == "." for part in name.split("/")))
+    return hashlib.sha256(describe_checksums(path, shown).encode()).hexdigest()

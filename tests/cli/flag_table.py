@@ -52,6 +52,8 @@ PREPARE = {
     "--vocab=other.txt": "open_tokenizer.path",
     "--output=other": "prepare_corpus.output",
     "--workers=77": "prepare_corpus.workers",
+    "--engine=ray": {"prepare_corpus.engine": "ray", "prepare_corpus.workers": None},
+    "--ray_address=auto --engine=ray": "prepare_corpus.ray_address",
     "--nolowercase": "prepare_corpus.tokenizer.lowercase",
     "--nostrip_accents": "prepare_corpus.tokenizer.strip_accents",
     "--slice_mb=0.5": {"prepare_corpus.slice_bytes": 524_288},
@@ -411,7 +413,18 @@ ASKED |= {
     "choice": "--input=swag.csv",
     "ranking": "--input=train.tsv",
 }
+#: The flags of a job over many files, which `predict` and `embed` share.
+ENGINE = {
+    "--engine=ray --output=answers": "predict_files.engine",
+    "--columns=text,label --engine=local --output=answers": "predict_files.predictor.columns",
+    "--workers=7 --engine=ray --output=answers": "predict_files.workers",
+    "--ray_address=auto --engine=ray --output=answers": "predict_files.ray_address",
+    "--skip_invalid --engine=local --output=answers": "predict_files.skip_invalid",
+}
 PREDICT = {
+    **ENGINE,
+    "--format=jsonl --engine=local --output=answers": "predict_files.format",
+    "--batch_size=7 --engine=local --output=answers": "predict_files.predictor.batch_size",
     **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
     **read_columns("--input=train.tsv"),
     "--model=regress": {"from_preset.preset": "regress"},
@@ -452,6 +465,7 @@ PREDICT = {
 
 
 EMBED_TEXTS = {
+    **ENGINE,
     **read_columns("--input=train.tsv"),
     "--model=other_embed": "from_preset.preset",
     "--input=more.txt": "read_lines.path",

@@ -46,6 +46,7 @@ FUNCTIONS = {
     **{
         "inspect_by_folds": [kbs],
         "robustness": [kbs],
+        "predict_files": [kbs],
         "set_random_seed": [keras.utils],
         "main": [torch.distributed.run],
     },

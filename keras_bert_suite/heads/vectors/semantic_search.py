@@ -113,7 +113,7 @@ class SemanticSearch:
         texts = list(corpus) if keep_texts else None
         vectors = self._read_vectors(texts or corpus, batch_size, prompt, verbose)
         index = VectorIndex(vectors, faiss_factory, precision, ids=ids, texts=texts)
-        index.probes, index.tokenizer_digest = self._encode_probes(), self._find_digest()
+        index.probes, index.tokenizer_digest = self.find_probes()
         index.embedder, index.prompt = self, prompt
         return index
 
@@ -279,6 +279,10 @@ class SemanticSearch:
         vectors = self.predict(x, batch_size, prompt=prompt, verbose=verbose)
         check_vectors(vectors)
         return vectors
+
+    def find_probes(self):
+        """(`probes`, `tokenizer_digest`) of a `VectorIndex` of vectors by this embedder."""
+        return self._encode_probes(), self._find_digest()
 
     def _encode_probes(self):
         """The vectors by which an index knows its embedder; None if it takes no texts."""

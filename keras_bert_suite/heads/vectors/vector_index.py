@@ -12,6 +12,8 @@ from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.part_names import PLAN
+from keras_bert_suite.heads.vectors.vector_parts import read_vector_parts
 from keras_bert_suite.heads.vectors.vector_search import (
     SearchHit,
     TextHit,
@@ -262,12 +264,23 @@ class VectorIndex:
 
     @classmethod
     def load(cls, directory: PathLike) -> Self:
-        """Reads the file of `save`.
+        """Reads the folder of `save`, or the vectors that `keras-bert embed --engine` wrote.
+
+        The vectors of all parts of such a folder are one index, in their order. If the job had one
+        column go on, such as `--columns id`, the index has its values as ids.
 
         Raises:
             FileNotFoundError: if the folder has no index.
-            ValueError: if its files are damaged, or of two indexes.
+            ValueError: if its files are damaged, or of two indexes; or if parts are missing.
         """
+        if (Path(directory) / PLAN).exists():
+            vectors, ids, probes = read_vector_parts(Path(directory))
+            index = cls(vectors, ids=ids)
+            index.prompt = probes.get("prompt")
+            index.tokenizer_digest = probes.get("tokenizer_digest")
+            if probes.get("probes") is not None:
+                index.probes = np.asarray(probes["probes"], "float32")
+            return index
         directory, index = Path(directory), cls.__new__(cls)
         with reading(directory / _SETTINGS):
             settings = json.loads((directory / _SETTINGS).read_bytes())

@@ -1,0 +1,220 @@
+"""Batches of columns have the answers of `predict`, whatever holds the columns and the model."""
+
+import pickle
+
+import keras
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from heads.cases import CASES, FIRST, HOSTILE, HOSTILE_OTHERS, HOSTILE_WORDS
+from peer_weights import randomize
+from small_embedder import make_embedder
+from small_tasks import make_task
+
+import keras_bert_suite as kbs
+from keras_bert_suite.serving.answer_columns import FORMS
+
+#: The texts that a reader of a table can hand over.
+TEXTS = [text for text in HOSTILE_WORDS if isinstance(text, str)]
+
+#: The heads whose rows are not single texts -> the columns.
+ROWS = {
+    "pairs": {"text_a": HOSTILE, "text_b": HOSTILE_OTHERS},
+    "relations": {"text": CASES["relations"].served[0]},
+    "questions": {"question": CASES["questions"].served[0][0], "context": HOSTILE},
+    "choices": dict(zip(("prompt", "endings"), CASES["choices"].served[0], strict=True)),
+    "rankings": {"query": HOSTILE, "text": HOSTILE_OTHERS},
+    "towers": {"query": HOSTILE, "text": HOSTILE_OTHERS},
+}
+
+#: The heads with answers for a table, and what `predict_labels` or `predict` says of the answers.
+NAMES = {
+    **{name: "label" for name in ("texts", "pairs", "exits", "documents", "patterns", "relations")},
+    **{"label sets": "labels", "numbers": "scores", "attributes": "attributes"},
+    **{"words": "entities", "chains": "entities", "spans": "entities", "questions": "answer"},
+    **{"choices": "choice", "rankings": "relevance", "towers": "relevance", "vectors": "embedding"},
+    **{"targets": "target", "continuations": "continuation"},
+}
+
+
+def make_random_task(name):
+    keras.utils.set_random_seed(5)
+    task, _ = make_task(name)
+    randomize(task)
+    return task
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """function(name of a case): (its task with random weights, the folder of its preset)."""
+
+    def save(name):
+        task = make_random_task(name)
+        task.save_to_preset(tmp_path / "model")
+        return task, tmp_path / "model"
+
+    return save
+
+
+def test_every_head_with_an_answer_for_a_table_is_tested():
+    assert {CASES[name].cls.__name__ for name in NAMES} == {*FORMS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answers_of_the_task(saved, name):
+    task, folder = saved(name)
+    columns = ROWS.get(name, {"text": TEXTS})
+    ids = np.arange(len(next(iter(columns.values()))))
+    predictor = kbs.BatchPredictor(folder, list(columns), batch_size=2)
+    found = predictor(pa.table({"id": ids, **columns}))
+    types = {field.name: field.type for field in found.schema}
+    assert {n: types[n] for n in predictor.find_types()} == predictor.find_types()
+    assert found["id"].to_pylist() == ids.tolist()
+    assert found.column_names[: 1 + len(columns)] == ["id", *columns]
+    check_answers(name, found.to_pylist(), task, columns)
+    nothing = predictor(found.select(["id", *columns]).slice(0, 0))
+    assert len(nothing) == 0 and nothing.schema == found.schema
+
+
+def check_answers(name, rows, task, columns):
+    x = list(columns.values())
+    x = x[0] if len(x) == 1 else tuple(x)
+    answers = [row[NAMES[name]] for row in rows]
+    if NAMES[name] in ("label", "labels"):
+        wanted = task.predict_labels(x, verbose=0)
+        assert answers == list(wanted)
+        if hasattr(task, "predict_probabilities"):
+            shares = [list(row["probabilities"].values()) for row in rows]
+            assert_close(shares, task.predict_probabilities(x, verbose=0))
+        if NAMES[name] == "label":
+            assert [row["probability"] for row in rows] == [
+                row["probabilities"][row["label"]] for row in rows
+            ]
+            assert list(rows[0]["probabilities"]) == list(map(str, task.label_names))
+    elif name == "attributes":
+        wanted, shares = task.predict_labels(x, verbose=0), task.predict_probabilities(x, verbose=0)
+        for attribute, labels in wanted.items():
+            assert [row[attribute]["label"] for row in answers] == list(labels)
+            chosen = [row[attribute]["probability"] for row in answers]
+            assert_close(chosen, shares[attribute].max(axis=-1))
+    elif NAMES[name] == "entities":
+        wanted = task.predict(x, verbose=0)
+        assert any(wanted)
+        for row, entities in zip(answers, wanted, strict=True):
+            assert [list(entity.values())[:4] for entity in row] == [
+                [entity.label, entity.text, entity.start, entity.end] for entity in entities
+            ]
+            assert_close([e["score"] for e in row], [e.score for e in entities])
+    elif name == "questions":
+        for row, answer in zip(rows, task.predict(x, verbose=0), strict=True):
+            assert (row["answer"], row["start"], row["end"]) == (
+                *(answer.text, answer.start, answer.end),
+            )
+            assert_close([row["score"]], [answer.score])
+            np.testing.assert_allclose(row["null_odds"], answer.null_odds, rtol=1e-6)
+    elif name == "choices":
+        scores = task.predict(x, verbose=0)
+        assert answers == [int(np.argmax(row)) for row in scores]
+        assert [row["ending"] for row in rows] == [t[i] for t, i in zip(x[1], answers, strict=True)]
+        assert_close([row["probabilities"] for row in rows], task.predict_probabilities(x))
+    elif NAMES[name] in ("target", "continuation"):
+        assert answers == task.predict(x)
+    elif name == "numbers":
+        assert_close([list(row.values()) for row in answers], task.predict(x, verbose=0))
+    else:
+        assert_close(answers, task.predict(x, verbose=0))
+
+
+def assert_close(found, wanted):
+    np.testing.assert_allclose(
+        np.asarray(found, "float64"), np.asarray(wanted, "float64"), rtol=0, atol=1e-6
+    )
+
+
+@pytest.fixture
+def embedder(tmp_path):
+    """The folder of an embedder."""
+    task = make_embedder()
+    randomize(task)
+    task.prompts = {"query": "good "}
+    task.save_to_preset(tmp_path / "embedder")
+    return task, tmp_path / "embedder"
+
+
+def test_the_form_of_a_batch_is_the_form_of_its_answers(embedder):
+    task, folder = embedder
+    # A process gets the path, and opens the model itself.
+    predictor = kbs.BatchPredictor(folder)
+    wanted = task.predict(FIRST, verbose=0)
+    predictor.open()
+    predictor = pickle.loads(pickle.dumps(predictor))
+    assert len(pickle.dumps(predictor)) < 1000
+    columns = {"text": np.array(FIRST, object), "place": np.arange(2 * len(FIRST)).reshape(-1, 2)}
+    found = predictor(columns)
+    assert found["embedding"].dtype == "float32" and found["place"].tolist()[1] == [2, 3]
+    assert_close(found["embedding"], wanted)
+    frame = predictor(pd.DataFrame({"text": FIRST}))
+    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == ["text", "embedding"]
+    assert_close(np.stack(frame["embedding"]), wanted)
+    batch = predictor(pa.RecordBatch.from_pydict({"text": FIRST}))
+    assert isinstance(batch, pa.RecordBatch)
+    assert_close(batch["embedding"].to_pylist(), wanted)
+    assert len(predictor(batch.select(["text"]).slice(0, 0))) == 0
+    prompted = kbs.BatchPredictor(folder, prompt="query")({"text": FIRST})["embedding"]
+    assert_close(prompted, task.predict(FIRST, prompt="query", verbose=0))
+
+
+def test_columns_that_go_on(embedder):
+    batch = pa.table({"id": [1], "review": ["good"], "embedding": [0.5]})
+    found = kbs.BatchPredictor(embedder[1], "review", ["id"])(batch)
+    assert found.column_names == ["id", "embedding"] and len(found["embedding"][0]) == 16
+    with pytest.raises(ValueError, match="have the column 'embedding' already.*columns"):
+        kbs.BatchPredictor(embedder[1], "review")(batch)
+
+
+def test_what_a_batch_lacks(embedder):
+    predictor = kbs.BatchPredictor(embedder[1])
+    with pytest.raises(ValueError, match="no columns 'text'. There are id, review. Name the col"):
+        predictor(pa.table({"id": [1], "review": ["good"]}))
+    with pytest.raises(ValueError, match="Row 1 of the batch.*column 'text' holds None, wanted"):
+        predictor(pa.table({"text": ["good", None, "bad"]}))
+    for column in ([1.5], pa.array([1.5])):
+        faults = predictor.find_faults({"text": column})
+        assert faults == {0: "the column 'text' holds 1.5, wanted a text"}
+    with pytest.raises(ValueError, match="reads the texts text of a row, and text_columns has a"):
+        kbs.BatchPredictor(embedder[1], ["a", "b"])(pa.table({"a": ["x"], "b": ["y"]}))
+
+
+def test_what_is_no_predictor(tmp_path, saved):
+    with pytest.raises(FileNotFoundError, match="nowhere does not exist. Pass the folder"):
+        kbs.BatchPredictor(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="columns must be a list of names, got 'id'"):
+        kbs.BatchPredictor(tmp_path, columns="id")
+    with pytest.raises(ValueError, match="A MaskedLM has no answers for a table. Wanted one of Te"):
+        kbs.BatchPredictor(saved("masks")[1]).open()
+
+
+@pytest.mark.backend("tensorflow")
+def test_exports(classifier, saved_model, onnx_folder):
+    texts = [*TEXTS, *FIRST]
+    wanted = classifier.predict_probabilities(texts, verbose=0)
+    labels = list(classifier.predict_labels(texts, verbose=0))
+    for folder in (saved_model, onnx_folder):
+        found = kbs.BatchPredictor(folder, batch_size=3)({"text": np.array(texts, object)})
+        assert found["label"].tolist() == labels
+        shares = [list(row.values()) for row in found["probabilities"]]
+        np.testing.assert_allclose(shares, wanted, atol=1e-5)
+    with pytest.raises(ValueError, match="A SavedModel answers in one way, got the arguments pro"):
+        kbs.BatchPredictor(saved_model, prompt="query").open()
+
+
+@pytest.mark.backend("tensorflow")
+def test_a_saved_model_of_pairs(classifier, pair_model):
+    table = pa.table({"hypothesis": HOSTILE_OTHERS, "premise": HOSTILE})
+    found = kbs.BatchPredictor(pair_model)(table)
+    assert found["label"].to_pylist() == list(
+        classifier.predict_labels((HOSTILE, HOSTILE_OTHERS), verbose=0)
+    )
+    with pytest.raises(ValueError, match="are hypothesis, premise, in no order, and text_columns"):
+        kbs.BatchPredictor(pair_model, ["a", "b"])(table.rename_columns(["b", "a"]))
