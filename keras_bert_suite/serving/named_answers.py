@@ -16,7 +16,7 @@ def name_classes(names: Sequence[str], ids: np.ndarray, probabilities: np.ndarra
     """Columns of int (N,) and float (N, C): the label, its probability, and those of all labels."""
     ids = np.asarray(ids)
     return {
-        "label": [names[i] for i in ids],
+        "label": [names[i] for i in ids.tolist()],
         "probability": np.take_along_axis(probabilities, ids[:, None], axis=-1)[:, 0],
         "probabilities": _by_name(names, probabilities),
     }
