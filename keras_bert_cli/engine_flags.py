@@ -7,7 +7,7 @@ ENGINE_FLAGS = ("columns", "workers", "ray_address", "skip_invalid")
 
 #: The flags of `predict` and `embed` that a job takes, too.
 _SHARED = {"model", "input", "text_column", "text_pair_column", "output", "batch_size", "format"}
-_SHARED |= {"backend", "traceback"}
+_SHARED |= {"base", "adapter", "backend", "traceback"}
 
 
 def define_engine_flags(flags):
@@ -57,7 +57,15 @@ def run_job(values, model, task=None):
 
     second = getattr(values, "text_pair_column", None)
     names = [name for name in (values.text_column, second) if name] or None
-    predictor = kbs.BatchPredictor(model, names, values.columns, values.batch_size, task=task)
+    predictor = kbs.BatchPredictor(
+        model,
+        names,
+        values.columns,
+        values.batch_size,
+        task=task,
+        base=values.base,
+        adapter=getattr(values, "adapter", None),
+    )
     report = kbs.predict_files(
         predictor,
         values.input,

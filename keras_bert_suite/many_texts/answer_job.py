@@ -138,7 +138,8 @@ def predict_files(
 
 def _make_plan(predictor, digest, **input):
     """dict of what the answers depend on, as JSON holds it."""
-    settings = {"task": predictor.task, **predictor.arguments}
+    # An adapter knows the weights of its base, and takes no other.
+    settings = {"task": predictor.task, "adapter": predictor.adapter, **predictor.arguments}
     plan = {
         "model": digest,
         "settings": settings,

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.heads.base.conditions import ConditionColumn
 from keras_bert_suite.heads.base.ensemble import members_of
 from keras_bert_suite.heads.base.probabilities import softmax
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.serving.named_answers import (
     Columns,
     name_attributes,
@@ -32,6 +34,20 @@ def find_head(model: Any) -> str:
     return str(task.HEAD.task) if hasattr(task, "HEAD") else type(task).__name__
 
 
+def find_condition(model: Any) -> ConditionColumn | None:
+    """The column `condition` of the rows of a task, an `Ensemble` or an export; None for none."""
+    if isinstance(model, SavedModelRuntime):
+        dim = model.description["encoder_inputs"].get("condition_dim")
+    else:
+        dim = model.data.encoder.condition_dim
+    return None if dim is None else ConditionColumn(dim)
+
+
+def find_beside(model: Any) -> list[str]:
+    """The names of the columns beside the texts: the features, and then the condition."""
+    return [*find_features(model), *([] if find_condition(model) is None else [CONDITION])]
+
+
 def answer_rows(
     model: Any, columns: Columns, batch_size: int, names: Iterable[str], **arguments: Any
 ) -> dict[str, np.ndarray]:
@@ -41,7 +57,7 @@ def answer_rows(
 
     Args:
         model: a task, an `Ensemble`, a `TaskRuntime` or a `SavedModelRuntime`.
-        columns: dict of the names of the model's texts and features -> N values.
+        columns: dict of the names of the model's texts and of `find_beside` -> N values.
         batch_size: int, as for `predict` of the task.
         names: the names of outputs of `serving_default`. Outputs that there are not are left out.
         **arguments: of `predict` of the task.
@@ -62,8 +78,8 @@ def predict_rows(model: Any, columns: Columns, batch_size: int, **arguments: Any
     from keras_bert_suite.serving.runtime import TaskRuntime
 
     values = list(columns.values())
-    has_features = len(columns) > 1 and bool(find_features(model))
-    x = columns if has_features else values[0] if len(values) == 1 else tuple(values)
+    has_others = len(columns) > 1 and bool(find_beside(model))
+    x = columns if has_others else values[0] if len(values) == 1 else tuple(values)
     if not isinstance(model, TaskRuntime):
         arguments["verbose"] = 0
     return model.predict(x, batch_size=batch_size, **arguments)

@@ -1,5 +1,7 @@
 """Answers batches of rows in any engine: columns in, columns out."""
 
+import math
+import numbers
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +12,12 @@ import numpy as np
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.models.frame_inputs import CONDITION
 from keras_bert_suite.serving.answer_columns import (
     AnswerColumns,
     ChoiceColumns,
+    find_beside,
+    find_condition,
     find_head,
     open_answers,
 )
@@ -22,11 +27,7 @@ from keras_bert_suite.serving.saved_model_runtime import (
     SavedModelRuntime,
     replace_half_characters,
 )
-from keras_bert_suite.serving.saved_tasks import (
-    find_features,
-    open_embedder,
-    open_task,
-)
+from keras_bert_suite.serving.saved_tasks import is_adapter, open_embedder, open_task
 
 #: The columns of the rows of a task that has no names of its own for them.
 _COLUMNS = {
@@ -68,15 +69,18 @@ class BatchPredictor:
     The process chooses the backend of Keras by `KERAS_BACKEND`, as everywhere.
 
     Args:
-        folder: the folder of a preset, a checkpoint, an ensemble, a SavedModel, or a model of
-            `export_onnx` or `export_openvino`; or a `.keras` file. Each process must see it under
-            this path.
+        folder: the folder of a preset, a checkpoint, an ensemble, an adapter, a SavedModel, or a
+            model of `export_onnx` or `export_openvino`; or a `.keras` file. Each process must see
+            it under this path.
         text_columns: str or list of str, the columns of the texts of a row, in the order in which
             the task takes them. None for the names of the model's texts, or "text".
         columns: list of str, the columns that go on beside the answers. None for all.
         batch_size: int, rows of a batch of the model, as for `predict` of the task.
         task: str, "TextEmbedder" to open a checkpoint without a head as an embedder; None for the
             task that the folder has.
+        base: the checkpoint of a folder of `save_adapter`, which each process sees, too. None for
+            the `hf://...` that this folder names.
+        adapter: str, the adapter that answers, in a SavedModel of `export_adapters`.
         **arguments: further arguments of `predict` of the task, such as `prompt`.
 
     Raises:
@@ -92,6 +96,8 @@ class BatchPredictor:
         batch_size: int = 32,
         *,
         task: str | None = None,
+        base: PathLike | None = None,
+        adapter: str | None = None,
         **arguments: Any,
     ) -> None:
         check_integer("batch_size", batch_size, at_least=1)
@@ -111,6 +117,8 @@ class BatchPredictor:
         self.text_columns = None if names is None else list(names)
         self.columns = None if columns is None else list(columns)
         self.batch_size, self.task, self.arguments = batch_size, task, arguments
+        self.base, self.adapter = None if base is None else os.fspath(base), adapter
+        self._check_adapters()
         self._answers: AnswerColumns | None = None
         self._types: dict[str, Any] | None = None
 
@@ -171,12 +179,19 @@ class BatchPredictor:
                 if not is_text(value):
                     found = shorten(repr(value), 60)
                     faults.setdefault(row, f"the column {name!r} holds {found}, wanted {wanted}")
+        if condition := find_condition(self.open().model):
+            wanted = f"{condition.dim} finite numbers"
+            for row, value in enumerate(_to_list(columns[CONDITION])):
+                if not _are_numbers(value, condition.dim):
+                    found = shorten(repr(value), 60)
+                    fault = f"the column {CONDITION!r} holds {found}, wanted {wanted}"
+                    faults.setdefault(row, fault)
         return faults
 
     def find_columns(self) -> list[str]:
-        """The columns that a batch must have: those of the texts, features, and `columns`."""
-        features = find_features(self.open().model)
-        return list(dict.fromkeys([*self._find_names(), *features, *(self.columns or ())]))
+        """The columns a batch must have: texts, features, the condition, and `columns`."""
+        beside = find_beside(self.open().model)
+        return list(dict.fromkeys([*self._find_names(), *beside, *(self.columns or ())]))
 
     def open(self) -> AnswerColumns:
         """The answers of the model, which is opened once in a process."""
@@ -184,21 +199,38 @@ class BatchPredictor:
             self._answers = open_answers(self._open_model(), **self.arguments)
         return self._answers
 
+    def _check_adapters(self):
+        """Nothing that the model would not read is passed."""
+        if self.adapter is not None and not self._is_saved_model():
+            raise ValueError(
+                f"adapter={self.adapter!r} is for a SavedModel of export_adapters, got "
+                f"{self.folder}."
+            )
+        if self.base is not None and not is_adapter(self.folder):
+            raise ValueError(
+                f"base={self.base!r} is for the folder of an adapter, got {self.folder}."
+            )
+
+    def _is_saved_model(self):
+        return (Path(self.folder) / "saved_model.pb").is_file()
+
     def _open_model(self):
         folder = Path(self.folder)
-        if (folder / "saved_model.pb").is_file():
-            return SavedModelRuntime(self.folder)
+        if self._is_saved_model():
+            return SavedModelRuntime(self.folder, self.adapter)
         files = ("model.onnx", "model.xml")
         # Checkpoints may have a model.onnx beside their weights.
         is_export = (folder / "packing.json").is_file()
         if is_export and any((folder / name).is_file() for name in files):
             return open_runtime(self.folder)
-        return open_embedder(self.folder) if self.task else open_task(self.folder)
+        if self.task:
+            return open_embedder(self.folder, self.base)
+        return open_task(self.folder, base=self.base)
 
     def _find_names(self):
         """dict of the column of a text in a batch -> the name by which the model knows it."""
         model = self.open().model
-        names = [n for n in model.input_names or () if n not in find_features(model)]
+        names = [n for n in model.input_names or () if n not in find_beside(model)]
         if names in ([], ["text"]):
             names = list(_COLUMNS.get(find_head(model), names))
         columns = self.text_columns or names or ["text"]
@@ -259,9 +291,9 @@ class BatchPredictor:
     def _find(self, table, texts, types):
         """dict of the name of a column -> the answers of all rows, in their order."""
         answers = self.open()
-        features = {name: table[name].to_pylist() for name in find_features(answers.model)}
+        beside = {name: table[name].to_pylist() for name in find_beside(answers.model)}
         names = self._find_names()
-        columns = {**{names[name]: column for name, column in texts.items()}, **features}
+        columns = {**{names[name]: column for name, column in texts.items()}, **beside}
         if not isinstance(answers.model, SavedModelRuntime):
             return answers.find(columns, self.batch_size)
         # Another model puts rows of similar length together itself.
@@ -282,6 +314,14 @@ def _is_text(value):
 
 def _are_texts(value):
     return isinstance(value, list) and len(value) > 0 and all(map(_is_text, value))
+
+
+def _are_numbers(value, number):
+    return (
+        isinstance(value, (list, tuple, np.ndarray))
+        and len(value) == number
+        and all(isinstance(item, numbers.Real) and math.isfinite(item) for item in value)
+    )
 
 
 def _count_characters(value):

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from small_tasks import make_parts
 from small_texts import make_reviews
@@ -69,6 +70,8 @@ def check_signatures(tmp_path):
         runtime = kbs.open_runtime(path, adapter=name)
         np.testing.assert_allclose(runtime.predict_probabilities(TEXTS), wanted, atol=1e-5)
         assert list(runtime.predict_labels(TEXTS)) == list(task.predict_labels(TEXTS))
+    found = kbs.BatchPredictor(path, adapter="topic")(pa.table({"text": TEXTS}))
+    assert found["label"].to_pylist() == list(tasks[1].predict_labels(TEXTS))
     for name in ("other", None):
         for open_by_name in (ask_saved_model.SavedModel, kbs.open_runtime):
             message = f"has the adapters mood, topic, got adapter={name!r}. Choose one of them"

@@ -11,6 +11,7 @@ from heads.cases import CASES, FIRST, HOSTILE, HOSTILE_OTHERS, HOSTILE_WORDS
 from peer_weights import randomize
 from small_embedder import make_embedder
 from small_tasks import make_task
+from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.answer_columns import FORMS
@@ -193,6 +194,88 @@ def test_what_is_no_predictor(tmp_path, saved):
         kbs.BatchPredictor(tmp_path, columns="id")
     with pytest.raises(ValueError, match="A MaskedLM has no answers for a table. Wanted one of Te"):
         kbs.BatchPredictor(saved("masks")[1]).open()
+
+
+def make_conditional(cls, pattern="bidirectional", **arguments):
+    """A task with random weights whose norms depend on a condition of two numbers."""
+    condition = kbs.NormCondition(2)
+    backbone = kbs.BertBackbone(**ONE_LAYER, attention_pattern=pattern, norm_condition=condition)
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    return randomize(cls(backbone, preprocessor=packer, **arguments))
+
+
+#: Tasks that take a condition: their class, its arguments, and a column of their answers.
+CONDITIONAL = {
+    "texts": (kbs.TextClassifier, {"label_names": ["no", "yes"]}, "label"),
+    "words": (kbs.TokenClassifier, {"label_names": ["B-X", "I-X", "O"]}, "entities"),
+    "continuations": (kbs.CausalLM, {"pattern": "left_to_right", "max_length": 3}, "continuation"),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONAL)
+def test_a_condition_is_a_column_beside_the_texts(tmp_path, name):
+    cls, arguments, answer = CONDITIONAL[name]
+    task = make_conditional(cls, **arguments)
+    task.save_to_preset(tmp_path / "model")
+    numbers = np.random.default_rng(0).normal(size=(len(FIRST), 2)).astype("float32")
+    predictor = kbs.BatchPredictor(tmp_path / "model", "review")
+    table = pa.table({"review": FIRST, "condition": numbers.tolist()})
+    found = predictor(table)
+    columns = {"text": FIRST, "condition": numbers}
+    if name == "texts":
+        shares = [[*row.values()] for row in found["probabilities"].to_pylist()]
+        wanted = task.predict_probabilities(columns, verbose=0)
+        assert_close(shares, wanted)
+        turned = {**columns, "condition": numbers[:, ::-1]}
+        assert np.abs(task.predict_probabilities(turned, verbose=0) - wanted).max() > 1e-3
+    elif name == "words":
+        entities = [[list(e.values())[:4] for e in row] for row in found[answer].to_pylist()]
+        wanted = task.predict(columns, verbose=0)
+        assert any(wanted)
+        assert entities == [[[e.label, e.text, e.start, e.end] for e in row] for row in wanted]
+    else:
+        assert found[answer].to_pylist() == task.predict(columns)
+    with pytest.raises(ValueError, match="have no columns 'condition'. There are review"):
+        predictor(table.select(["review"]))
+    for wrong in (None, [1.0], [1.0, float("nan")], 3.0):
+        faults = predictor.find_faults({"review": FIRST[:2], "condition": [[0.0, 1], wrong]})
+        fault = f"the column 'condition' holds {wrong!r}, wanted 2 finite numbers"
+        assert faults == {1: fault}
+
+
+@pytest.mark.backend("tensorflow")
+def test_a_saved_model_with_a_condition(tmp_path):
+    task = make_conditional(kbs.TextClassifier, label_names=["no", "yes"], input_names="text")
+    kbs.export_saved_model(task, tmp_path / "model")
+    kbs.export_onnx(task, tmp_path / "onnx")
+    numbers = np.random.default_rng(0).normal(size=(len(FIRST), 2)).astype("float32")
+    wanted = task.predict_probabilities({"text": FIRST, "condition": numbers}, verbose=0)
+    for folder in ("model", "onnx"):
+        found = kbs.BatchPredictor(tmp_path / folder)(
+            pa.table({"text": FIRST, "condition": numbers.tolist()})
+        )
+        shares = [[*row.values()] for row in found["probabilities"].to_pylist()]
+        np.testing.assert_allclose(shares, wanted, rtol=0, atol=1e-5)
+
+
+def test_an_adapter_answers_on_its_base(tmp_path):
+    backbone = kbs.BertBackbone(**ONE_LAYER)
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    backbone.save_to_preset(tmp_path / "base")
+    packer.tokenizer.save_to_preset(tmp_path / "base")
+    task = kbs.TextClassifier(backbone, preprocessor=packer, label_names=["no", "yes"])
+    task.adapt(kbs.LoRA(2), verbose=False)
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.1 * np.arange(weight.shape[-1]))
+    task.save_adapter(tmp_path / "films")
+    predictor = kbs.BatchPredictor(tmp_path / "films", base=tmp_path / "base")
+    found = pickle.loads(pickle.dumps(predictor))(pa.table({"text": FIRST}))
+    shares = [[*row.values()] for row in found["probabilities"].to_pylist()]
+    assert_close(shares, task.predict_probabilities(FIRST, verbose=0))
+    with pytest.raises(ValueError, match="base='films' is for the folder of an adapter, got"):
+        kbs.BatchPredictor(tmp_path / "base", base="films")
+    with pytest.raises(ValueError, match="adapter='films' is for a SavedModel of export_adapters"):
+        kbs.BatchPredictor(tmp_path / "films", adapter="films")
 
 
 @pytest.mark.backend("tensorflow")
