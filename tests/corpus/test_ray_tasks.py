@@ -111,13 +111,3 @@ def test_an_engine_that_is_not_there(corpus, tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'keras-bert-suite\[ray\]'"):
         prepare_corpus(*arguments, engine="ray")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.long("faults")
-def test_a_cluster_that_is_not_there(corpus, tmp_path, monkeypatch):
-    ray = pytest.importorskip("ray")
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    arguments = {"engine": "ray", "ray_address": "127.0.0.1:1"}
-    with pytest.raises(ConnectionError, match="There is no Ray cluster at 127.0.0.1:1: "):
-        prepare_corpus(corpus, make_tokenizer(), tmp_path / "out", **arguments)
-    assert not (tmp_path / "out").exists()
