@@ -25,7 +25,7 @@ def name_classes(names: Sequence[str], ids: np.ndarray, probabilities: np.ndarra
 def name_label_sets(names: Sequence[str], has: np.ndarray, probabilities: np.ndarray) -> Columns:
     """Columns of bool (N, C) and float (N, C): the labels, and the probabilities of all."""
     return {
-        "labels": [[names[i] for i in np.flatnonzero(row)] for row in has],
+        "labels": [[names[i] for i in np.flatnonzero(row).tolist()] for row in has],
         "probabilities": _by_name(names, probabilities),
     }
 
