@@ -166,6 +166,15 @@ def test_the_form_of_a_batch_is_the_form_of_its_answers(embedder):
     assert_close(prompted, task.predict(FIRST, prompt="query", verbose=0))
 
 
+def test_static_vectors(tmp_path):
+    tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
+    packer = kbs.SegmentPacker(tokenizer, 16, add_special_tokens=False)
+    task = kbs.TextEmbedder(kbs.StaticBackbone(len(VOCABULARY), 6), preprocessor=packer)
+    task.save_to_preset(tmp_path / "model")
+    found = kbs.BatchPredictor(tmp_path / "model")(pa.table({"text": TEXTS}))
+    assert_close(found["embedding"].to_pylist(), task.predict(TEXTS, verbose=0))
+
+
 def test_columns_that_go_on(embedder):
     batch = pa.table({"id": [1], "review": ["good"], "embedding": [0.5]})
     found = kbs.BatchPredictor(embedder[1], "review", ["id"])(batch)
