@@ -176,8 +176,8 @@ def served(tmp_path, monkeypatch):
         outputs, _ = ANSWERS[task]
         (extra / "task.json").write_text(json.dumps(DESCRIPTIONS[task]))
 
-        def load(model, path):
-            model.description = said = ask_saved_model.read_description(path)
+        def load(model, path, adapter=None):
+            model.description = said = ask_saved_model.read_description(path, adapter)
             model.label_names, model.problem_type = said.get("labels"), said.get("problem_type")
             model.input_names = ["context", "question"] if task == "qa" else ["text"]
 
