@@ -33,6 +33,7 @@ from keras_bert_suite.serving.saved_tasks import is_adapter, open_embedder, open
 _COLUMNS = {
     "QuestionAnswerer": ("question", "context"),
     "MultipleChoice": ("prompt", "endings"),
+    "TextEmbedder": ("text",),
     "TextRanker": ("query", "text"),
     "TwoTowerRanker": ("query", "text"),
 }
@@ -148,7 +149,9 @@ class BatchPredictor:
         import pyarrow as pa
 
         if isinstance(batch, pa.RecordBatch):
-            return self._answer(pa.Table.from_batches([batch])).combine_chunks().to_batches()[0]
+            found = self._answer(pa.Table.from_batches([batch])).combine_chunks()
+            nothing = pa.RecordBatch.from_pylist([], found.schema)  # A table without rows has none.
+            return next(iter(found.to_batches()), nothing)
         if isinstance(batch, pa.Table):
             return self._answer(batch)
         if isinstance(batch, Mapping):
