@@ -64,6 +64,3 @@ def test_static_vectors_are_exported(tmp_path):
     signature = tf.saved_model.load(str(path)).signatures["serving_default"]
     vectors = signature(text=tf.constant(texts))["embedding"]
     np.testing.assert_allclose(vectors, embedder.predict(texts), atol=1e-6)
-    folder = kbs.export_onnx(embedder, tmp_path / "onnx")
-    found = kbs.open_runtime(folder).predict(texts)
-    np.testing.assert_allclose(found, embedder.predict(texts), atol=1e-6)
