@@ -85,7 +85,9 @@ def choose_kind(values):
 
 def open_kind(values):
     """The `Kind` of --model, a model that is opened. A model of no kind is a ValueError."""
-    model = open_model(values.models, values.base, getattr(values, "adapter", None))
+    model = open_model(
+        values.models, getattr(values, "base", None), getattr(values, "adapter", None)
+    )
     chosen = [kind for kind in KINDS.values() if kind.recognizes(model)]
     if not chosen:
         export = getattr(model, "description", None)

@@ -97,7 +97,7 @@ class AnswerColumns(ABC):
         self.model, self.arguments = model, arguments
 
     @abstractmethod
-    def find(self, columns: Columns, batch_size: int = 32) -> Columns:
+    def find(self, columns: Columns, batch_size: int) -> Columns:
         """dict of the name of a column -> the answers of N rows; see `answer_rows`."""
 
     @abstractmethod

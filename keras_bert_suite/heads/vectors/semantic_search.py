@@ -280,7 +280,7 @@ class SemanticSearch:
         check_vectors(vectors)
         return vectors
 
-    def find_probes(self):
+    def find_probes(self) -> tuple[np.ndarray | None, str | None]:
         """(`probes`, `tokenizer_digest`) of a `VectorIndex` of vectors by this embedder."""
         return self._encode_probes(), self._find_digest()
 
