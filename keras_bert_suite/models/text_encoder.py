@@ -500,7 +500,7 @@ class TextEncoder(
                 weight.assign(keras.ops.copy(values[weight.path]))
         # An adapter trains and saves what no checkpoint has.
         made = {weight.path for weight in copy.weights} - {*values}
-        vars(copy)["new_paths"] = self.new_paths | made
+        copy.__dict__["new_paths"] = self.new_paths | made
         return copy
 
     def _check_table(self) -> None:
