@@ -21,6 +21,7 @@ _INHERITED = (
     *("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"),
     *("activation", "dropout", "attention_dropout", "num_segments", "embedding_dim"),
     *("layer_norm_epsilon", "initializer_range", "frame_dim", "part_embeddings", "dtype"),
+    *("intermediate_by_layer", "embedding_rank", "norm_condition"),
 )
 
 
@@ -254,6 +255,11 @@ def _check_encoder(encoder: BertBackbone) -> None:
             "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, with "
             f"attention_pattern='bidirectional', got {with_article(encoder)} with {pattern!r}. "
             "For another pattern pass keras_bert_suite.change_pattern(encoder, 'bidirectional')."
+        )
+    if encoder.heads_by_layer is not None:
+        raise ValueError(
+            "The layers of a Longformer have as many heads each, got an encoder with "
+            f"heads_by_layer={encoder.heads_by_layer}. Pass `encoder.to_full_size()`."
         )
 
 

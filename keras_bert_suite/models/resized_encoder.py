@@ -71,6 +71,7 @@ def check_unconverted(model: keras.Model) -> None:
 def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
     """See `TextEncoder.keep_layers`."""
     check_unconverted(backbone)
+    _check_has_layers(backbone)
     check_list("layers", layers, "integers such as [0, 2, 4]")
     layers = list(layers)
     for layer in layers:
@@ -105,8 +106,17 @@ def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
     return copy
 
 
+def _check_has_layers(backbone: Any) -> None:
+    if backbone.num_layers is None:
+        raise ValueError(
+            f"{with_article(backbone, 'A')} has no layers to choose from. To make it smaller, keep "
+            "fewer tokens: `keep_tokens` of its task."
+        )
+
+
 def _list_first(backbone: Any, num_layers: int) -> list[int]:
     check_integer("num_layers", num_layers, at_least=1)
+    _check_has_layers(backbone)
     if num_layers > backbone.num_layers:
         raise ValueError(
             f"num_layers must be at most {backbone.num_layers}, the layers of this "

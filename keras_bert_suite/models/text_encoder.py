@@ -475,8 +475,8 @@ class TextEncoder(
             the new backbone. This one stays as it is.
 
         Raises:
-            ValueError: if the encoder has a condition, is quantized or has LoRA, or if its norms
-                take none.
+            ValueError: if the encoder has a condition, is quantized, or has LoRA or another
+                adapter, or if its norms take none.
         """
         check_unconverted(self)
         config = self.get_config()
@@ -487,11 +487,20 @@ class TextEncoder(
                 f"{with_article(self, 'A')} takes no norm_condition. Use an encoder with this "
                 "argument, such as BertBackbone."
             )
+        if self.adapters:
+            raise ValueError(
+                f"The adapters {', '.join(self.adapters)} of this {type(self).__name__} would "
+                "leave the matrices of a condition at 0. Call `add_condition` before `adapt`, "
+                "which then trains them, too."
+            )
         copy = type(self).from_config({**config, "norm_condition": norm_condition})
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:
             if weight.path in values:
                 weight.assign(keras.ops.copy(values[weight.path]))
+        # An adapter trains and saves what no checkpoint has.
+        made = {weight.path for weight in copy.weights} - {*values}
+        copy.__dict__["new_paths"] = self.new_paths | made
         return copy
 
     def _check_table(self) -> None:

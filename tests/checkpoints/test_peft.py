@@ -259,3 +259,8 @@ def test_another_base_and_another_kind_of_adapter_are_refused(tmp_path):
     task.adapt(kbs.BitFit(), verbose=False)
     with pytest.raises(ValueError, match=r"written of LoRA and PromptTuning, got BitFit\(\)"):
         task.save_peft(tmp_path / "ours")
+    backbone = make_ours(base).backbone.keep_units([[0, 1], [2]])
+    task = kbs.TextClassifier(backbone, num_classes=2)
+    task.adapt(kbs.LoRA(2), verbose=False)
+    with pytest.raises(ValueError, match=r"LoRA is for intermediate_by_layer=\[2, 1\]\. Write"):
+        task.save_peft(tmp_path / "ours")

@@ -343,6 +343,17 @@ def test_arguments_override_those_of_the_encoder():
     assert (longformer.dropout, longformer.attention_dropout) == (0.3, 0.2)
 
 
+def test_it_continues_smaller_encoders():
+    sizes = {"intermediate_by_layer": [3, 5], "embedding_rank": 4}
+    encoder = randomize(RobertaBackbone(V, **SIZES, **sizes, max_sequence_length=10))
+    longformer = LongformerBackbone.from_encoder(
+        encoder, separator_id=2, max_sequence_length=23, attention_window=20
+    )
+    inputs = make_rows(9)
+    got, expected = (to_numpy(model(inputs)["pooled_output"]) for model in (longformer, encoder))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
 def test_a_continued_roberta_is_read_by_transformers(tmp_path):
     encoder = randomize(RobertaBackbone(V, **SIZES, max_sequence_length=10))
     longformer = LongformerBackbone.from_encoder(
@@ -387,6 +398,9 @@ def test_models_that_cannot_be(tmp_path):
     causal = BertBackbone(V, **SIZES, attention_pattern="left_to_right")
     with pytest.raises(ValueError, match="got a BertBackbone with 'left_to_right'"):
         LongformerBackbone.from_encoder(causal, separator_id=2)
+    pruned = BertBackbone(V, **SIZES, heads_by_layer=[1, 2])
+    with pytest.raises(ValueError, match=r"heads_by_layer=\[1, 2\]. Pass `encoder.to_full_size"):
+        LongformerBackbone.from_encoder(pruned, separator_id=2)
     finder = LongformerBackbone(V, **SIZES, global_tokens="first_text", separator_id=V - 1)
     with pytest.raises(ValueError, match=f"by separator_id={V - 1}, and the separator of the"):
         check_separator(WordPieceTokenizer(VOCABULARY), finder)

@@ -130,15 +130,21 @@ def test_blocks_that_are_computed_twice_have_the_gradients_of_others():
 
 def test_copies_keep_the_condition():
     backbone = randomize(kbs.BertBackbone(30, **SHORT, norm_condition=kbs.NormCondition(3)))
-    wanted = to_numpy(backbone(select(backbone))["sequence_output"])
+    is_token = MASK == 1
+    wanted = to_numpy(backbone(select(backbone))["sequence_output"])[is_token]
     for copy in (
         kbs.change_pattern(backbone, "bidirectional"),
         backbone.resize_vocabulary(31, seed=0),
         backbone.keep_layers([0, 1]),
+        kbs.LongformerBackbone.from_encoder(backbone, 2, 16, attention_window=16),
     ):
-        np.testing.assert_allclose(
-            to_numpy(copy(select(copy))["sequence_output"]), wanted, rtol=0, atol=1e-6
-        )
+        found = to_numpy(copy(select(copy))["sequence_output"])[is_token]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+
+
+def adapt(backbone):
+    backbone.add_adapter(kbs.LoRA(2))
+    return backbone
 
 
 @pytest.mark.parametrize(
@@ -161,8 +167,12 @@ def test_copies_keep_the_condition():
             ),
             "got one with norm_condition",
         ),
+        (
+            lambda c: adapt(kbs.BertBackbone(30, **SIZES)).add_condition(c),
+            "adapters default of this BertBackbone .* `add_condition` before `adapt`",
+        ),
     ],
-    ids=["xlnet", "modern_bert", "rms_norm", "number", "twice", "decoder"],
+    ids=["xlnet", "modern_bert", "rms_norm", "number", "twice", "decoder", "adapted"],
 )
 def test_encoders_without_such_norms_refuse_it(make, message):
     with pytest.raises(ValueError, match=message):

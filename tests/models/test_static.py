@@ -47,3 +47,7 @@ def test_other_rows_and_sizes_are_refused():
         kbs.StaticBackbone(9, 0)
     with pytest.raises(ValueError, match="this encoder has no such token"):
         kbs.TextEmbedder(kbs.StaticBackbone(len(VOCABULARY), 4), pooling="cls")
+    with pytest.raises(ValueError, match="A StaticBackbone has no layers to choose from"):
+        kbs.StaticBackbone(9, 4).keep_layers([0])
+    with pytest.raises(ValueError, match="A StaticBackbone has no layers to choose from"):
+        kbs.StaticBackbone(9, 4).resize(num_layers=1)

@@ -64,6 +64,21 @@ def test_a_checkpoint_answers_as_before():
     )
 
 
+def test_an_adapter_trains_and_saves_the_condition(tmp_path):
+    """Two copies of an encoder draw other hidden layers of the condition, and are one base."""
+    plain = make_backbone(norm_condition=None)
+    condition = kbs.NormCondition(2, 3)
+    task, again = (make_task(backbone=plain.add_condition(condition)) for _ in range(2))
+    task.adapt(kbs.BitFit(), verbose=False)
+    trained = {weight.path for weight in task.backbone.trainable_weights}
+    assert {path for path in trained if path.endswith("_kernel")} == task.backbone.new_paths
+    for weight in task.trainable_weights:
+        weight.assign(np.random.default_rng(0).normal(size=weight.shape))
+    task.save_adapter(tmp_path / "adapter")
+    again.load_adapter(tmp_path / "adapter")
+    np.testing.assert_allclose(answer(again, X), answer(task, X), rtol=0, atol=1e-6)
+
+
 def answer(task, x):
     """The outputs for rows, as one array."""
     return np.concatenate([np.ravel(output) for output in task.predict(x, verbose=0)])

@@ -120,6 +120,22 @@ def test_a_distilled_embedder_keeps_all_directions(teacher):
     )
 
 
+def test_the_adapter_of_the_teacher_acts(teacher):
+    """Tasks that share a backbone have an adapter each."""
+    backbone = teacher.backbone.from_config(teacher.backbone.get_config())
+    first, second = (
+        kbs.TextEmbedder(backbone, preprocessor=teacher.preprocessor) for _ in range(2)
+    )
+    vectors, random = {}, np.random.default_rng(0)
+    for name, task in (("a", first), ("b", second)):
+        task.adapt(kbs.LoRA(2), name, verbose=False)
+        for weight in backbone.weights_of_adapter(name).values():
+            weight.assign(random.normal(size=weight.shape))
+        vectors[name] = kbs.distill_static(task, 4, verbose=0).predict(TEXTS)
+    found = kbs.distill_static(first, 4, verbose=0).predict(TEXTS)
+    np.testing.assert_allclose(found, vectors["a"], atol=1e-5)
+
+
 def test_bad_teachers_and_sizes_are_refused(teacher):
     with pytest.raises(ValueError, match="takes a TextEmbedder, got a TextClassifier. Build one"):
         kbs.distill_static(kbs.TextClassifier(kbs.BertBackbone(**ONE_LAYER), 2))

@@ -78,6 +78,14 @@ def save_peft(model, adaptation, weights, path, base=None):
             f"peft's folder is written of LoRA and PromptTuning, got {adaptation!r}. Use "
             "`save_adapter`."
         )
+    backbone = getattr(model, "backbone", model)
+    for name in ("heads_by_layer", "intermediate_by_layer"):
+        if kind == "LORA" and (sizes := getattr(backbone, name, None)) is not None:
+            raise ValueError(
+                f"The layers of transformers are of one size, and this LoRA is for {name}={sizes}. "
+                "Write the sums: `save_hugging_face(model.merge_adapter().to_full_size(), path)`, "
+                "or use `save_adapter`."
+            )
     spell = _Speller(model)
     tensors, modules, others = {}, [], {}
     for own, weight in weights.items():
@@ -120,7 +128,6 @@ def save_peft(model, adaptation, weights, path, base=None):
         }
     else:
         length, width = tensors[_PROMPTS].shape
-        backbone = getattr(model, "backbone", model)
         config |= {
             "num_virtual_tokens": length,
             "token_dim": width,

@@ -87,13 +87,15 @@ def _remove(masks: list[np.ndarray], importance: list[np.ndarray], goal: list[in
         for part, score in enumerate(scores)
         if masks[layer][part]
     )
+    gone = [int(np.sum(mask == 0)) for mask in masks]
     for _, layer, part in order:
         if isinstance(goal, list):
-            is_enough = np.sum(masks[layer] == 0) >= goal[layer]
+            is_enough = gone[layer] >= goal[layer]
         else:
-            is_enough = sum(np.sum(mask == 0) for mask in masks) >= goal
-        if not is_enough and masks[layer].sum() > 1:
+            is_enough = sum(gone) >= goal
+        if not is_enough and gone[layer] + 1 < len(masks[layer]):
             masks[layer][part] = 0
+            gone[layer] += 1
 
 
 def measure_importance(

@@ -1,6 +1,7 @@
 """What smaller models cost and answer, beside the model that they were made of."""
 
 import dataclasses
+import re
 import statistics
 import time
 from collections.abc import Mapping
@@ -134,8 +135,8 @@ def count_weights(task: keras.Model) -> tuple[int, float]:
 
 def _count_bytes(dtype: str) -> int:
     """The bytes of a number of a type of Keras, such as 2 of bfloat16."""
-    digits = "".join(filter(str.isdigit, dtype))
-    return int(digits) // 8 if digits else 1
+    bits = re.search(r"\d+", dtype)  # The first number of float8_e4m3fn.
+    return int(bits[0]) // 8 if bits else 1
 
 
 def _list_outputs(task: Any, x: Inputs, batch_size: int) -> list[np.ndarray]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.checkpoints import UNCUT_LENGTH
+from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.heads.vectors.text_embedder import TextEmbedder
 from keras_bert_suite.models import StaticBackbone
 from keras_bert_suite.models.encoder import Encoder
@@ -80,7 +80,7 @@ def distill_static(
         )
     ones = np.ones(len(token_ids), "int32")
     packed = packer.pack_tokens(token_ids, np.arange(len(token_ids), dtype="int32"), ones)
-    encoder = keras.Model(teacher.input, pooled, name="token_encoder")
+    encoder = TaskPart.of(teacher, teacher.input, pooled, "token_encoder")
     vectors = encoder.predict(
         teacher.data.encoder.select(packed), batch_size=batch_size, verbose=verbose
     )
