@@ -11,6 +11,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.text_encoder import TextEncoder
+from keras_bert_suite.models.weight_copies import copy_known
 
 #: Entries of a model's configuration that are no arguments of its constructor.
 _NOT_ARGUMENTS = ("name", "trainable", "dtype", "trainability")
@@ -154,9 +155,7 @@ class BertEncoderDecoder(TextEncoder):
         values = {weight.path: weight for weight in encoder.weights}
         if decoder is not None:
             values.update((f"decoder/{weight.path}", weight) for weight in decoder.weights)
-        for weight in model.weights:
-            if weight.path in values:
-                weight.assign(values[weight.path].value)
+        copy_known(model, values)
         return model
 
     def resize(self, *args: Any, **kwargs: Any) -> Self:

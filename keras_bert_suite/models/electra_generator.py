@@ -11,6 +11,7 @@ from keras_bert_suite.layers.companions import CompanionReader
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+from keras_bert_suite.models.weight_copies import copy_weight
 
 
 class SharedEmbeddings(CompanionReader):
@@ -118,7 +119,7 @@ class ElectraGenerator(ElectraBackbone):
         weights = {weight.path: weight for weight in self.weights}
         for weight in backbone.weights:
             own = weights.get(f"generator/{weight.path}")
-            weight.assign(weights[weight.path] if own is None else own)
+            copy_weight(weight, weights[weight.path] if own is None else own)
         return backbone
 
     def get_config(self) -> Config:

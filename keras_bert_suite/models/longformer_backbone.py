@@ -15,6 +15,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.pruned_encoder import UNITS
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
+from keras_bert_suite.models.weight_copies import copy_weight
 
 #: The arguments that a Longformer has from the encoder that it continues.
 _INHERITED = (
@@ -227,7 +228,7 @@ class LongformerBackbone(RobertaBackbone):
                     )
                 )
             else:
-                weight.assign(weights[weight.path.replace("/global_", "/")])
+                copy_weight(weight, weights[weight.path.replace("/global_", "/")])
         return longformer
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
 from keras_bert_suite.models.resized_encoder import check_unconverted
+from keras_bert_suite.models.weight_copies import copy_weight
 
 #: The arguments of a backbone for the numbers of parts of each layer.
 HEADS, UNITS = "heads_by_layer", "intermediate_by_layer"
@@ -184,8 +185,7 @@ def _copy_weights(old: Any, new: Any) -> None:
     for weight in new.weights:
         value = values.get(weight.path)
         if value is not None and value.shape == weight.shape:
-            # JAX would share the array, and a step of one of both models would delete it.
-            weight.assign(keras.ops.copy(value))
+            copy_weight(weight, value)
 
 
 def _read(weight: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
+from keras_bert_suite.models.weight_copies import copy_weight
 
 #: bert4keras' share of the first row in the positions beyond the table.
 ALPHA = 0.4
@@ -53,8 +54,7 @@ def resize_encoder(
                 alpha,
             )
             resized.mark_resized("resize")
-        # JAX would share the array, and a step of one of both models would delete it.
-        weight.assign(keras.ops.copy(value))
+        copy_weight(weight, value)
     return resized
 
 
@@ -102,7 +102,7 @@ def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
             pairs = zip(block.weights, blocks[i].weights, strict=True)
             values.update((new.path, old) for new, old in pairs)
     for weight in copy.weights:
-        weight.assign(values[weight.path])
+        copy_weight(weight, values[weight.path])
     return copy
 
 

@@ -28,6 +28,7 @@ from keras_bert_suite.models.pruned_encoder import (
 from keras_bert_suite.models.resized_encoder import check_unconverted, keep_layers, resize_encoder
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+from keras_bert_suite.models.weight_copies import copy_known, copy_weight
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
 RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
@@ -450,10 +451,7 @@ class TextEncoder(
             if name in config:
                 config[name] = None
         copy = type(self).from_config(config)
-        values = {weight.path: weight for weight in self.weights}
-        for weight in copy.weights:
-            if weight.path in values:
-                weight.assign(values[weight.path])
+        copy_known(copy, {weight.path: weight for weight in self.weights})
         copy.mark_resized("for_frames")
         return copy
 
@@ -495,9 +493,7 @@ class TextEncoder(
             )
         copy = type(self).from_config({**config, "norm_condition": norm_condition})
         values = {weight.path: weight for weight in self.weights}
-        for weight in copy.weights:
-            if weight.path in values:
-                weight.assign(keras.ops.copy(values[weight.path]))
+        copy_known(copy, values)
         # An adapter trains and saves what no checkpoint has.
         made = {weight.path for weight in copy.weights} - {*values}
         copy.__dict__["new_paths"] = self.new_paths | made
@@ -533,7 +529,7 @@ class TextEncoder(
         values = {weight.path: weight for weight in self.weights}
         for weight in copy.weights:
             if weight is not copy.token_embedding.embeddings:
-                weight.assign(values[weight.path])
+                copy_weight(weight, values[weight.path])
         copy.token_embedding.embeddings.assign(embeddings)
         return copy
 

@@ -17,6 +17,7 @@ from keras_bert_suite.models import BACKBONES, TextEncoder
 from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning, PromptTuning
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 from keras_bert_suite.models.adaptations.merging import merge_encoder
+from keras_bert_suite.models.weight_copies import copy_weight
 from keras_bert_suite.runs.shown_average import show_average
 
 
@@ -243,7 +244,7 @@ class AdaptedTask:
         merged = type(self).from_config({**own.get_config(), **parts})  # type: ignore[attr-defined]
         heads = adapter_folder.list_head_weights(self)
         for path, weight in adapter_folder.list_head_weights(merged).items():
-            weight.assign(heads[path])
+            copy_weight(weight, heads[path])
         return merged
 
     def save_peft(self, path: PathLike, base: str | None = None) -> None:

@@ -11,6 +11,7 @@ from keras_bert_suite.heads.base.part_importance import choose_parts
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.pruned_encoder import HEADS, UNITS
 from keras_bert_suite.models.resized_encoder import check_unconverted
+from keras_bert_suite.models.weight_copies import copy_weight
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
@@ -253,7 +254,7 @@ class ResizedTask:
                     f"{type(self).__name__}({type(backbone).__name__}.from_preset(preset, "
                     f"num_layers={backbone.num_layers}), ...) with a new layer of this kind."
                 )
-            new.assign(keras.ops.pad(old, room) if room else old)
+            copy_weight(new, keras.ops.pad(old, room) if room else old)
         resized.drop_scores()
         return resized
 

@@ -8,6 +8,7 @@ from keras_bert_suite.layers.dense import LOW_RANK, Dense
 from keras_bert_suite.models.adaptations.adaptation import list_layers
 from keras_bert_suite.models.adaptations.bit_fit import BitFit
 from keras_bert_suite.models.adaptations.lora import LoRA
+from keras_bert_suite.models.weight_copies import copy_weight
 
 
 def merge_encoder(encoder: Any, name: str) -> Any:
@@ -33,7 +34,7 @@ def merge_encoder(encoder: Any, name: str) -> Any:
     copy = type(encoder).from_config(config)
     values = {weight.path: weight for weight in encoder.weights}
     for weight in copy.weights:
-        weight.assign(values[weight.path])
+        copy_weight(weight, values[weight.path])
     originals = {layer.path: layer for layer in list_layers(encoder, Dense)}
     for layer in list_layers(copy, Dense):
         low_rank = vars(originals[layer.path]).get("adapters", {}).get((LOW_RANK, name))

@@ -1,0 +1,19 @@
+"""Copies the numbers of weights from one model to another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+
+def copy_weight(new: Any, old: Any) -> None:
+    """Gives a weight the numbers of another, or of an array."""
+    # JAX would share the array, and a step of one of both models would delete it.
+    new.assign(keras.ops.copy(old))
+
+
+def copy_known(model: keras.Model, weights: Mapping[str, Any]) -> None:
+    """Copies weights to those of a model with the same paths. Its other weights stay."""
+    for weight in model.weights:
+        if weight.path in weights:
+            copy_weight(weight, weights[weight.path])
