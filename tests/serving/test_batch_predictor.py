@@ -255,14 +255,12 @@ def test_a_condition_is_a_column_beside_the_texts(tmp_path, name):
 @pytest.mark.backend("tensorflow")
 def test_a_saved_model_with_a_condition(tmp_path):
     task = make_conditional(kbs.TextClassifier, label_names=["no", "yes"], input_names="text")
-    kbs.export_saved_model(task, tmp_path / "model")
+    served = kbs.export_saved_model(task, tmp_path / "model")
     kbs.export_onnx(task, tmp_path / "onnx")
     numbers = np.random.default_rng(0).normal(size=(len(FIRST), 2)).astype("float32")
     wanted = task.predict_probabilities({"text": FIRST, "condition": numbers}, verbose=0)
-    for folder in ("model", "onnx"):
-        found = kbs.BatchPredictor(tmp_path / folder)(
-            pa.table({"text": FIRST, "condition": numbers.tolist()})
-        )
+    for folder in (served, tmp_path / "onnx"):
+        found = kbs.BatchPredictor(folder)(pa.table({"text": FIRST, "condition": numbers.tolist()}))
         shares = [[*row.values()] for row in found["probabilities"].to_pylist()]
         np.testing.assert_allclose(shares, wanted, rtol=0, atol=1e-5)
 
