@@ -5,8 +5,8 @@ needs them, so these flags need --input: some hundreds of the training texts are
 --input the scores on these texts, the size, the time and the change of the outputs are printed,
 too.
 
-Fine-tune the result before you use it, unless only tokens are gone:
-keras-bert finetune --checkpoint.
+Unless only tokens are gone, fine-tune the result before you use it. keras-bert finetune takes it as
+its checkpoint.
 
 Example:
   keras-bert shrink --model sentiment.keras --layers 0,2,4 --output small

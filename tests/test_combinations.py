@@ -179,6 +179,7 @@ SHORT = {
 #: What `make test` runs under TensorFlow only. With PyTorch it takes up to half a minute to trace
 #: the graph of a packer.
 GRAPHS = {
+    Combination("vectors", OURS, kind="tf.data of named columns"),
     Combination("rankings", OURS, kind="tf.data"),
 }
 

@@ -195,8 +195,9 @@ INTERNAL = {
 #: The versions that the tests have run with. The bounds are above the last of them.
 TESTED = {"keras": ("3.15", "3.16"), "keras-hub": ("0.32", "0.33"), "keras-nlp": ("0.32", "0.33")}
 
-#: Public in spite of their names: `os._exit`, `_replace` of named tuples, and a field of Prodigy.
-DOCUMENTED = {"_exit", "_replace", "_input_hash"}
+#: Public in spite of their names: `os._exit`, `_replace` of named tuples, a field of Prodigy, and
+#: the folder of rows that a job has left out.
+DOCUMENTED = {"_exit", "_replace", "_input_hash", "_left_out"}
 
 #: Without Keras. Some of the names of weights there begin as private names do.
 WITHOUT_KERAS = {"model_types", "released_models.py"}

@@ -14,7 +14,7 @@ Columns = dict[str, Any]
 
 def name_classes(names: Sequence[str], ids: np.ndarray, probabilities: np.ndarray) -> Columns:
     """Columns of int (N,) and float (N, C): the label, its probability, and those of all labels."""
-    ids = np.asarray(ids)
+    ids, probabilities = np.asarray(ids), np.asarray(probabilities)
     return {
         "label": [names[i] for i in ids.tolist()],
         "probability": np.take_along_axis(probabilities, ids[:, None], axis=-1)[:, 0],

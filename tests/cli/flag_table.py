@@ -158,7 +158,7 @@ ADAPT = {
     **SHARED,
     **read_columns("--texts=train.tsv"),
     "--checkpoint=other_bert": "from_preset.preset",
-    "--texts=texts.txt,more.txt": {"read_lines.path": "more.txt", "prepare_corpus.workers": 1},
+    "--texts=texts.txt,more.txt": {"read_lines.path": "more.txt", "prepare_corpus.workers": None},
     "--output=other": {"fit.callbacks.0.log_file": "other/run/log.csv"},
     "--epochs=70": {
         RATE + "total_steps": 680,

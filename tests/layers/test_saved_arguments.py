@@ -6,6 +6,7 @@ changes what the layer does, so a lost value is seen. A new layer, or a new argu
 
 import dataclasses
 import json
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,13 @@ from peer_weights import name_initializers, randomize, to_numpy
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.layers import gelu_tanh, transformer_block
+from keras_bert_suite.layers.adapters.adaptable import Acting, act
 from keras_bert_suite.layers.adapters.attention_prefix import PrefixVectors
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
 from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.adapters.prompt_vectors import PromptVectors
 from keras_bert_suite.layers.attention import modern_bert_attention
+from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
 from keras_bert_suite.layers.heads.pair_score import PairScore
@@ -41,6 +44,8 @@ SEGMENTS = ((np.arange(L) > 2) * MASK).astype("int32")
 POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
 CONDITIONS = RNG.standard_normal((B, 2)).astype("float32")
 PLACES = np.array([[1, 2, 4], [1, 2, 3], [2, 5, 0]], "int32")
+#: Of rows that are not packed.
+WHOLE_ROWS = types.SimpleNamespace(unpack=lambda hidden, _: hidden)
 WINDOWS = np.array([[[1, 2]] * 5, [[3, 4]] * 5], "int32") * np.arange(1, 6)[:, None]
 
 
@@ -220,6 +225,15 @@ def find_prefix(layer):
     return list(layer.find_pair(1))
 
 
+def read_behind_a_prompt(*inputs):
+    def run(layer):
+        packed = {"sequence_layout": WHOLE_ROWS} if isinstance(layer, ReadPackedTokens) else {}
+        with act(Acting("adapter", False, prompt_length=1)):
+            return layer(*inputs, PLACES, **packed)
+
+    return run
+
+
 def close(layer):
     """The end of a sublayer with a bottleneck. A block has its tensors in the layer's precision."""
     hidden = ops.cast(HIDDEN, layer.compute_dtype)
@@ -378,9 +392,11 @@ CASES = {
     ),
     PromptVectors: Case(
         {"length": 3, "embedding_dim": H},
-        {"length": 2, "initializer_range": 0.5},
-        call(HIDDEN),
+        {"length": 2, "embedding_dim": 4, "initializer_range": 0.5},
+        lambda layer: layer(HIDDEN[..., : layer.embedding_dim]),
     ),
+    ReadTokens: Case({}, {"starts_with_row": True}, read_behind_a_prompt(HIDDEN)),
+    ReadPackedTokens: Case({}, {"starts_with_row": True}, read_behind_a_prompt(HIDDEN, MASK)),
     RootMeanSquareNorm: Case({}, {"epsilon": 0.5}, call(HIDDEN)),
     layers.ConditionalRandomField: Case(
         {"num_classes": 2},

@@ -5,6 +5,7 @@ from small_texts import ONE_LAYER, VOCABULARY
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.heads.base import text_data as texts_module
+from keras_bert_suite.heads.base.input_checks import EncoderInputs
 from keras_bert_suite.heads.base.text_data import TextData
 
 #: Texts of 8, 4 and 2 tokens, the longer the fewer.
@@ -12,7 +13,7 @@ TEXTS = ["!!!!!!!!", "film was bad ,", "acting awful" + " " * 30]
 
 
 def measure(packer, rows):
-    return TextData(packer, None, None).lengths(rows)
+    return TextData(packer, EncoderInputs(("token_ids",)), None).lengths(rows)
 
 
 def test_rows_are_measured_in_tokens(monkeypatch):
