@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -55,6 +57,7 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
         options["num_cpus"] = None if workers is None else workers + 1
         options["include_dashboard"] = False
     try:
+        _reach(address)
         ray.init(address=address or "local", logging_level="ERROR", **options)
     except Exception as error:  # A start that takes too long is a plain Exception.
         if address is None:
@@ -69,3 +72,10 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
         yield ray
     finally:
         ray.shutdown()
+
+
+def _reach(address: str | None) -> None:
+    """Raises an OSError if nothing answers at host:port, for which Ray waits some minutes."""
+    named = re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or "")
+    if named is not None:
+        socket.create_connection((named[1].strip("[]"), int(named[2])), timeout=20).close()
