@@ -1,4 +1,4 @@
-"""Few labelled texts: SetFit beside plain fine-tuning, at 8, 32 and 128 rows of each class.
+"""Few labelled texts: SetFit and PET beside plain fine-tuning, at 8, 32 and 128 rows of a class.
 
     OMP_NUM_THREADS=1 KERAS_BACKEND=torch python benchmarks/few_shot.py --seeds 0 1 2
     python benchmarks/few_shot.py --shots 8 --dev_rows 50 --max_pairs 64 --plain_steps 4  # it runs
@@ -12,7 +12,15 @@ file. The sides:
 - plain: `TextClassifier.fit` with AdamW, bias correction, linear warm-up over a tenth of the steps
   and linear decay, 16 rows a step, at least `--plain_steps` steps; no epoch is cut;
 - setfit: `fit_few_shot`, one epoch over at most `--max_pairs` different pairs;
-- frozen: `fit_few_shot` without training of the embedder, a logistic regression on its vectors.
+- frozen: `fit_few_shot` without training of the embedder, a logistic regression on its vectors;
+- pet: `PatternClassifier.fit` in 4 rows a step, as many rows in all as plain, with one pattern, from
+  `--masked_lm`; untrained: the same classifier before the training.
+
+An embedder has no head that guesses words, so PET begins with a second checkpoint. Train it from
+the first one on texts of the task, here reviews of films without labels:
+
+    keras-bert prepare --input 'reviews/*.txt' --vocab MINILM/vocab.txt --output shards
+    keras-bert pretrain --corpus shards --checkpoint MINILM --steps 1000 --output masked
 
 A new side is a function in `SIDES`. The time is processor time of the training.
 """
@@ -68,9 +76,44 @@ def fit_frozen(texts, labels, label_names, options, seed):
     return fit_setfit(texts, labels, label_names, options, seed, epochs=0)
 
 
+#: Task -> the pattern of PET, and its words for the labels.
+PATTERNS = {
+    "sst2": ("{text} It was {mask}.", ["bad", "good"]),
+    "chnsenticorp": ("{text}总之很{mask}。", ["差", "好"]),
+}
+
+
+def fit_pattern(texts, labels, label_names, options, seed, train=True):
+    pattern, words = PATTERNS[options.task]
+    classifier = kbs.PatternClassifier.from_preset(
+        options.masked_lm,
+        pattern=pattern,
+        verbalizers=dict(zip(label_names, words, strict=True)),
+        sequence_length=options.sequence_length,
+    )
+    if train:
+        rows = options.plain_steps * BATCH_SIZE
+        epochs = max(math.ceil(rows / len(texts)), 1)
+        schedule = kbs.LinearWarmupDecay(options.learning_rate)
+        classifier.compile(kbs.AdamW(schedule, bias_correction=True))
+        names = [label_names[label] for label in labels]
+        classifier.fit(texts, names, batch_size=4, epochs=epochs, verbose=0)
+    return classifier
+
+
+def open_pattern(texts, labels, label_names, options, seed):
+    return fit_pattern(texts, labels, label_names, options, seed, train=False)
+
+
 #: The name of a side, and its function from (texts, labels, label names, options, seed) to a task
 #: with `predict_labels`.
-SIDES = {"plain": fit_plain, "setfit": fit_setfit, "frozen": fit_frozen}
+SIDES = {
+    "plain": fit_plain,
+    "setfit": fit_setfit,
+    "frozen": fit_frozen,
+    "pet": fit_pattern,
+    "untrained": open_pattern,
+}
 
 
 def draw_rows(examples, label_names, shots, seed):
@@ -94,18 +137,21 @@ def main():
     parser.add_argument("--shots", nargs="+", type=int, default=[8, 32, 128])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--checkpoint", default="", help="Default: MiniLM.")
+    parser.add_argument("--masked_lm", help="checkpoint of PET, with its masked-LM head")
     parser.add_argument("--dev_rows", type=int, default=872)
     parser.add_argument("--max_pairs", type=int, default=2000)
     parser.add_argument("--plain_steps", type=int, default=100)
     parser.add_argument("--sequence_length", type=int, default=64)
     parser.add_argument("--learning_rate", type=float, default=2e-5)
     options = parser.parse_args()
+    if not options.masked_lm and {"pet", "untrained"} & set(options.sides):
+        parser.error("pet and untrained want --masked_lm; or name other --sides.")
     tasks = {name: read_task(name, options.data) for name in options.tasks}
     keys = [(n, k, side) for n in tasks for k in options.shots for side in options.sides]
     scores, seconds = {key: [] for key in keys}, {key: [] for key in keys}
     for seed in options.seeds:
         for name, shots, side in keys:
-            task = tasks[name]
+            task, options.task = tasks[name], name
             texts, labels = draw_rows(task.train, task.label_names, shots, seed)
             keras.utils.set_random_seed(seed)
             begin = time.process_time()

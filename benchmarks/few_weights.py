@@ -66,7 +66,7 @@ def main():
         )
     print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
     names = ["side", "Pearson on dev", "spread", "weights that train", "MB saved"]
-    print(format_table([*names, "seconds a step", "GB"], table))
+    print(format_table([*names, "processor s a step", "GB"], table))
 
 
 def run_apart(side, seed):
@@ -91,10 +91,10 @@ def run(options, side, seed):
         task.adapt(adaptation, verbose=False)
     task.compile(task.make_optimizer(rate, 0.1))
     sizes = [[int(np.prod(w.shape)) for w in ws] for ws in (task.trainable_weights, task.weights)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     task.fit(x, y, batch_size=options.batch_size, epochs=options.epochs, verbose=0)
     steps = options.epochs * -(-len(y) // options.batch_size)
-    seconds = (time.perf_counter() - begin) / steps
+    seconds = (time.process_time() - begin) / steps
     scores = np.ravel(task.predict(dev.x, verbose=0))
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "saved")
