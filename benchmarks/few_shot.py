@@ -13,8 +13,8 @@ file. The sides:
   and linear decay, 16 rows a step, at least `--plain_steps` steps; no epoch is cut;
 - setfit: `fit_few_shot`, one epoch over at most `--max_pairs` different pairs;
 - frozen: `fit_few_shot` without training of the embedder, a logistic regression on its vectors;
-- pet: `PatternClassifier.fit` in 4 rows a step, as many rows in all as plain, with one pattern, from
-  `--masked_lm`; untrained: the same classifier before the training.
+- pet: `PatternClassifier.fit` in 4 rows a step, as many rows in all as plain, with one pattern,
+  from `--masked_lm`; untrained: the same classifier before the training.
 
 An embedder has no head that guesses words, so PET begins with a second checkpoint. Train it from
 the first one on texts of the task, here reviews of films without labels:
