@@ -42,7 +42,7 @@ from keras_bert_suite.models.frame_inputs import (
 )
 from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.left_to_right_decoder import LeftToRightDecoder
-from keras_bert_suite.models.pruned_encoder import HEADS, UNITS
+from keras_bert_suite.models.pruned_encoder import HEADS, UNITS, takes_sizes
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -346,8 +346,8 @@ class BertBackbone(LastBlockReader, TextEncoder):
     def _check_layers_differ(self) -> None:
         """Raises a ValueError if there are sizes by layer that the layers do not take."""
         for name in (HEADS, UNITS):
-            sizes, is_hashed = getattr(self, name), name == HEADS and self.hashing is not None
-            if sizes is not None and (name not in self.sizes_by_layer or is_hashed):
+            sizes = getattr(self, name)
+            if sizes is not None and not takes_sizes(self, name):
                 raise ValueError(
                     f"The layers of this {type(self).__name__} are of one size, got {name}="
                     f"{sizes}. Leave it out."

@@ -62,6 +62,12 @@ def count_units(backbone: Any) -> list[int]:
     return backbone.intermediate_by_layer or [backbone.intermediate_dim] * backbone.num_layers
 
 
+def takes_sizes(backbone: Any, argument: str) -> bool:
+    """Whether the layers of an encoder take sizes of their own; arguments as `check_prunable`."""
+    is_hashed = argument == HEADS and getattr(backbone, "hashing", None) is not None
+    return argument in getattr(backbone, "sizes_by_layer", ()) and not is_hashed
+
+
 def check_prunable(backbone: Any, argument: str) -> None:
     """Raises a ValueError if an encoder takes no sizes by layer, or holds more than its weights.
 
@@ -70,8 +76,7 @@ def check_prunable(backbone: Any, argument: str) -> None:
         argument: str, "heads_by_layer" or "intermediate_by_layer".
     """
     parts = "heads" if argument == HEADS else "feed-forward units"
-    is_hashed = argument == HEADS and getattr(backbone, "hashing", None) is not None
-    if argument not in getattr(backbone, "sizes_by_layer", ()) or is_hashed:
+    if not takes_sizes(backbone, argument):
         raise ValueError(
             f"The {parts} of {with_article(backbone)} cannot be removed. Layers of BERT, RoBERTa, "
             "DistilBERT, ELECTRA, ERNIE, NEZHA and RoFormer can lose them."

@@ -173,9 +173,13 @@ class BatchPredictor:
         Raises:
             ValueError: if a column is missing.
         """
+        self._check_columns(list(columns))
+        return self._find_faults(columns, self._take_texts(columns))
+
+    def _find_faults(self, columns, texts):
         faults: dict[int, str] = {}
         names = self._find_names()
-        for name, column in self._take_texts(columns).items():
+        for name, column in texts.items():
             has_lists = names[name] == "endings" and isinstance(self.open(), ChoiceColumns)
             wanted, is_text = ("a list of texts", _are_texts) if has_lists else ("a text", _is_text)
             for row, value in enumerate(column):
@@ -259,7 +263,6 @@ class BatchPredictor:
 
     def _take_texts(self, columns):
         """dict of a column of texts -> list of its values."""
-        self._check_columns(list(columns))
         return {name: _to_list(columns[name]) for name in self._find_names()}
 
     def _check_columns(self, there):
@@ -281,7 +284,7 @@ class BatchPredictor:
                 f"The rows have the column {both[0]!r} already, which is a name of the answers. "
                 "Name the columns that go on, without it, with columns, or rename it."
             )
-        if faults := self.find_faults(columns):
+        if faults := self._find_faults(columns, texts):
             row, fault = next(iter(faults.items()))
             raise ValueError(
                 f"Row {row} of the batch, counted from 0: {fault}. Leave such rows out."
