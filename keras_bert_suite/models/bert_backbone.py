@@ -12,7 +12,6 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
-    check_list,
     check_sizes,
     with_article,
 )
@@ -42,7 +41,13 @@ from keras_bert_suite.models.frame_inputs import (
 )
 from keras_bert_suite.models.last_block import BlockCall, LastBlockReader
 from keras_bert_suite.models.left_to_right_decoder import LeftToRightDecoder
-from keras_bert_suite.models.pruned_encoder import HEADS, UNITS, takes_sizes
+from keras_bert_suite.models.pruned_encoder import (
+    HEADS,
+    UNITS,
+    check_layers_differ,
+    list_sizes,
+    read_sizes,
+)
 from keras_bert_suite.models.text_encoder import TextEncoder
 from keras_bert_suite.models.unilm_decoder import UnilmDecoder
 
@@ -254,9 +259,9 @@ class BertBackbone(LastBlockReader, TextEncoder):
         self.attention_pattern = attention_pattern
         self.frame_dim = frame_dim
         self.part_embeddings = part_embeddings
-        self.heads_by_layer = self._read_sizes(HEADS, heads_by_layer, num_heads)
-        self.intermediate_by_layer = self._read_sizes(
-            UNITS, intermediate_by_layer, intermediate_dim
+        self.heads_by_layer = read_sizes(HEADS, heads_by_layer, num_layers, num_heads)
+        self.intermediate_by_layer = read_sizes(
+            UNITS, intermediate_by_layer, num_layers, intermediate_dim
         )
         self.embedding_rank = embedding_rank
         self.norm_condition = self._read_condition(norm_condition)
@@ -283,11 +288,11 @@ class BertBackbone(LastBlockReader, TextEncoder):
         )
         self.token_embedding = self.embeddings.token_embedding
         self.hashing = self._read_hashing(hashing)
-        self._check_layers_differ()
+        check_layers_differ(self)
         self.transformer_layers = [
             self.make_block(
                 i,
-                **self._list_sizes(i),
+                **list_sizes(self, i),
                 activation=activation,
                 dropout=dropout,
                 attention_dropout=attention_dropout,
@@ -327,41 +332,6 @@ class BertBackbone(LastBlockReader, TextEncoder):
             outputs["hidden_states"] = [*inner, x]
         outputs.update(self.further_outputs)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-
-    def _read_sizes(self, name: str, sizes: Any, largest: int) -> list[int] | None:
-        """A list with a size for each layer, at most `largest`; None for the same in each."""
-        if sizes is None:
-            return None
-        check_list(name, sizes, "integers, one for each layer")
-        sizes = list(sizes)
-        for size in sizes:
-            check_integer(f"each of {name}", size, at_least=1)
-        if len(sizes) != self.num_layers or max(sizes) > largest:
-            raise ValueError(
-                f"{name} must have {self.num_layers} integers, one for each layer, of at most "
-                f"{largest}, got {sizes}."
-            )
-        return [int(size) for size in sizes]
-
-    def _check_layers_differ(self) -> None:
-        """Raises a ValueError if there are sizes by layer that the layers do not take."""
-        for name in (HEADS, UNITS):
-            sizes = getattr(self, name)
-            if sizes is not None and not takes_sizes(self, name):
-                raise ValueError(
-                    f"The layers of this {type(self).__name__} are of one size, got {name}="
-                    f"{sizes}. Leave it out."
-                )
-
-    def _list_sizes(self, index: int) -> dict[str, int]:
-        """The arguments of `TransformerBlock` that are sizes of layer `index`."""
-        sizes = {"num_heads": self.num_heads, "intermediate_dim": self.intermediate_dim}
-        if self.heads_by_layer is not None:
-            sizes["num_heads"] = self.heads_by_layer[index]
-            sizes["head_dim"] = self.hidden_dim // self.num_heads
-        if self.intermediate_by_layer is not None:
-            sizes["intermediate_dim"] = self.intermediate_by_layer[index]
-        return sizes
 
     def _take_summary(self, hidden: Any, x: Any, padding_mask: Any, dtype: Any) -> Any:
         """The states (B, H) that stand for rows, of states (B, L, H) before and after unpacking."""

@@ -11,7 +11,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.text_encoder import TextEncoder
-from keras_bert_suite.models.weight_copies import copy_known
+from keras_bert_suite.models.weight_copies import copy_known, list_by_path
 
 #: Entries of a model's configuration that are no arguments of its constructor.
 _NOT_ARGUMENTS = ("name", "trainable", "dtype", "trainability")
@@ -152,7 +152,7 @@ class BertEncoderDecoder(TextEncoder):
         pattern = {"attention_pattern": "bidirectional"}
         arguments = None if decoder is None else {**_read_arguments(decoder), **pattern}
         model = cls({**_read_arguments(encoder), **pattern}, arguments, **kwargs)
-        values = {weight.path: weight for weight in encoder.weights}
+        values = list_by_path(encoder)
         if decoder is not None:
             values.update((f"decoder/{weight.path}", weight) for weight in decoder.weights)
         copy_known(model, values)

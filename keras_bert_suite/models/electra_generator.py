@@ -11,7 +11,7 @@ from keras_bert_suite.layers.companions import CompanionReader
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
-from keras_bert_suite.models.weight_copies import copy_weight
+from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
 
 
 class SharedEmbeddings(CompanionReader):
@@ -116,7 +116,7 @@ class ElectraGenerator(ElectraBackbone):
     def to_backbone(self) -> ElectraBackbone:
         """A copy of the generator and its embeddings, which can be saved."""
         backbone = ElectraBackbone.from_config(self.get_config())
-        weights = {weight.path: weight for weight in self.weights}
+        weights = list_by_path(self)
         for weight in backbone.weights:
             own = weights.get(f"generator/{weight.path}")
             copy_weight(weight, weights[weight.path] if own is None else own)

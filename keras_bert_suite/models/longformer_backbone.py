@@ -15,7 +15,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.pruned_encoder import UNITS
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
-from keras_bert_suite.models.weight_copies import copy_weight
+from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
 
 #: The arguments that a Longformer has from the encoder that it continues.
 _INHERITED = (
@@ -217,7 +217,7 @@ class LongformerBackbone(RobertaBackbone):
                 **kwargs,
             }
         )
-        weights = {weight.path: weight for weight in encoder.weights}
+        weights = list_by_path(encoder)
         for weight in longformer.weights:
             if weight.path == "embeddings/position_embedding/embeddings":
                 weight.assign(

@@ -12,8 +12,9 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
+from keras_bert_suite.models.encoder_inputs import check_table
 from keras_bert_suite.models.resized_encoder import check_unconverted
-from keras_bert_suite.models.weight_copies import copy_weight
+from keras_bert_suite.models.weight_copies import copy_known, list_by_path
 
 #: The arguments of a backbone for the numbers of parts of each layer.
 HEADS, UNITS = "heads_by_layer", "intermediate_by_layer"
@@ -62,6 +63,44 @@ def count_units(backbone: Any) -> list[int]:
     return backbone.intermediate_by_layer or [backbone.intermediate_dim] * backbone.num_layers
 
 
+def read_sizes(name: str, sizes: Any, num_layers: int, largest: int) -> list[int] | None:
+    """A list with a size for each layer, at most `largest`; None for the same in each."""
+    if sizes is None:
+        return None
+    check_list(name, sizes, "integers, one for each layer")
+    sizes = list(sizes)
+    for size in sizes:
+        check_integer(f"each of {name}", size, at_least=1)
+    if len(sizes) != num_layers or max(sizes) > largest:
+        raise ValueError(
+            f"{name} must have {num_layers} integers, one for each layer, of at most {largest}, "
+            f"got {sizes}."
+        )
+    return [int(size) for size in sizes]
+
+
+def list_sizes(backbone: Any, index: int) -> dict[str, int]:
+    """The arguments of `TransformerBlock` that are sizes of layer `index`."""
+    sizes = {"num_heads": backbone.num_heads, "intermediate_dim": backbone.intermediate_dim}
+    if backbone.heads_by_layer is not None:
+        sizes["num_heads"] = backbone.heads_by_layer[index]
+        sizes["head_dim"] = backbone.hidden_dim // backbone.num_heads
+    if backbone.intermediate_by_layer is not None:
+        sizes["intermediate_dim"] = backbone.intermediate_by_layer[index]
+    return sizes
+
+
+def check_layers_differ(backbone: Any) -> None:
+    """Raises a ValueError if there are sizes by layer that the layers do not take."""
+    for name in (HEADS, UNITS):
+        sizes = getattr(backbone, name)
+        if sizes is not None and not takes_sizes(backbone, name):
+            raise ValueError(
+                f"The layers of this {type(backbone).__name__} are of one size, got "
+                f"{name}={sizes}. Leave it out."
+            )
+
+
 def takes_sizes(backbone: Any, argument: str) -> bool:
     """Whether the layers of an encoder take sizes of their own; arguments as `check_prunable`."""
     is_hashed = argument == HEADS and getattr(backbone, "hashing", None) is not None
@@ -87,7 +126,7 @@ def check_prunable(backbone: Any, argument: str) -> None:
 
 def factorize_embeddings(backbone: Any, rank: int) -> Any:
     """See `TextEncoder.factorize_embeddings`."""
-    backbone._check_table()
+    check_table(backbone)
     _check_factorizable(backbone)
     table = _read(backbone.token_embedding.embeddings)
     check_integer("rank", rank, at_least=1)
@@ -100,7 +139,7 @@ def factorize_embeddings(backbone: Any, rank: int) -> Any:
     # Both factors have a root of the singular values, so that a step changes them alike.
     roots = np.sqrt(values[:rank])
     copy = type(backbone).from_config({**backbone.get_config(), "embedding_rank": int(rank)})
-    _copy_weights(backbone, copy)
+    copy_known(copy, list_by_path(backbone))
     copy.token_embedding.embeddings.assign(left[:, :rank] * roots)
     copy.token_embedding.factor.assign(roots[:, None] * right[:rank])
     return copy
@@ -128,7 +167,7 @@ def to_full_size(backbone: Any) -> Any:
     config = backbone.get_config()
     reduced = [name for name in (HEADS, UNITS, "embedding_rank") if name in config]
     whole = type(backbone).from_config({**config, **dict.fromkeys(reduced)})
-    _copy_weights(backbone, whole)
+    copy_known(whole, list_by_path(backbone))
     for kind in _WEIGHTS:
         if config.get(kind) is not None:
             layers = range(backbone.num_layers)
@@ -168,7 +207,7 @@ def _check_parts(name: str, parts: Any, counts: list[int]) -> list[list[int]]:
 
 def _take_parts(backbone: Any, kind: Any, places: list[Any], sizes: Config) -> Any:
     copy = type(backbone).from_config({**backbone.get_config(), **sizes})
-    _copy_weights(backbone, copy)
+    copy_known(copy, list_by_path(backbone))
     for old, new, axis, kept in _pair_weights(backbone, copy, kind, places):
         new.assign(np.take(_read(old), kept, axis=axis))
     return copy
@@ -176,21 +215,12 @@ def _take_parts(backbone: Any, kind: Any, places: list[Any], sizes: Config) -> A
 
 def _pair_weights(old: Any, new: Any, kind: Any, places: Any) -> Iterator[tuple[Any, ...]]:
     """(weight, its copy, axis of the parts, place) for each weight of each layer."""
-    own, copied = ({weight.path: weight for weight in model.weights} for model in (old, new))
+    own, copied = list_by_path(old), list_by_path(new)
     for block, place in zip(old.transformer_layers, places, strict=True):
         for name, axis in _WEIGHTS[kind]:
             path = f"{block.path}/{name}"
             if path in own:  # A RoFormerV2 has no biases.
                 yield own[path], copied[path], axis, place
-
-
-def _copy_weights(old: Any, new: Any) -> None:
-    """Copies the weights that have the same path and shape."""
-    values = {weight.path: weight for weight in old.weights}
-    for weight in new.weights:
-        value = values.get(weight.path)
-        if value is not None and value.shape == weight.shape:
-            copy_weight(weight, value)
 
 
 def _read(weight: Any) -> np.ndarray:

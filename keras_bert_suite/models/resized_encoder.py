@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
-from keras_bert_suite.models.weight_copies import copy_weight
+from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
 
 #: bert4keras' share of the first row in the positions beyond the table.
 ALPHA = 0.4
@@ -37,7 +37,7 @@ def resize_encoder(
         check_integer("max_sequence_length", max_sequence_length, at_least=1)
         config["max_sequence_length"] = max_sequence_length
     resized = type(backbone).from_config(config)
-    values = {weight.path: weight for weight in backbone.weights}
+    values = list_by_path(backbone)
     if alpha and (_TABLE not in values or max_sequence_length is None):
         raise ValueError(
             f"hierarchical_positions={hierarchical_positions} is for more positions in a table of "
@@ -91,7 +91,7 @@ def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
             "cannot choose among them. Keep its first ones, by num_layers of `resize`."
         )
     copy = type(backbone).from_config(arguments)
-    values = {weight.path: weight for weight in backbone.weights}
+    values = list_by_path(backbone)
     if not is_shared:
         for block, i in zip(copy.transformer_layers, layers, strict=True):
             if len(block.weights) != len(blocks[i].weights):

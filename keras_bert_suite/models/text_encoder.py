@@ -6,16 +6,21 @@ from typing import Any, ClassVar, Self
 
 import keras
 import keras_hub
-import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.argument_checks import check_choice, check_integer, with_article
+from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import NormCondition, PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.encoder_inputs import (
+    add_condition,
+    copy_for_frames,
+    resize_vocabulary,
+    take_tokens,
+)
 from keras_bert_suite.models.keras_lora import WithoutKerasLora
 from keras_bert_suite.models.layer_policies import separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
@@ -25,10 +30,9 @@ from keras_bert_suite.models.pruned_encoder import (
     keep_units,
     to_full_size,
 )
-from keras_bert_suite.models.resized_encoder import check_unconverted, keep_layers, resize_encoder
+from keras_bert_suite.models.resized_encoder import keep_layers, resize_encoder
 from keras_bert_suite.models.torch_module import TorchModule
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
-from keras_bert_suite.models.weight_copies import copy_known, copy_weight
 
 #: The arguments of `TextEncoder.resize`, which `from_preset` takes, too.
 RESIZED = ("num_layers", "max_sequence_length", "hierarchical_positions")
@@ -374,24 +378,7 @@ class TextEncoder(
         Raises:
             ValueError: if there would be fewer rows, or if the encoder is quantized or has LoRA.
         """
-        check_integer("vocabulary_size", vocabulary_size)
-        self._check_table()
-        if vocabulary_size < self.vocabulary_size:
-            raise ValueError(
-                f"vocabulary_size must be at least that of this encoder, {self.vocabulary_size}, "
-                f"got {vocabulary_size}. For fewer tokens, say which: `task.keep_tokens(tokens)`, "
-                "or `take_tokens(token_ids)` of an encoder."
-            )
-        check_unconverted(self)
-        old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
-        shape = (vocabulary_size - old.shape[0], *old.shape[1:])
-        draw = keras.initializers.TruncatedNormal(stddev=self.initializer_range, seed=seed)
-        rows = keras.ops.cast(draw(shape), old.dtype)
-        kept = [*range(old.shape[0]), *[None] * shape[0]]
-        copy = self._with_embeddings(keras.ops.concatenate([old, rows]), kept)
-        if shape[0]:
-            copy.mark_resized("resize_vocabulary")
-        return copy
+        return resize_vocabulary(self, vocabulary_size, seed)
 
     def take_tokens(self, token_ids: Sequence[int]) -> Self:
         """Makes a copy of this encoder with the embeddings of some tokens alone.
@@ -405,14 +392,7 @@ class TextEncoder(
         Raises:
             ValueError: if the encoder is quantized or has LoRA.
         """
-        self._check_table()
-        check_unconverted(self)
-        old = keras.ops.convert_to_tensor(self.token_embedding.embeddings)
-        rows = keras.ops.take(old, np.array(token_ids, "int32"), axis=0)
-        copy = self._with_embeddings(rows, token_ids)
-        if [*token_ids] != [*range(old.shape[0])]:
-            copy.mark_resized("take_tokens")
-        return copy
+        return take_tokens(self, token_ids)
 
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
@@ -436,24 +416,7 @@ class TextEncoder(
             ValueError: if the encoder has no table of tokens, is quantized or has LoRA, or if it is
                 an encoder-decoder.
         """
-        self._check_table()
-        check_unconverted(self)
-        config = self.get_config()
-        if "frame_dim" not in config:
-            raise ValueError(
-                f"{with_article(self, 'A')} reads tokens only. Take an encoder with the argument "
-                "frame_dim, such as BertBackbone."
-            )
-        if frame_dim is None:
-            frame_dim = self.token_embedding.output_dim
-        config |= {"vocabulary_size": None, "frame_dim": frame_dim}
-        for name in ("part_embeddings", "embedding_rank"):
-            if name in config:
-                config[name] = None
-        copy = type(self).from_config(config)
-        copy_known(copy, {weight.path: weight for weight in self.weights})
-        copy.mark_resized("for_frames")
-        return copy
+        return copy_for_frames(self, frame_dim)
 
     def add_condition(self, norm_condition: NormCondition) -> Self:
         """Makes a copy of this encoder whose norms depend on a further input `condition`.
@@ -476,62 +439,7 @@ class TextEncoder(
             ValueError: if the encoder has a condition, is quantized, or has LoRA or another
                 adapter, or if its norms take none.
         """
-        check_unconverted(self)
-        config = self.get_config()
-        if config.get("norm_condition") is not None:
-            raise ValueError(f"This {type(self).__name__} has a condition, {self.norm_condition}.")
-        if "norm_condition" not in config:
-            raise ValueError(
-                f"{with_article(self, 'A')} takes no norm_condition. Use an encoder with this "
-                "argument, such as BertBackbone."
-            )
-        if self.adapters:
-            raise ValueError(
-                f"The adapters {', '.join(self.adapters)} of this {type(self).__name__} would "
-                "leave the matrices of a condition at 0. Call `add_condition` before `adapt`, "
-                "which then trains them, too."
-            )
-        copy = type(self).from_config({**config, "norm_condition": norm_condition})
-        values = {weight.path: weight for weight in self.weights}
-        copy_known(copy, values)
-        # An adapter trains and saves what no checkpoint has.
-        made = {weight.path for weight in copy.weights} - {*values}
-        copy.__dict__["new_paths"] = self.new_paths | made
-        return copy
-
-    def _check_table(self) -> None:
-        if self.frame_dim is not None:
-            raise ValueError(
-                f"This {type(self).__name__} reads frames, so there is no table with a row for "
-                "each token. Build an encoder of tokens for it."
-            )
-        if self.token_embedding is None:
-            raise ValueError(
-                f"This {type(self).__name__} reads the characters of its tokens, so there is no "
-                "table with a row for each. It reads new tokens as it is."
-            )
-
-    def _with_embeddings(self, embeddings: Any, token_ids: Sequence[int | None]) -> Self:
-        """A copy of this encoder with other embeddings of tokens, float (V, H).
-
-        `token_ids` are the V tokens of this encoder that they belong to, None for new tokens.
-        """
-        config = {**self.get_config(), "vocabulary_size": int(embeddings.shape[0])}
-        if config.get("part_embeddings") is not None:
-            if not hasattr(self.part_embeddings, "take_tokens"):
-                raise ValueError(
-                    f"part_embeddings, {with_article(self.part_embeddings)}, has no method "
-                    "take_tokens(token_ids), so the copy would not know its tokens. Add it: it "
-                    "returns a layer for these tokens, with None for new ones."
-                )
-            config["part_embeddings"] = self.part_embeddings.take_tokens(token_ids)
-        copy = type(self).from_config(config)
-        values = {weight.path: weight for weight in self.weights}
-        for weight in copy.weights:
-            if weight is not copy.token_embedding.embeddings:
-                copy_weight(weight, values[weight.path])
-        copy.token_embedding.embeddings.assign(embeddings)
-        return copy
+        return add_condition(self, norm_condition)
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -12,8 +12,14 @@ def copy_weight(new: Any, old: Any) -> None:
     new.assign(keras.ops.copy(old))
 
 
+def list_by_path(model: keras.Model) -> dict[str, Any]:
+    """dict of the path of a weight -> the weight."""
+    return {weight.path: weight for weight in model.weights}
+
+
 def copy_known(model: keras.Model, weights: Mapping[str, Any]) -> None:
-    """Copies weights to those of a model with the same paths. Its other weights stay."""
+    """Copies weights to those of a model with the same paths and shapes. Its others stay."""
     for weight in model.weights:
-        if weight.path in weights:
-            copy_weight(weight, weights[weight.path])
+        value = weights.get(weight.path)
+        if value is not None and value.shape == weight.shape:
+            copy_weight(weight, value)

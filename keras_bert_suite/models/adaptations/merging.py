@@ -8,7 +8,7 @@ from keras_bert_suite.layers.dense import LOW_RANK, Dense
 from keras_bert_suite.models.adaptations.adaptation import list_layers
 from keras_bert_suite.models.adaptations.bit_fit import BitFit
 from keras_bert_suite.models.adaptations.lora import LoRA
-from keras_bert_suite.models.weight_copies import copy_weight
+from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
 
 
 def merge_encoder(encoder: Any, name: str) -> Any:
@@ -32,7 +32,7 @@ def merge_encoder(encoder: Any, name: str) -> Any:
         )
     config = {key: value for key, value in encoder.get_config().items() if key != "adapters"}
     copy = type(encoder).from_config(config)
-    values = {weight.path: weight for weight in encoder.weights}
+    values = list_by_path(encoder)
     for weight in copy.weights:
         copy_weight(weight, values[weight.path])
     originals = {layer.path: layer for layer in list_layers(encoder, Dense)}
