@@ -10,12 +10,14 @@ MiniLM (six layers, 384 wide) is fine-tuned on SST-2, and then loses in turn:
   needs least (`prune_heads`, `prune_feed_forward`);
 - `tokens`: the tokens that the training texts do not have (`trim_vocabulary`, `keep_tokens`);
 - `rank`: the table of tokens becomes a product of two narrow matrices (`factorize_embeddings`);
-- `int8`: the matrices become 8-bit integers (`quantize`).
+- `int8`: the matrices become 8-bit integers (`quantize`);
+- `int8, ONNX`: the matrices of `rank` and their products in 8-bit integers, by ONNX Runtime
+  (`export_onnx`).
 
-After each step but `tokens` and `int8` the model is fine-tuned again as before. Each model is
-exported as a SavedModel. The exports answer the same dev texts in turn, one by one and 32 at a
-time, as strings; a first round is not counted. The accuracy is that of the export, of all dev rows.
-MB are millions of bytes of its folder.
+After each step but `tokens` and `int8` the model is fine-tuned again as before. Each model but the
+last is exported as a SavedModel. The exports answer the same dev texts in turn, one by one and 32
+at a time, as strings; a first round is not counted. The accuracy is that of the export, of all dev
+rows. MB are millions of bytes of its folder.
 """
 
 import argparse
@@ -70,7 +72,7 @@ def list_steps(options, rows):
 
 
 def make_sides(task, options):
-    """Yields the name of each model, and the model."""
+    """Yields the name of each model, the model, and a function that exports and opens it."""
     keras.utils.set_random_seed(options.seed)
     rows = task.train.take(options.rows)
     classifier = kbs.TextClassifier.from_preset(
@@ -79,26 +81,36 @@ def make_sides(task, options):
         label_names=task.label_names,
     )
     train(classifier, rows, options)
-    yield "6 layers", classifier
+    yield "6 layers", classifier, open_saved_model
     for name, shrink in list_steps(options, rows):
         classifier = shrink(classifier)
         if name not in ("tokens", "int8"):
             train(classifier, rows, options)
-        yield name, classifier
+        yield name, classifier, open_saved_model
+        if name == "rank":
+            whole = classifier
+    yield "int8, ONNX", whole, open_onnx
 
 
-def open_export(path):
-    """A function from texts to the answers of a SavedModel."""
+def open_onnx(classifier, path):
+    kbs.export_onnx(classifier, path, "int8")
+    return kbs.open_runtime(path).predict_labels
+
+
+def open_saved_model(classifier, path):
     import tensorflow as tf
 
     from keras_bert_cli.ask_saved_model import load_text_ops
 
+    kbs.export_saved_model(classifier, path, verbose=0)
     load_text_ops(tf)
     model = tf.saved_model.load(str(path))
     answer = model.signatures["serving_default"]
     (name,) = answer.structured_input_signature[1]
     # The function goes with the model that owns its variables.
-    return lambda texts, owner=model: answer(**{name: tf.constant(texts)})["labels"].numpy()
+    return lambda texts, owner=model: [
+        label.decode() for label in answer(**{name: tf.constant(texts)})["labels"].numpy()
+    ]
 
 
 def measure(sides, texts, rounds):
@@ -124,7 +136,7 @@ def draw(figures, path):
     from keras_bert_suite.pictures import Picture
 
     figure = Picture(figsize=(9, 4), layout="constrained")
-    columns = ((0, "ms, one text"), (2, "MB of the SavedModel"))
+    columns = ((0, "ms, one text"), (2, "MB of the export"))
     for axes, (column, label) in zip(figure.subplots(1, 2), columns, strict=True):
         for name, (accuracy, *costs) in figures.items():
             axes.plot(100 * accuracy, costs[column], "o", color="#0072b2")
@@ -157,20 +169,17 @@ def main():
     texts = list(dev.x if isinstance(dev.x, list) else next(iter(dev.x.values())))
     sides, megabytes, parameters = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, classifier in make_sides(task, options):
+        for name, classifier, export in make_sides(task, options):
             path = Path(folder) / name / "1"
-            kbs.export_saved_model(classifier, path, verbose=0)
+            sides[name] = export(classifier, path)
             files = [file for file in path.rglob("*") if file.is_file()]
             megabytes[name] = sum(file.stat().st_size for file in files) / 1e6
             parameters[name] = classifier.count_params()
-            sides[name] = open_export(path)
             print(f"{name} is exported.", flush=True)
         times = measure(sides, texts[: options.timed_rows], options.rounds)
         figures = {}
         for name, run in sides.items():
-            answers = [
-                label.decode() for i in range(0, len(texts), 32) for label in run(texts[i : i + 32])
-            ]
+            answers = [label for i in range(0, len(texts), 32) for label in run(texts[i : i + 32])]
             accuracy = sum(a == b for a, b in zip(answers, dev.y, strict=True)) / len(answers)
             costs = [*(times[name, size] for size in BATCH_SIZES), megabytes[name]]
             figures[name] = (accuracy, *costs)
