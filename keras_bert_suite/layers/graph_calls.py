@@ -5,7 +5,6 @@ As in `call_inner`, Keras' work for the call of the model serves its layers too.
 
 import functools
 import inspect
-import weakref
 from typing import Any, NamedTuple
 
 import keras
@@ -57,10 +56,11 @@ def _has_mask(mask: Any) -> bool:
 
 def run_graph(model: keras.Model, inputs: dict[str, Tensor], training: bool) -> Any:
     """The outputs of a functional model for tensors by name, from `find_plain_inputs`."""
-    graph = _graphs.get(model)
-    if graph is None:
-        graph = _graphs[model] = _Graph(model)
-    return graph.run(inputs, training)
+    # It refers to the layers of the model, so only the model may hold it: both are freed together.
+    own = vars(model)  # `setattr` of Keras would track the layers once more.
+    if "run_graph" not in own:
+        own["run_graph"] = _Graph(model)
+    return own["run_graph"].run(inputs, training)
 
 
 class _Slot(int):
@@ -123,10 +123,6 @@ class _Graph:
                 values[slot] = x
         outputs = _fill(self._outputs, values)
         return outputs[0] if isinstance(outputs, (list, tuple)) and len(outputs) == 1 else outputs
-
-
-#: The graphs of models that ran. They live as long as their models.
-_graphs: weakref.WeakKeyDictionary[keras.Model, _Graph] = weakref.WeakKeyDictionary()
 
 
 def _fill(structure: Any, values: list[Any]) -> Any:
