@@ -40,7 +40,7 @@ SIDES = {
     "GradientPenalty": lambda steps: kbs.GradientPenalty(),
     "RDrop": lambda steps: kbs.RDrop(),
     "Mixup": lambda steps: kbs.Mixup(),
-    "EMA": lambda steps: kbs.EMA(0.99),
+    "EMA": lambda steps: kbs.EMA(0.9),
     "SWA": lambda steps: kbs.SWA(max(steps // 2, 1)),
 }
 ENSEMBLE = "mean of the plain runs"

@@ -46,7 +46,7 @@ def set_technique(model: Any, technique: Any) -> None:
 def _check_technique(model, technique):
     if not isinstance(technique, Technique):
         raise ValueError(
-            f"technique must be a Technique, such as FGM(1.0), or None, got {technique!r}."
+            f"technique must be a Technique, such as FGM(), or None, got {technique!r}."
         )
     if not technique.moves_embeddings:
         return

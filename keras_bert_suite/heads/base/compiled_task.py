@@ -218,7 +218,7 @@ class CompiledTask(TrainedModel):
             head_learning_rate: float, the peak for the weights outside of the backbone, which are
                 new. None is `head_learning_rate` of the task for an optimizer "auto", and the rate
                 of the optimizer for another. The transitions of a CRF keep their own factor.
-            technique: how the gradients of a batch are made, such as `FGM(1.0)`. None for one
+            technique: how the gradients of a batch are made, such as `FGM()`. None for one
                 forward and one backward pass.
             **kwargs: see `keras.Model.compile`. Metrics are `make_metrics()` by default, or for
                 "auto".

@@ -38,7 +38,7 @@ class CombinedTechniques(Technique):
 
     Example:
     ```python
-    classifier.compile(technique=kbs.CombinedTechniques([kbs.RDrop(4.0), kbs.FGM(0.5)]))
+    classifier.compile(technique=kbs.CombinedTechniques([kbs.RDrop(4.0), kbs.FGM()]))
     ```
     """
 

@@ -21,7 +21,7 @@ class PGD(Technique):
     Norms are of each row, as those of `FGM`, and the same tasks take it.
 
     Deviations: bert4keras and bert4torch move the rows of the embedding matrix, by norms of the
-    whole matrix, so their `alpha` and `epsilon` do not fit here.
+    whole matrix, so their `alpha` and `epsilon` do not fit here; see `FGM`.
 
     Args:
         steps: int, K.
@@ -34,7 +34,7 @@ class PGD(Technique):
 
     moves_embeddings = True
 
-    def __init__(self, steps: int = 3, rate: float = 0.3, max_norm: float = 1.0) -> None:
+    def __init__(self, steps: int = 3, rate: float = 0.1, max_norm: float = 0.3) -> None:
         check_integer("steps", steps, at_least=1)
         check_positive("rate", rate)
         check_positive("max_norm", max_norm)
