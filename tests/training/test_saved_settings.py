@@ -314,7 +314,7 @@ TABLE = {
         {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
     ),
     training.CarriedMemory: (see_memory, {"lanes": 2}, {"lanes": 3}),
-    training.FGM: (see_technique, {}, {"epsilon": 0.3}),
+    training.FGM: (see_technique, {}, {"epsilon": 0.7}),
     training.PGD: (see_technique, {}, {"steps": 2, "rate": 0.4, "max_norm": 0.2}),
     training.FreeLB: (
         see_technique, {}, {"steps": 2, "rate": 0.1, "first_norm": 0.2, "max_norm": 0.01}
