@@ -194,8 +194,11 @@ def batch_rows(windows, batch_size, lengths=None):
 
 
 def choose_size(batch_size):
-    """int, the size of a batch of rows in memory."""
-    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
+    """int, the size of a batch of rows in memory. A size below 1 is a ValueError."""
+    if batch_size is None:
+        return DEFAULT_BATCH_SIZE
+    check_integer("batch_size", batch_size, at_least=1)
+    return batch_size
 
 
 def pack_elements(data, labelled=False, weigh=None):
