@@ -42,12 +42,13 @@ class XLNetBackbone(BertBackbone):
     predict. A token at i sees the token at j if `query_ranks[i] > key_ranks[j]`. In the content
     stream, which makes `sequence_output`, it also sees itself. A further output `query_output`
     (B, P, H) is the query stream at `mask_positions`, which does not know the token itself.
-    `change_pattern(backbone, "bidirectional")` is a copy for tasks, with the same weights.
+    `backbone.for_texts()` is a copy of one stream, for tasks on texts, with the same weights.
 
     **Memory**, with `memory_length`. A further input `memory`, float32 (B, num_layers, M, H), has
     the states of the tokens before each row, and a further output `memory` the states for the
     row that continues it. M may be 0, for no memory. The authors start from zeros. All tokens see
     the whole memory, which counts as segment 0. So rows that go into a memory have no padding.
+    Tasks on texts take `backbone.for_texts()` here, too, as with `reversed_rows`.
 
     Transformer-XL is `XLNetBackbone(..., attention_pattern="left_to_right", num_segments=0,
     share_biases=True, activation="relu", memory_length=...)`.
@@ -143,12 +144,13 @@ class XLNetBackbone(BertBackbone):
         if self.memory_length is None and (self.reuse_length is not None or self.same_length):
             raise ValueError(
                 f"reuse_length={self.reuse_length} and same_length={self.same_length} are about a "
-                "memory. Pass `memory_length`, too."
+                "memory. Pass `memory_length`, too, or for a model without memory reuse_length="
+                "None and same_length=False."
             )
         if self.same_length and attention_pattern != "left_to_right":
             raise ValueError(
                 "same_length=True counts the tokens before a token, so attention_pattern must be "
-                f"'left_to_right', got {attention_pattern!r}."
+                f"'left_to_right', got {attention_pattern!r}. Pass it, or same_length=False."
             )
 
     def make_inputs(self) -> dict[str, Any]:
