@@ -213,7 +213,7 @@ class ElmoBackbone(TextEncoder):
         states = np.zeros((3, *model.input["states"].shape[1:]), "float32")
         for batch in batches:
             outputs = model({**batch, "states": states})
-            states = outputs["states"]
+            states = keras.ops.convert_to_numpy(outputs["states"])
         ```
         """
         shape = (len(DIRECTIONS), self.num_layers, self.projection_dim + self.units)
