@@ -172,6 +172,11 @@ def check_frames(arrays, encoder):
             f"frames must have the shape (N, L, {width}), got {frames.shape}. The backbone has "
             f"frame_dim={width}."
         )
+    if "complex" in str(frames.dtype):
+        raise ValueError(
+            f"frames must be real numbers, got {frames.dtype}. Take np.abs of the numbers of a "
+            "spectrum."
+        )
     mask = arrays["padding_mask"]
     if mask.shape != frames.shape[:2]:
         raise ValueError(
