@@ -5,7 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_choice, check_flag, check_integer
 from keras_bert_suite.layers import (
     DifferentSegments,
     NextMemory,
@@ -15,6 +15,7 @@ from keras_bert_suite.layers import (
     XLNetBlock,
     XLNetEmbeddings,
 )
+from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import EncodedRows
@@ -76,8 +77,8 @@ class XLNetBackbone(BertBackbone):
         **kwargs: other arguments of `BertBackbone`.
 
     Raises:
-        ValueError: as for `BertBackbone`; if `hidden_dim` is odd, or if `reuse_length` or
-            `same_length` come without what they need.
+        ValueError: as for `BertBackbone`; if `hidden_dim` is odd, a bool is none, or `reuse_length`
+            or `same_length` come without what they need.
 
     Source: Yang et al., 2019 (https://arxiv.org/abs/1906.08237), Dai et al., 2019
     (https://arxiv.org/abs/1901.02860), and zihangdai/xlnet.
@@ -114,6 +115,10 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
+        check_choice("attention_pattern", attention_pattern, (*ATTENTION_PATTERNS, PERMUTED))
+        flags = {"share_biases": share_biases, "same_length": same_length}
+        for name, value in {**flags, "reversed_rows": reversed_rows}.items():
+            check_flag(name, value)
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length

@@ -290,6 +290,11 @@ def test_wrong_arguments():
         XLNetBackbone(*SIZES, memory_length=4, same_length=True)
     with pytest.raises(ValueError, match="clamp_length must be an integer of at least 1, got 0"):
         XLNetBackbone(*SIZES, clamp_length=0)
+    with pytest.raises(ValueError, match="one of .*unilm.*, permuted, got 'foo'"):
+        XLNetBackbone(*SIZES, attention_pattern="foo")
+    for name in ("share_biases", "same_length", "reversed_rows"):
+        with pytest.raises(ValueError, match=f"{name} must be True or False, got 'no'"):
+            XLNetBackbone(*SIZES, **{name: "no"})
     with pytest.raises(ValueError, match="hidden_dim must be even, got 9"):
         XLNetBackbone(30, 1, 3, 9, 16)
 
