@@ -37,6 +37,12 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raises ValueError if a value is not True or False, as a string such as "no" is true."""
+    if value not in (True, False):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_share(name: str, value: float, positive: bool = False) -> None:
     """Raises ValueError if a value is no number from 0 to 1, or with `positive` if it is 0."""
     is_number = isinstance(value, numbers.Real)

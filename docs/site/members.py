@@ -55,7 +55,7 @@ INTERNAL = {
     "models": """
         add call check_summary choose_width compare_tokens count_positions describe_adapters embed
         encode encode_rows encode_sources encode_summary find_prompt_length find_start find_unused
-        for_texts list_calls list_unused make_block make_causal_decoder make_decoder make_embeddings
+        list_calls list_unused make_block make_causal_decoder make_decoder make_embeddings
         make_inputs make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
         pooler_activation prompt_length reads_few_tokens restore_adapters save_own_variables
         show_tokens take_tokens takes_buckets token_transform trace_summary train_adapter

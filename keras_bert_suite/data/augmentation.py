@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.data.arrays import check_same_rows, holds_texts, name_columns, take_rows
-from keras_bert_suite.data.row_orders import shuffled_by_length
+from keras_bert_suite.data.row_orders import find_batch, shuffled_by_length
 from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.tokenizers.joining import join_words
 from keras_bert_suite.tokenizers.unicode_rules import CJK, parse_ranges
@@ -190,7 +190,7 @@ class AugmentedRows(grain.MapDataset):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, self._num_batches)
+        epoch, batch = find_batch(index, self._num_batches)
         entries = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
         x = take_rows(self.x, entries)
         if self._by_row:

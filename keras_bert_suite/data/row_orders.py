@@ -5,10 +5,21 @@ of (seed, epoch), so that any batch of any epoch can be made at any time.
 """
 
 import functools
+import operator
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.text_lists import NoText
+
+
+def find_batch(index, num_batches):
+    """(the epoch of a batch, its number in the epoch) of an index of a dataset of batches.
+
+    There is no last epoch, so a negative index is a ValueError.
+    """
+    check_integer("index", index)
+    return divmod(operator.index(index), num_batches)
 
 
 def in_order(num_rows):

@@ -14,16 +14,16 @@ def draw_uniforms(
     """Draws four random numbers for each position: float64 (B, L, 4) in [0, 1).
 
     A row gets the same numbers in every batch. Philox turns a key and a 256-bit counter into four
-    numbers. The key is (seed, epoch). The second word of the counter is the row's id, and its first
-    word counts the positions. So rows are 2**64 positions apart, and a longer padding only adds
-    numbers at the end. The third word is the stream: 0 for `TokenMasker`, 1 for `TokenShuffler`, 2
-    for `LanguageModelMixture`; for a `Corruption` the number of the draw.
+    numbers. The key is (the lowest 64 bits of the seed, epoch). The second word of the counter is
+    the row's id, and its first word counts the positions. So rows are 2**64 positions apart, and a
+    longer padding only adds numbers at the end. The third word is the stream: 0 for `TokenMasker`,
+    1 for `TokenShuffler`, 2 for `LanguageModelMixture`; for a `Corruption` the number of the draw.
     """
     philox = np.random.Philox(key=0)
     generator = np.random.Generator(philox)
     # Setting the state of one generator takes a fifth of the time of making another.
     state = philox.state
-    state["state"]["key"] = np.array([seed, epoch], "uint64")
+    state["state"]["key"] = np.array([int(seed) % 2**64, epoch], "uint64")
     state["state"]["counter"][2] = stream
     draws = np.empty((len(row_ids), length, 4))
     for row, row_id in enumerate(row_ids.tolist()):

@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
+    check_not_negative,
     check_sizes,
 )
 from keras_bert_suite.layers import BartBlock, BartEmbeddings
@@ -133,6 +134,7 @@ class BartBackbone(TextEncoder):
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,
         )
+        check_not_negative("initializer_range", initializer_range)
 
         # === Config ===
         self.vocabulary_size = vocabulary_size

@@ -12,6 +12,7 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
+    check_not_negative,
     check_sizes,
     with_article,
 )
@@ -239,6 +240,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         check_dropouts(dropout=dropout, attention_dropout=attention_dropout)
+        check_not_negative("initializer_range", initializer_range)
         activation = get_activation(activation)
 
         # === Config ===

@@ -11,6 +11,7 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
+    check_not_negative,
 )
 from keras_bert_suite.layers import CharacterEmbeddings, Dropout, ProjectedLSTM
 from keras_bert_suite.layers.embeddings.bert_embeddings import make_frame_projection
@@ -58,8 +59,9 @@ class ElmoBackbone(TextEncoder):
     ```
 
     Raises:
-        ValueError: if a size is no positive integer, the dropout rate is not in [0, 1), or there
-            are not exactly one of `vocabulary_size`, `characters` and `frame_dim`.
+        ValueError: if a size is no positive integer, the dropout rate is not in [0, 1),
+            `initializer_range` is below 0, or there are not exactly one of `vocabulary_size`,
+            `characters` and `frame_dim`.
 
     Source: Peters et al., 2018 (https://arxiv.org/abs/1802.05365), and allenai/bilm-tf. Their table
     of tokens is drawn from [-1, 1].
@@ -104,6 +106,7 @@ class ElmoBackbone(TextEncoder):
         ):
             check_integer(name, size, at_least=1)
         check_dropouts(dropout=dropout)
+        check_not_negative("initializer_range", initializer_range)
         check_tokens(vocabulary_size=vocabulary_size, characters=characters, frame_dim=frame_dim)
 
         # === Config ===
@@ -213,7 +216,7 @@ class ElmoBackbone(TextEncoder):
         states = np.zeros((3, *model.input["states"].shape[1:]), "float32")
         for batch in batches:
             outputs = model({**batch, "states": states})
-            states = outputs["states"]
+            states = keras.ops.convert_to_numpy(outputs["states"])
         ```
         """
         shape = (len(DIRECTIONS), self.num_layers, self.projection_dim + self.units)

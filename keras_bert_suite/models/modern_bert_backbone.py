@@ -11,6 +11,7 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
+    check_not_negative,
     check_sizes,
 )
 from keras_bert_suite.layers import (
@@ -170,6 +171,7 @@ class ModernBertBackbone(TextEncoder):
             attention_dropout=attention_dropout,
             mlp_dropout=mlp_dropout,
         )
+        check_not_negative("initializer_range", initializer_range)
 
         # === Config ===
         self.vocabulary_size = vocabulary_size

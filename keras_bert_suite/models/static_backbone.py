@@ -5,7 +5,11 @@ from typing import Any, ClassVar
 import keras
 
 from keras_bert_suite.annotations import Config, Dtype
-from keras_bert_suite.argument_checks import check_further_arguments, check_integer
+from keras_bert_suite.argument_checks import (
+    check_further_arguments,
+    check_integer,
+    check_not_negative,
+)
 from keras_bert_suite.layers.poolings.pooling import MeanPooling
 from keras_bert_suite.models.text_encoder import TextEncoder
 
@@ -72,6 +76,7 @@ class StaticBackbone(TextEncoder):
         check_further_arguments(type(self), kwargs, ("name", "trainable"))
         check_integer("vocabulary_size", vocabulary_size, at_least=1)
         check_integer("hidden_dim", hidden_dim, at_least=1)
+        check_not_negative("initializer_range", initializer_range)
 
         # === Config ===
         self.vocabulary_size = vocabulary_size

@@ -5,7 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_choice, check_flag, check_integer
 from keras_bert_suite.layers import (
     DifferentSegments,
     NextMemory,
@@ -15,6 +15,7 @@ from keras_bert_suite.layers import (
     XLNetBlock,
     XLNetEmbeddings,
 )
+from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.models.bert_backbone import BertBackbone
 from keras_bert_suite.models.encoder import EncodedRows
@@ -42,12 +43,13 @@ class XLNetBackbone(BertBackbone):
     predict. A token at i sees the token at j if `query_ranks[i] > key_ranks[j]`. In the content
     stream, which makes `sequence_output`, it also sees itself. A further output `query_output`
     (B, P, H) is the query stream at `mask_positions`, which does not know the token itself.
-    `change_pattern(backbone, "bidirectional")` is a copy for tasks, with the same weights.
+    `backbone.for_texts()` is a copy of one stream, for tasks on texts, with the same weights.
 
     **Memory**, with `memory_length`. A further input `memory`, float32 (B, num_layers, M, H), has
     the states of the tokens before each row, and a further output `memory` the states for the
     row that continues it. M may be 0, for no memory. The authors start from zeros. All tokens see
     the whole memory, which counts as segment 0. So rows that go into a memory have no padding.
+    Tasks on texts take `backbone.for_texts()` here, too, as with `reversed_rows`.
 
     Transformer-XL is `XLNetBackbone(..., attention_pattern="left_to_right", num_segments=0,
     share_biases=True, activation="relu", memory_length=...)`.
@@ -75,8 +77,8 @@ class XLNetBackbone(BertBackbone):
         **kwargs: other arguments of `BertBackbone`.
 
     Raises:
-        ValueError: as for `BertBackbone`; if `hidden_dim` is odd, or if `reuse_length` or
-            `same_length` come without what they need.
+        ValueError: as for `BertBackbone`; if `hidden_dim` is odd, a bool is none, or `reuse_length`
+            or `same_length` come without what they need.
 
     Source: Yang et al., 2019 (https://arxiv.org/abs/1906.08237), Dai et al., 2019
     (https://arxiv.org/abs/1901.02860), and zihangdai/xlnet.
@@ -113,6 +115,10 @@ class XLNetBackbone(BertBackbone):
         for name, value in named.items():
             if value is not None:
                 check_integer(name, value, at_least=1)
+        check_choice("attention_pattern", attention_pattern, (*ATTENTION_PATTERNS, PERMUTED))
+        flags = {"share_biases": share_biases, "same_length": same_length}
+        for name, value in {**flags, "reversed_rows": reversed_rows}.items():
+            check_flag(name, value)
         self.head_dim = head_dim
         self.share_biases = share_biases
         self.clamp_length = clamp_length
@@ -143,12 +149,13 @@ class XLNetBackbone(BertBackbone):
         if self.memory_length is None and (self.reuse_length is not None or self.same_length):
             raise ValueError(
                 f"reuse_length={self.reuse_length} and same_length={self.same_length} are about a "
-                "memory. Pass `memory_length`, too."
+                "memory. Pass `memory_length`, too, or for a model without memory reuse_length="
+                "None and same_length=False."
             )
         if self.same_length and attention_pattern != "left_to_right":
             raise ValueError(
                 "same_length=True counts the tokens before a token, so attention_pattern must be "
-                f"'left_to_right', got {attention_pattern!r}."
+                f"'left_to_right', got {attention_pattern!r}. Pass it, or same_length=False."
             )
 
     def make_inputs(self) -> dict[str, Any]:

@@ -87,49 +87,22 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
 
         Raises:
             ValueError: if a row has another number of axes or another width, has no frames or more
-                than `sequence_length`, or a number that is not finite. It names the row.
+                than `sequence_length`, or a number that is complex or not finite. It names the row.
         """
-        if hasattr(rows, "shape") and len(rows.shape) not in (1, 3):
-            raise ValueError(
-                f"Rows of frames are a list of arrays (n, {self.frame_dim}), or one array (N, n, "
-                f"{self.frame_dim}), got an array of shape {tuple(rows.shape)}. Put a single row "
-                "in a list: [row]."
-            )
-        column = np.empty(len(rows), dtype=object)
-        for number, row in enumerate(rows):
-            column[number] = self._read_row(number, row)
+        column = read_frame_rows(
+            rows,
+            self.frame_dim,
+            "Build the encoder and its FramePacker with the frame_dim of your frames, or reshape "
+            "the row.",
+        )
+        for number, row in enumerate(column):
+            if not 0 < len(row) <= self.sequence_length:
+                raise ValueError(
+                    f"Row {number} has {len(row)} frames, wanted 1 to sequence_length="
+                    f"{self.sequence_length}. Leave out empty rows, cut long rows, or set a larger "
+                    "sequence_length, up to the positions of the encoder."
+                )
         return column
-
-    def _read_row(self, number, row):
-        if hasattr(row, "detach"):
-            row = row.detach().cpu()
-        try:
-            array = np.asarray(row, "float32")
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Row {number} must be an array (n, {self.frame_dim}) of n frames, got "
-                f"{str(row)[:40]!r} ({type(row).__name__})."
-            ) from None
-        if array.ndim != 2 or array.shape[1] != self.frame_dim:
-            raise ValueError(
-                f"Row {number} must be an array (n, {self.frame_dim}) of n frames, got the shape "
-                f"{array.shape}. Build the encoder and its FramePacker with the frame_dim of your "
-                "frames, or reshape the row."
-            )
-        if not 0 < len(array) <= self.sequence_length:
-            raise ValueError(
-                f"Row {number} has {len(array)} frames, wanted 1 to sequence_length="
-                f"{self.sequence_length}. Leave out empty rows, cut long rows, or set a larger "
-                "sequence_length, up to the positions of the encoder."
-            )
-        wrong = np.argwhere(~np.isfinite(array))
-        if len(wrong):
-            frame, place = wrong[0]
-            raise ValueError(
-                f"Row {number} has the number {array[frame, place]} in frame {frame}. Frames must "
-                "be finite: look for silence under a logarithm, or a division by a deviation of 0."
-            )
-        return array
 
     def allowed_lengths(self) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
@@ -142,3 +115,57 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
             "sequence_length": self.sequence_length,
             "padding_lengths": self.padding_lengths,
         }
+
+
+def read_frame_rows(
+    rows: Any, frame_dim: int | None, advice: str, dtype: str = "float32"
+) -> np.ndarray:
+    """Reads rows of frames as an object array (N,) of arrays (n, D).
+
+    Args:
+        rows: as for `FramePacker.read_rows`.
+        frame_dim: int, D; None for the width of the first row.
+        advice: str, the end of the error about a row of another width.
+        dtype: str, the type of the arrays.
+
+    Raises:
+        ValueError: if a row has another number of axes or another width, or a number that is
+            complex or not finite. It names the row.
+    """
+    if hasattr(rows, "shape") and len(rows.shape) not in (1, 3):
+        width = "D" if frame_dim is None else frame_dim
+        raise ValueError(
+            f"Rows of frames are a list of arrays (n, {width}), or one array (N, n, {width}), got "
+            f"an array of shape {tuple(rows.shape)}. Put a single row in a list: [row]."
+        )
+    column = np.empty(len(rows), dtype=object)
+    for number, row in enumerate(rows):
+        column[number] = _read_row(number, row, frame_dim, advice, dtype)
+        frame_dim = column[number].shape[1]
+    return column
+
+
+def _read_row(number, row, frame_dim, advice, dtype):
+    width = "D" if frame_dim is None else frame_dim
+    wanted = f"Row {number} must be an array (n, {width}) of n frames"
+    if hasattr(row, "detach"):
+        row = row.detach().cpu()
+    try:
+        given = np.asarray(row)
+        array = given if np.iscomplexobj(given) else given.astype(dtype, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, got {str(row)[:40]!r} ({type(row).__name__}).") from None
+    if np.iscomplexobj(array):
+        raise ValueError(
+            f"{wanted}, real numbers, got {array.dtype}. Take np.abs of the numbers of a spectrum."
+        )
+    if array.ndim != 2 or frame_dim not in (None, array.shape[1]):
+        raise ValueError(f"{wanted}, got the shape {array.shape}. {advice}")
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        frame, place = wrong[0]
+        raise ValueError(
+            f"Row {number} has the number {array[frame, place]} in frame {frame}. Frames must "
+            "be finite: look for silence under a logarithm, or a division by a deviation of 0."
+        )
+    return array

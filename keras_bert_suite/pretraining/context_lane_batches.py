@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.data.row_orders import find_batch
 from keras_bert_suite.masking import PermutationTargets
 from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
 from keras_bert_suite.pretraining.instance_ranges import draw_context_pairs
@@ -110,7 +111,7 @@ class ContextLaneBatches(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, len(self))
+        epoch, batch = find_batch(index, len(self))
         drawn = epoch if self._masker.dynamic else 0
         lanes = self._ring.cut(drawn)
         rng = np.random.default_rng([self._seed, drawn, batch + 1])

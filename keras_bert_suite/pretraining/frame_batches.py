@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.row_orders import shuffled_by_length
+from keras_bert_suite.data.row_orders import find_batch, shuffled_by_length
 from keras_bert_suite.masking.frame_masker import FrameMasker
 from keras_bert_suite.preprocessing import FramePacker
 from keras_bert_suite.pretraining.pretraining_batches import name_arrays
@@ -81,7 +81,7 @@ class FrameBatches(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, len(self))
+        epoch, batch = find_batch(index, len(self))
         numbers = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
         arrays = self._packer.pack(self._rows[numbers])
         if self._codes is not None:

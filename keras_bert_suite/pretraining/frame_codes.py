@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.preprocessing.frame_packer import read_frame_rows
 
 #: How many frames are compared with all centers at once.
 _BLOCK = 65536
@@ -30,21 +31,28 @@ def learn_codebook(
         num_codes: int K, the number of clusters, at most the number of different frames.
         num_steps: int, the most steps. It ends before, when no frame changes its cluster.
         max_frames: int. Of more frames so many are drawn to learn from.
-        seed: int.
+        seed: int, not negative.
 
     Returns:
         float32 (K, D).
 
     Raises:
-        ValueError: if there are fewer different frames than `num_codes`.
+        ValueError: if there are fewer different frames than `num_codes`; if a row is no array
+            (n, D) of finite numbers, or has another width than the first row, which it names; or if
+            an argument is out of its range.
 
     Source: Arthur and Vassilvitskii, 2007, "k-means++"; Hsu et al., 2021, HuBERT
     (https://arxiv.org/abs/2106.07447), section 2, for codes of k-means as targets.
     """
     check_integer("num_codes", num_codes, at_least=1)
     check_integer("num_steps", num_steps, at_least=1)
+    check_integer("max_frames", max_frames, at_least=1)
+    check_integer("seed", seed)
     rng = np.random.default_rng(seed)
-    frames = np.concatenate([np.asarray(row, "float64") for row in rows])
+    column = read_frame_rows(rows, None, "All rows have the width of the first.", "float64")
+    if not sum(map(len, column)):
+        raise ValueError(f"A codebook is learned from frames, got {len(column)} rows without any.")
+    frames = np.concatenate(column)
     if len(frames) > max_frames:
         frames = frames[rng.choice(len(frames), max_frames, replace=False)]
     centers = _draw_centers(frames, num_codes, rng)
@@ -66,9 +74,20 @@ def find_codes(rows: Sequence[Any], codebook: np.ndarray) -> list[np.ndarray]:
 
     Returns:
         list of N int32 (n,).
+
+    Raises:
+        ValueError: if a row is no array (n, D) of finite numbers, which it names, or the codebook
+            no array (K, D).
     """
     centers = np.asarray(codebook, "float64")
-    return [_find_nearest(np.asarray(row, "float64"), centers).astype("int32") for row in rows]
+    if centers.ndim != 2 or not len(centers) or not np.isfinite(centers).all():
+        raise ValueError(
+            "codebook must be an array (K, D) of finite numbers, as learn_codebook returns, got "
+            f"{centers.dtype} of shape {centers.shape}."
+        )
+    advice = "Learn the codebook from frames of the same width."
+    column = read_frame_rows(rows, centers.shape[1], advice, "float64")
+    return [_find_nearest(row, centers).astype("int32") for row in column]
 
 
 def _draw_centers(frames, number, rng):

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_integer
-from keras_bert_suite.data.row_orders import shuffled
+from keras_bert_suite.data.row_orders import find_batch, shuffled
 from keras_bert_suite.pretraining.pretraining_batches import name_arrays
 from keras_bert_suite.pretraining.tf_example import (
     find_records,
@@ -99,7 +99,7 @@ class GoogleExamples(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, len(self))
+        epoch, batch = find_batch(index, len(self))
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
         examples = [self._read(*place) for place in self._places[rows].tolist()]
         # NumPy refuses examples of different lengths, of files with another max_seq_length.

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.data.row_orders import find_batch
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.pretraining.pretraining_batches import check_vocabulary, name_arrays
 from keras_bert_suite.pretraining.token_ring import TokenRing
@@ -81,7 +82,7 @@ class LaneBatches(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, len(self))
+        epoch, batch = find_batch(index, len(self))
         shape = self.batch_size, self._sequence_length
         places = self._ring.cut(epoch) + batch * shape[1]
         rows = self._ring.read(places, np.full(shape[0], shape[1] + 1))

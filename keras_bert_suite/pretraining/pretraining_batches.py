@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.corpus.preparation_plan import describe_tokenizer, read_vocabulary
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.data.row_orders import find_batch
 from keras_bert_suite.masking import Corruption
 from keras_bert_suite.masking.masking_layer import MaskingLayer
 from keras_bert_suite.pretraining.epoch_sections import (
@@ -208,7 +209,7 @@ class PretrainingBatches(grain.MapDataset):
 
     def _locate(self, index: int) -> tuple[int, int, int, int]:
         """The epoch of a batch, and the result of `EpochSections.locate`."""
-        epoch, place = divmod(index, len(self))
+        epoch, place = find_batch(index, len(self))
         # With static masks all epochs have the sections of epoch 0.
         division = epoch if self._masker.dynamic else 0
         return epoch, *self._sections.locate(division, place)

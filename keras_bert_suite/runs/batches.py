@@ -18,7 +18,13 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     replica_batches,
 )
-from keras_bert_suite.data.row_orders import in_order, longest_last, shuffled, shuffled_by_length
+from keras_bert_suite.data.row_orders import (
+    find_batch,
+    in_order,
+    longest_last,
+    shuffled,
+    shuffled_by_length,
+)
 from keras_bert_suite.data.rows import HOW_TO_COLLATE, Rows
 from keras_bert_suite.replicas import Member, find_local_replicas, find_process, take_share
 
@@ -121,7 +127,7 @@ class RowBatches(grain.MapDataset):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, self._num_batches)
+        epoch, batch = find_batch(index, self._num_batches)
         rows = self._order(epoch)[batch * self.batch_size : (batch + 1) * self.batch_size]
         return self.rows.take(rows, epoch if self._trains else 0)
 
@@ -194,8 +200,11 @@ def batch_rows(windows, batch_size, lengths=None):
 
 
 def choose_size(batch_size):
-    """int, the size of a batch of rows in memory."""
-    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
+    """int, the size of a batch of rows in memory. A size below 1 is a ValueError."""
+    if batch_size is None:
+        return DEFAULT_BATCH_SIZE
+    check_integer("batch_size", batch_size, at_least=1)
+    return batch_size
 
 
 def pack_elements(data, labelled=False, weigh=None):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert_suite.data.row_orders import (
+    find_batch,
     in_order,
     longest_last,
     shuffled,
@@ -9,6 +10,14 @@ from keras_bert_suite.data.row_orders import (
     shuffled_by_length,
     shuffled_without_duplicates,
 )
+
+
+@pytest.mark.parametrize("index", [-1, 1.5, "2"])
+def test_an_index_is_no_place_before_the_first_batch(index):
+    assert find_batch(np.int64(7), 3) == (2, 1)
+    with pytest.raises(ValueError, match=f"index must be an integer of at least 0, got {index!r}"):
+        find_batch(index, 3)
+
 
 LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
 

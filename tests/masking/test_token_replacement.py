@@ -23,6 +23,13 @@ def test_a_longer_padding_adds_numbers_at_the_end():
     np.testing.assert_array_equal(long[:, :9], short)
 
 
+def test_a_long_seed_counts_by_its_lowest_bits():
+    row_ids = np.arange(2)
+    np.testing.assert_array_equal(
+        draw_uniforms(2**64 + 3, 1, row_ids, 4), draw_uniforms(3, 1, row_ids, 4)
+    )
+
+
 def test_seeds_epochs_and_rows_share_no_number():
     keys = [(seed, epoch) for seed in range(4) for epoch in range(4)]
     draws = np.stack([draw_uniforms(*key, np.arange(16), 64) for key in keys])

@@ -510,6 +510,13 @@ def test_rates_that_cannot_be_right_are_an_error(cls, name):
             cls(**{**SMALL, name: value})
 
 
+@pytest.mark.parametrize("cls", [BertBackbone, AlbertBackbone, ModernBertBackbone])
+def test_a_width_of_the_initial_weights_is_no_negative_number(cls):
+    for value in (-0.1, "0.1", float("nan")):
+        with pytest.raises(ValueError, match=f"initializer_range must be .* got {value!r}"):
+            cls(**{**SMALL, "initializer_range": value})
+
+
 @pytest.mark.parametrize("activation", ["glue", 3])
 def test_unknown_activation_is_an_error(activation):
     with pytest.raises(ValueError, match=f"gelu_tanh.*got {activation!r}"):

@@ -199,6 +199,7 @@ def test_heads_and_copies():
         ({"vocabulary_size": None}, "got vocabulary_size=None and characters=None"),
         ({"units": 0}, "units must be .*, got 0"),
         ({"dropout": 1.0}, "dropout"),
+        ({"initializer_range": -1}, "initializer_range must be a number of at least 0, got -1"),
         (
             {"vocabulary_size": None, "characters": {"filters": [[7, 2]], "max_characters": 6}},
             "A filter of width 7 is wider than a word of max_characters=6",

@@ -1,9 +1,12 @@
 """XLNet beside transformers' model: two streams, memory, reversed rows, any mask."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
 import torch
+import transformers
 from family import MEMBERS
 from gradients import compute_gradients
 from keras import ops
@@ -225,8 +228,32 @@ def test_shared_biases_are_written_for_each_layer(tmp_path):
     np.testing.assert_allclose(to_numpy(kept(rows)["sequence_output"]), wanted, rtol=0, atol=1e-6)
 
 
+def test_same_length_is_written_and_read(tmp_path):
+    path = tmp_path / "saved"
+    backbone = XLNetBackbone(*SIZES, activation="gelu_erf", **FORMS["left to right"])
+    save_hugging_face(randomize(backbone), path)
+    peer = transformers.XLNetModel.from_pretrained(path).eval()
+    again = XLNetBackbone.from_preset(path, memory_length=PAST)
+    assert again.same_length and peer.config.mem_len == PAST
+    rows = {name: make_rows()[name] for name in backbone.input}
+    rows["padding_mask"][:] = 1
+    # Without a memory a token sees only itself, also in transformers.
+    for memory in (rows["memory"], rows["memory"][:, :, :0]):
+        rows["memory"] = memory
+        wanted = run_peer(peer, rows).last_hidden_state.detach().numpy()
+        for model in (backbone, again):
+            got = to_numpy(model(rows)["sequence_output"])
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="Pass `memory_length`, too, or .* same_length=False"):
+        XLNetBackbone.from_preset(path)
+    assert not XLNetBackbone.from_preset(path, same_length=False).same_length
+    # A model of both directions has no use for it.
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, "attn_type": "bi"}))
+    assert not XLNetBackbone.from_preset(path).same_length
+
+
 def test_a_model_of_one_direction_is_one_of_transformers(tmp_path):
-    transformers = pytest.importorskip("transformers")
     arguments = {"attention_pattern": "left_to_right", "activation": "gelu_erf"}
     backbone = randomize(XLNetBackbone(*SIZES, **arguments))
     save_hugging_face(backbone, tmp_path / "saved")  # A warning would fail the test.
@@ -263,6 +290,11 @@ def test_wrong_arguments():
         XLNetBackbone(*SIZES, memory_length=4, same_length=True)
     with pytest.raises(ValueError, match="clamp_length must be an integer of at least 1, got 0"):
         XLNetBackbone(*SIZES, clamp_length=0)
+    with pytest.raises(ValueError, match="one of .*unilm.*, permuted, got 'foo'"):
+        XLNetBackbone(*SIZES, attention_pattern="foo")
+    for name in ("share_biases", "same_length", "reversed_rows"):
+        with pytest.raises(ValueError, match=f"{name} must be True or False, got 'no'"):
+            XLNetBackbone(*SIZES, **{name: "no"})
     with pytest.raises(ValueError, match="hidden_dim must be even, got 9"):
         XLNetBackbone(30, 1, 3, 9, 16)
 

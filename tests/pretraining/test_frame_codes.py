@@ -35,6 +35,38 @@ def test_clusters_are_found():
     assert drawn.shape == (4, 3) and (drawn != codebook).any()
 
 
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([ROWS[0], np.full((2, 3), np.nan)], "Row 1 has the number nan in frame 0"),
+        ([ROWS[0], ROWS[1][:, :2]], r"Row 1 must be an array \(n, 3\).*shape \(50, 2\)"),
+        ([ROWS[0], ROWS[1][0]], r"Row 1 must be .*shape \(3,\)"),
+        ([ROWS[0] * 1j], "Row 0 must be .* real numbers, got complex128. Take np.abs"),
+        (ROWS[0], "Put a single row in a list"),
+    ],
+)
+def test_wrong_rows_are_named(rows, message):
+    for call in (lambda: learn_codebook(rows, 2), lambda: find_codes(rows, FRAMES[:4])):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: learn_codebook([], 2), "learned from frames, got 0 rows without any"),
+        (lambda: learn_codebook([ROWS[0][:0]], 2), "got 1 rows without any"),
+        (lambda: learn_codebook(ROWS, 2, seed=-1), "seed must be .* at least 0, got -1"),
+        (lambda: learn_codebook(ROWS, 2, max_frames=0), "max_frames must be .* 1, got 0"),
+        (lambda: find_codes(ROWS, FRAMES[0]), r"codebook must be .* of shape \(3,\)"),
+        (lambda: find_codes(ROWS, FRAMES[:4, :2]), r"Row 0 must be .*\(n, 2\).*same width"),
+    ],
+)
+def test_wrong_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
 def test_more_codes_than_frames_are_refused():
     with pytest.raises(ValueError, match="num_codes=3 is more than the 2 different frames"):
         learn_codebook([np.array([[0.0], [1.0], [1.0]])], 3)

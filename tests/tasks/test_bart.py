@@ -496,6 +496,8 @@ def test_errors(saved, tmp_path):
             writer.predict(SOURCES, **arguments)
     with pytest.raises(ValueError, match=r"'no gap' has no <mask>"):
         writer.fill_mask(["no gap"])
+    with pytest.raises(ValueError, match="batch_size must be .* at least 1, got -1"):
+        writer.fill_mask(["a <mask>"], -1)
     with pytest.raises(ValueError, match="sequence_length=40 tokens, but the backbone has posit"):
         Seq2Seq(writer.backbone, preprocessor=make_packer(40))
     long = {name: np.ones((1, 40), "int32") for name in ("token_ids", "padding_mask")}

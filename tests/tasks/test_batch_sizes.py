@@ -92,6 +92,33 @@ def test_a_step_is_of_32_rows_where_no_size_is_given():
     assert len(model.predict(texts, steps=2, verbose=0)) == 64 < len(texts)
 
 
+@pytest.mark.parametrize("size", [0, -1, 2.0])
+@pytest.mark.parametrize(
+    ("task", "call"),
+    [
+        ("texts", lambda model, x, y, size: model.predict(x, size, verbose=0)),
+        ("texts", lambda model, x, y, size: model.fit_on_features(x, y, size, verbose=0)),
+        (
+            "texts",
+            lambda model, x, y, size: model.fit(
+                x, y, verbose=0, validation_data=(x, y), validation_batch_size=size
+            ),
+        ),
+        ("continuations", lambda model, x, y, size: model.predict(x, size)),
+        ("continuations", lambda model, x, y, size: model.perplexity(x, size)),
+        ("continuations", lambda model, x, y, size: model.score(x, size)),
+        ("targets", lambda model, x, y, size: model.predict(x, size)),
+        ("targets", lambda model, x, y, size: model.score(x, y, size)),
+        ("masks", lambda model, x, y, size: model.pseudo_perplexity(x, size)),
+    ],
+)
+def test_a_wrong_size_is_refused_by_name(task, call, size):
+    """Also where a method counts its batches itself."""
+    model, (x, y) = untrained(task)
+    with pytest.raises(ValueError, match=f"batch_size must be .* at least 1, got {size}"):
+        call(model, x, y, size)
+
+
 @pytest.mark.parametrize("characters", [False, True, "korquad"])
 def test_answers_are_scored_by_characters_after_an_epoch(characters):
     model, _ = make_task("questions", "SegmentPacker")

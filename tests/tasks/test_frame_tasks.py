@@ -185,6 +185,8 @@ def test_heads_that_need_texts_refuse_frames_by_name(make):
         ([ROWS[0], ROWS[1][:0]], "Row 1 has 0 frames"),
         ([ROWS[0], np.zeros((10, D))], "Row 1 has 10 frames, wanted 1 to sequence_length=9"),
         ([ROWS[0], np.full((2, D), np.nan)], "Row 1 has the number nan in frame 0"),
+        ([ROWS[0], np.ones((2, D)) * 1j], "real numbers, got complex128. Take np.abs"),
+        ({**pack(ROWS), "frames": pack(ROWS)["frames"] * 1j}, "got complex64. Take np.abs"),
         ([ROWS[0], "a text"], "Row 1 must be an array.*'a text'"),
         (ROWS[0], "Put a single row in a list"),
         ({**pack(ROWS), "token_ids": np.zeros((8, 9), "int32")}, "not beside them"),

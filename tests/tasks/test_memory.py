@@ -151,6 +151,9 @@ def test_an_evaluation_has_no_memory():
 def test_errors():
     with pytest.raises(ValueError, match="lanes of 71 tokens, which are shorter than a row of"):
         LaneBatches(make_corpus(), TOKENIZER, 100, B)
+    for index in (-1, 1.5):
+        with pytest.raises(ValueError, match=f"index must be .* at least 0, got {index}"):
+            make_batches()[index]
     task = make_task()
     task.compile(technique=CarriedMemory(lanes=2))
     with pytest.raises(ValueError, match=r"CarriedMemory\(lanes=2\) got a batch of 3 rows"):

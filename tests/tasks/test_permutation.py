@@ -204,6 +204,24 @@ def test_rows_that_cannot_be_packed(arguments, names):
         task.fit(make_batches(), sequence_packing=True, verbose=0)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("query_ranks", {"attention_pattern": "permuted", "reversed_rows": True}),
+        ("is_reversed", {"reversed_rows": True}),
+        ("memory", {"memory_length": 12, "attention_pattern": "left_to_right"}),
+    ],
+)
+def test_texts_take_a_copy_for_texts(name, arguments):
+    packer = kbs.SegmentPacker(TOKENIZER, L)
+    backbone = XLNetBackbone(**TINY, **arguments)
+    classifier = kbs.TextClassifier(backbone, 2, preprocessor=packer)
+    with pytest.raises(ValueError, match=f"the input '{name}'.*: backbone.for_texts()"):
+        classifier.predict(["good film"])
+    classifier = kbs.TextClassifier(backbone.for_texts(), 2, preprocessor=packer)  # The remedy.
+    assert np.isfinite(classifier.predict(["good film"], verbose=0)).all()
+
+
 def test_an_xlnet_does_not_write():
     backbone = XLNetBackbone(**TINY, attention_pattern="left_to_right")
     with pytest.raises(ValueError, match="that of an XLNetBackbone is another. Open"):

@@ -111,6 +111,12 @@ def test_what_is_not_asked_for_is_of_the_sampler(sampler, arguments):
     assert writer.predict(MANY, seed=3, top_k=1) == greedy
 
 
+def test_large_numbers_are_no_error():
+    writer = make_writer(max_target_length=4)
+    wanted = writer.predict(SOURCES, seed=0)
+    assert writer.predict(SOURCES, seed=2**64, top_k=2**31) == wanted
+
+
 def test_without_a_seed_numpy_gives_one():
     writer = make_writer(max_target_length=6)
     drawn = []

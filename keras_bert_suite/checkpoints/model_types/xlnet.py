@@ -123,9 +123,13 @@ def read_xlnet(config):
     """Reads the arguments of the backbone that are not plain fields.
 
     A memory is used where it is asked for. So `mem_len` and `reuse_len` are not read: pass
-    `memory_length`, and `reuse_length`, to `from_preset`.
+    `memory_length`, and `reuse_length`, to `from_preset`. `same_length` is read, as it also says
+    what tokens without a memory see: only themselves. In transformers it holds for "uni" alone.
     """
     arguments = {}
+    same_length = config.read("flag", "same_length", False)
+    if same_length and config.get("attn_type") == "uni":
+        arguments["same_length"] = True
     clamp, width = config.get("clamp_len"), config.get("d_head")
     if clamp is not None and clamp not in (-1, 0):
         arguments["clamp_length"] = config.read("size", "clamp_len")
@@ -157,6 +161,7 @@ def write_xlnet(backbone):
         "d_head": width,
         "mem_len": backbone.memory_length,
         "reuse_len": backbone.reuse_length,
+        "same_length": backbone.same_length,
         "bos_token_id": 1,
         "eos_token_id": 2,
     }
@@ -194,7 +199,6 @@ XLNET = ModelType(
     head_dropouts={"token_classifier": ("classifier_dropout", 0.0)},
     dials=(
         ("attn_type", ("bi", "uni")),
-        ("same_length", (False,)),
         ("bi_data", (False,)),
         ("summary_type", ("last",)),
         ("summary_use_proj", (True,)),

@@ -25,6 +25,7 @@ class EncoderInputs:
         memory_shape: tuple of int, the layers and the width of a memory of earlier rows, or None.
         frame_dim: int, the width of the vectors that an encoder of frames reads, or None.
         condition_dim: int, the width of the vector on which its norms depend, or None.
+        has_copy_for_texts: bool, whether the encoder has `for_texts`, as an `XLNetBackbone` has.
     """
 
     names: tuple
@@ -35,6 +36,7 @@ class EncoderInputs:
     memory_shape: tuple | None = None
     frame_dim: int | None = None
     condition_dim: int | None = None
+    has_copy_for_texts: bool = False
 
     @classmethod
     def of(cls, backbone, summary_place=None):
@@ -52,6 +54,7 @@ class EncoderInputs:
             None if memory is None else (memory.shape[1], memory.shape[3]),
             encoder.frame_dim,
             encoder.norm_condition and encoder.norm_condition.dim,
+            hasattr(backbone, "for_texts"),
         )
 
     def check_pairs(self):
@@ -68,10 +71,12 @@ class EncoderInputs:
         try:
             return {name: arrays[name] for name in self.names}
         except KeyError as error:
+            copy = "keras_bert_suite.change_pattern(backbone, 'bidirectional')"
+            if self.has_copy_for_texts:
+                copy = "backbone.for_texts()"
             raise ValueError(
                 f"The backbone has the input {error}, which is not made of texts. Pass packed "
-                "arrays. For texts, a backbone that reads `ranks` needs another pattern: "
-                "keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+                f"arrays. For texts, build the task on a copy without the input: {copy}."
             ) from None
 
 
@@ -166,6 +171,11 @@ def check_frames(arrays, encoder):
         raise ValueError(
             f"frames must have the shape (N, L, {width}), got {frames.shape}. The backbone has "
             f"frame_dim={width}."
+        )
+    if "complex" in str(frames.dtype):
+        raise ValueError(
+            f"frames must be real numbers, got {frames.dtype}. Take np.abs of the numbers of a "
+            "spectrum."
         )
     mask = arrays["padding_mask"]
     if mask.shape != frames.shape[:2]:

@@ -217,8 +217,9 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
             weigh = self._weigh_classes(class_weight, given)
             trainer.learn_rows(self, given, verbose)
             if held_out is not None:
-                size = validation_batch_size or batch_size
-                held_out = evaluation_batches(self.data, held_out, size)
+                if validation_batch_size is None:
+                    validation_batch_size = batch_size
+                held_out = evaluation_batches(self.data, held_out, validation_batch_size)
             make_batches = functools.partial(
                 training_batches,
                 self.data,

@@ -153,8 +153,9 @@ class CausalLM(WritingTask):
 
         Raises:
             ValueError: if there is no preprocessor, or text and continuation have no room in the
-                packer's `sequence_length` or the backbone's positions; if an argument of the draws
-                is out of its range, or the sampler is a beam search.
+                packer's `sequence_length` or the backbone's positions; if `batch_size` is no
+                integer of at least 1; if an argument of the draws is out of its range, or the
+                sampler is a beam search.
             TypeError: for further arguments.
         """
         self.check_predict_arguments(kwargs)
@@ -185,6 +186,9 @@ class CausalLM(WritingTask):
 
         Returns:
             float64 (N,), at least 1.
+
+        Raises:
+            ValueError: for packed arrays, or if `batch_size` is no integer of at least 1.
         """
         check_in_memory(texts)
         losses, counts = measure_losses(self, texts, choose_size(batch_size))

@@ -19,6 +19,7 @@ from keras_bert_suite.heads.masks.masked_lm_head import add_perplexity, make_mas
 from keras_bert_suite.heads.masks.pseudo_perplexity import measure_surprise
 from keras_bert_suite.masking.word_segmenters import check_saved_functions, name_segmenter
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.runs.batches import choose_size
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -244,9 +245,12 @@ class MaskedLM(Task, keras_hub.models.Task):
         Returns:
             float64 (N,), at least 1; NaN for a text without tokens.
 
+        Raises:
+            ValueError: if `batch_size` is no integer of at least 1.
+
         Source: Salazar et al., 2020 (https://arxiv.org/abs/1910.14659), section 2.
         """
-        return measure_surprise(self, texts, batch_size or 32, whole_words)
+        return measure_surprise(self, texts, choose_size(batch_size), whole_words)
 
     def get_config(self) -> Config:
         masking = keras.saving.serialize_keras_object(self.masking)

@@ -14,6 +14,7 @@ from keras_bert_suite.masking.token_replacement import draw_uniforms
 
 #: Uniform numbers are multiples of its reciprocal, so that in float32 u * x < x.
 _GRID = 2**23
+_MOST = np.iinfo("int32").max
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Sampling:
         uniforms = draw_uniforms(self.seed, 0, row_ids, length)[:, :, 0]
         return {
             "uniforms": (np.floor(uniforms * _GRID) / _GRID).astype("float32"),
-            "top_k": np.array(self.top_k or np.iinfo("int32").max, "int32"),
+            # No vocabulary is larger.
+            "top_k": np.array(min(self.top_k or _MOST, _MOST), "int32"),
             "top_p": np.array(self.top_p, "float32"),
             "temperature": np.array(self.temperature, "float32"),
         }

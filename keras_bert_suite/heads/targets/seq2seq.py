@@ -275,9 +275,10 @@ class Seq2Seq(WritingTask):
 
         Raises:
             ValueError: if there is no preprocessor; if source and target have no room in the
-                packer's `sequence_length` or the backbone's positions; if the minimum is above the
-                maximum, the vocabulary lacks a token, or the sampler has no penalty for lengths;
-                if an argument of the draws is out of its range, or the sampler is a beam search.
+                packer's `sequence_length` or the backbone's positions; if `batch_size` is no
+                integer of at least 1; if the minimum is above the maximum, the vocabulary lacks a
+                token, or the sampler has no penalty for lengths; if an argument of the draws is out
+                of its range, or the sampler is a beam search.
             TypeError: for further arguments.
         """
         self.check_predict_arguments(kwargs)
@@ -345,7 +346,8 @@ class Seq2Seq(WritingTask):
             gives the texts that are written of other sources.
 
         Raises:
-            ValueError: if a text has no mask, there is no preprocessor, or the backbone is no BART.
+            ValueError: if a text has no mask, there is no preprocessor, the backbone is no BART, or
+                `batch_size` is no integer of at least 1.
 
         Source: `fill_mask` of fairseq, `models/bart/hub_interface.py`. It stops at the length of
             the source unless `match_source_len=False`, and returns whole texts.
