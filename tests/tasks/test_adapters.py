@@ -207,6 +207,26 @@ def test_a_folder_that_was_edited(adapter_folders, tmp_path, place, value, messa
         kbs.TextClassifier.from_adapter(folder, adapter_folders / "base")
 
 
+def test_a_folder_without_a_tensor_changes_nothing(adapter_folders, tmp_path):
+    """Also where tasks share the encoder."""
+    folder = shutil.copytree(adapter_folders / "adapter", tmp_path / "damaged")
+    (folder / "SHA256SUMS").unlink()
+    tensors = load_file(folder / "adapter.safetensors")
+    write_safetensors(folder / "adapter.safetensors", dict([*tensors.items()][1:]))
+    task = kbs.TextClassifier.from_adapter(adapter_folders / "adapter", adapter_folders / "base")
+    before, trained = score(task), [weight.path for weight in task.trainable_weights]
+    for load in (
+        lambda: task.load_adapter(folder, "second"),
+        lambda: kbs.TextClassifier.from_adapter(folder, task, "second"),
+    ):
+        with pytest.raises(ValueError, match="does not fit this model:\n .*: not in the file"):
+            load()
+    assert [*task.backbone.adapters] == ["adapter"] and task.adapter == "adapter"
+    assert [weight.path for weight in task.trainable_weights] == trained
+    np.testing.assert_array_equal(score(task), before)
+    task.load_adapter(adapter_folders / "adapter", "second")
+
+
 @pytest.mark.parametrize(
     ("method", "resize"),
     [

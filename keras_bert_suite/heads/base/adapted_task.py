@@ -1,7 +1,7 @@
 """Tasks that train few weights: `adapt`, and the folder of an adapter with its head."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -123,7 +123,9 @@ class AdaptedTask:
             any_base: bool, whether an encoder with other weights is allowed.
 
         Raises:
-            ValueError: if the folder holds no adapter, or one for another encoder or another head.
+            ValueError: if the folder holds no adapter, or one for another encoder or another head;
+                if one of peft is for layers that take none here, such as a pooler. The task
+                stays as it was.
         """
         if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
             self._load_peft(path, name)
@@ -141,6 +143,8 @@ class AdaptedTask:
         adapter_folder.check_base(encoder, description, path, any_base)
         adaptation = adapter_folder.make_adaptation(description, path)
         self._check_room(adaptation)
+        head = adapter_folder.list_head_weights(self)
+        values = {tensor: np.array(tensors.tensor(tensor)) for tensor in tensors.shapes}
         left_out, before = description["base"]["left_out"], encoder.new_paths
         vars(encoder)["new_paths"] = frozenset(left_out)
         try:
@@ -149,16 +153,18 @@ class AdaptedTask:
                 name,
                 [re.escape(part) for part in description["trained"]],
                 find_digest(encoder, left_out) if any_base else description["base"]["sha256"],
+                check=lambda own: adapter_folder.check_shapes({**own, **head}, tensors, path),
             )
         finally:
             vars(encoder)["new_paths"] = before
-        weights = {
-            **encoder.weights_of_adapter(name),
-            **adapter_folder.list_head_weights(self),
-        }
-        adapter_folder.check_shapes(weights, tensors, path)
-        for tensor, weight in weights.items():
-            weight.assign(np.array(tensors.tensor(tensor)))
+        self._take_values(name, values)
+
+    def _take_values(self, name: str, values: Mapping[str, Any]) -> None:
+        """Takes an adapter that was added, and the values of its weights and of the head."""
+        weights = self.backbone.weights_of_adapter(name)
+        weights |= adapter_folder.list_head_weights(self)
+        for path, value in values.items():
+            weights[path].assign(value)
         self._take_adapter(name)
 
     @classmethod
@@ -285,19 +291,22 @@ class AdaptedTask:
                 f"{path} has the weights {', '.join(weights)}, and not {missing[0]} of this "
                 f"{type(self).__name__}. Build the task that the adapter was trained with."
             )
-        encoder.add_adapter(adaptation, name, also)
-        found = {**encoder.weights_of_adapter(name), **head}
-        for tensor, value in {**tensors, **weights}.items():
-            if tensor not in found:
-                raise ValueError(f"{path} adapts {tensor}, which takes no adapter here.")
-            if tuple(found[tensor].shape) != value.shape:
+        values = {**tensors, **weights}
+
+        def check(own: Mapping[str, Any]) -> None:
+            wanted = {p: tuple(weight.shape) for p, weight in {**own, **head}.items()}
+            if lacking := [p for p in own if p not in values]:
+                raise ValueError(f"{path} has no {lacking[0]}. Save it by peft anew.")
+            wrong = next((p for p, value in values.items() if value.shape != wanted[p]), None)
+            if wrong is not None:
                 raise ValueError(
-                    f"{path} is for another base or head: {tensor} has the shape {value.shape} "
-                    f"there, wanted {tuple(found[tensor].shape)}. Open the base that its "
+                    f"{path} is for another base or head: {wrong} has the shape "
+                    f"{values[wrong].shape} there, wanted {wanted[wrong]}. Open the base that its "
                     "adapter_config.json names, with as many labels."
                 )
-            found[tensor].assign(value)
-        self._take_adapter(name)
+
+        encoder.add_adapter(adaptation, name, also, check=check)
+        self._take_values(name, values)
 
     def _check_adaptable(self, adaptation: Any) -> Any:
         if not isinstance(self.backbone, TextEncoder):
