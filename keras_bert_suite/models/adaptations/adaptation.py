@@ -15,7 +15,7 @@ class Adaptation:
     """A way to train few weights of an encoder.
 
     A subclass keeps each argument of its constructor in an attribute of the same name. It makes
-    layers in `make_layers`, and names in `trained` the weights of the encoder itself that it trains.
+    layers in `make_layers`, and names in `trained` the weights of the encoder itself that train.
     """
 
     #: Regular expressions of the whole paths of weights of the encoder that are trained.

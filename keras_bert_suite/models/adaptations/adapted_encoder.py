@@ -104,6 +104,7 @@ class AdaptedEncoder:
             place.add_adapter(kind, name, layer)
         self.adapters[name] = Adapter(adaptation, digest, trained, left_out)
         vars(self)["adapter"] = name
+        self._thaw(trained)
         self.train_adapter(name)
         for path, value in start.items():
             self.weights_of_adapter(name)[path].assign(value)
@@ -131,13 +132,23 @@ class AdaptedEncoder:
         return 0 if adapter is None else adapter.adaptation.prompt_length
 
     def train_adapter(self, name: str) -> None:
-        """Lets the weights of an adapter train, and freezes all others."""
+        """Lets the weights of an adapter train, and freezes all others.
+
+        Layers that were frozen after the adapter was added stay frozen.
+        """
         trained = {*self.adapters[name].trained}
         pattern = _OF_ADAPTER.format(re.escape(name))
         for layer in self._flatten_layers():  # type: ignore[attr-defined]
             for weight in layer._trainable_variables:
                 is_own = re.fullmatch(pattern, weight.path) is not None
-                weight.trainable = is_own or weight.path in trained
+                weight.trainable = layer.trainable and (is_own or weight.path in trained)
+
+    def _thaw(self, paths: Iterable[str]) -> None:
+        """Thaws the layers that have some weights, which an adapter trains."""
+        wanted = {*paths}
+        for layer in self._flatten_layers():  # type: ignore[attr-defined]
+            if any(weight.path in wanted for weight in layer._trainable_variables):
+                layer.trainable = True
 
     def weights_of_adapter(self, name: str) -> dict[str, keras.Variable]:
         """The weights of an adapter by their paths, in which its name is "adapter"."""
