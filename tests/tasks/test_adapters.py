@@ -207,6 +207,21 @@ def test_a_folder_that_was_edited(adapter_folders, tmp_path, place, value, messa
         kbs.TextClassifier.from_adapter(folder, adapter_folders / "base")
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: make_task().adapt(FIRST, train_also=["pool("]), r"train_also .*'pool\('"),
+        (lambda x: make_task().adapt(FIRST, train_also=3), "train_also .* strings, got 3"),
+        (lambda x: make_task().load_adapter(None), "folder that `save_adapter` .*got None"),
+        (lambda x: kbs.TextClassifier.from_adapter(None, x / "base"), "`save_adapter` .*got None"),
+        (lambda x: kbs.TextClassifier.from_adapter(x / "adapter", None), "checkpoint .* got None"),
+    ],
+)
+def test_arguments_are_checked(adapter_folders, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(adapter_folders)
+
+
 def test_a_folder_without_a_tensor_changes_nothing(adapter_folders, tmp_path):
     """Also where tasks share the encoder."""
     folder = shutil.copytree(adapter_folders / "adapter", tmp_path / "damaged")

@@ -294,6 +294,7 @@ REFUSED = {
     "beyond": (lambda: make_task(exit_layers=[2, 5]), r"1 to 4, .*got \[2, 5\]"),
     "order": (lambda: make_task(exit_layers=[3, 1]), r"increasing .*\[3, 1\]"),
     "none": (lambda: make_task(exit_layers=[]), r"got \[\]"),
+    "one": (lambda: make_task(exit_layers=1), "exit_layers must be a list of layers, got 1"),
     "one layer": (lambda: make_task(backbone=make_backbone(num_layers=1)), "of 1 layers"),
     "sets": (
         lambda: make_task(problem_type="multi_label_classification"),
@@ -330,6 +331,7 @@ REFUSED = {
         lambda: make_task("deebert").adapt(kbs.LoRA(2)),
         "method='deebert' trains the exits alone.*`from_classifier` after it; .*'pabee'",
     ),
+    "no loss": (lambda: make_task().tune_exits(TEXTS, LABELS, max_loss="x"), "max_loss .*'x'"),
     "keras' loss": (lambda: make_task().compile("adam", "mse"), "Leave `loss` out"),
     "metric": (lambda: make_task().compile("adam", metrics=["accuracy"]), "`score` and `tune_ex"),
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Dtype, PathLike
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_patterns, with_article
 from keras_bert_suite.heads.base import adapter_folder
 from keras_bert_suite.heads.base.card_facts import describe_base
 from keras_bert_suite.models import BACKBONES, TextEncoder
@@ -37,6 +37,11 @@ class AdaptedTask:
         """str, the adapter that acts in this task; None without adapters."""
         usual = getattr(self.backbone, "adapter", None)
         return vars(self).get("own_adapter", usual)
+
+    @property
+    def has_own_adapter(self) -> bool:
+        """bool, whether `adapter` stays when others are added to the encoder."""
+        return "own_adapter" in vars(self)
 
     def adapt(
         self,
@@ -68,14 +73,15 @@ class AdaptedTask:
 
         Raises:
             ValueError: if the encoder is not of this package or has no place for the adapter; if
-                there is one of this name; or if the rows of the preprocessor leave no place for
-                prompts.
+                there is one of this name; if `train_also` has no regular expressions, or one that
+                matches nothing; or if the rows of the preprocessor leave no place for prompts.
         """
         encoder = self._check_adaptable(adaptation)
         self._check_room(adaptation)
         used = encoder.new_paths - getattr(self, "unused_paths", frozenset())
-        patterns = [train_also] if isinstance(train_also, str) else list(train_also)
-        patterns += [re.escape(path) for path in sorted(used)]
+        patterns = [train_also] if isinstance(train_also, str) else train_also
+        check_patterns("train_also", patterns)
+        patterns = [*patterns, *(re.escape(path) for path in sorted(used))]
         tokenizer = getattr(self.preprocessor, "tokenizer", None)
         encoder.add_adapter(adaptation, name, patterns, tokenizer=tokenizer)
         self._take_adapter(name)
@@ -127,7 +133,7 @@ class AdaptedTask:
                 if one of peft is for layers that take none here, such as a pooler. The task
                 stays as it was.
         """
-        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+        if adapter_folder.is_of_peft(path):
             self._load_peft(path, name)
             return
         description, tensors = adapter_folder.read_folder(path)
@@ -199,10 +205,11 @@ class AdaptedTask:
             the task, which is not compiled.
 
         Raises:
-            ValueError: as for `load_adapter`; if the adapter belongs to another task; or if a task
-                that writes texts would share its encoder.
+            ValueError: as for `load_adapter`; if `path` or a checkpoint is no str or path; if the
+                adapter belongs to another task; or if a task that writes texts would share its
+                encoder.
         """
-        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+        if adapter_folder.is_of_peft(path):
             raise ValueError(
                 f"{path} is a folder of peft, which does not name labels. Build the task, such as "
                 f"{cls.__name__}.from_preset(base, label_names=[...]), and call "

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_positive
+from keras_bert_suite.argument_checks import check_choice, check_positive, check_share
 from keras_bert_suite.heads import exits
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -448,8 +448,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
         Raises:
             ValueError: as `score`, or if `max_loss` is out of its range.
         """
-        if not 0 <= max_loss <= 1:
-            raise ValueError(f"max_loss must be a share of the score in [0, 1], got {max_loss!r}.")
+        check_share("max_loss", max_loss)
         curve = self.measure_exits(x, y, batch_size)
         within = [point for point in curve if point.score >= curve[0].score - max_loss]
         self.threshold = min(within, key=lambda point: (point.layers, -point.score)).threshold
