@@ -104,7 +104,15 @@ def preset_name(preset):
 
     Args:
         preset: as for `open_checkpoint`.
+
+    Raises:
+        ValueError: if `preset` is no str or path.
     """
+    if not isinstance(preset, (str, os.PathLike)):
+        raise ValueError(
+            "A checkpoint is given as a str or path, such as 'hf://owner/name', got "
+            f"{preset!r:.80}."
+        )
     name = os.fspath(preset)
     return name if "://" in name else os.path.expanduser(name)
 

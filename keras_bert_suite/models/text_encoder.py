@@ -451,8 +451,10 @@ class TextEncoder(
             config["part_embeddings"] = parts
         backbone = super().from_config(config)
         separate_policies(backbone)
-        restore_trainability(backbone, trainability)
         backbone.restore_adapters(adapters)
+        restore_trainability(backbone, trainability)
+        if backbone.adapter is not None:  # Layers have been thawed as a whole.
+            backbone.train_adapter(backbone.adapter)
         return backbone
 
     def get_config(self) -> Config:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_list, with_article
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
 from keras_bert_suite.heads.base.adapter_folder import join_task
@@ -43,7 +43,7 @@ def export_adapters(
     ```
 
     Args:
-        tasks: tasks on one backbone, each with another adapter.
+        tasks: list of tasks on one backbone, each with another adapter of its own.
         path: as for `export_saved_model`.
         verbose: as for `export_saved_model`.
 
@@ -53,10 +53,11 @@ def export_adapters(
     Raises:
         FileExistsError: if the version exists.
         ImportError: if TensorFlow, tensorflow-text or tensorflow-serving-api is not installed.
-        ValueError: if tasks are on several backbones, or have no adapter or the same; if a name is
-            one of a signature; or as for `export_saved_model`.
+        ValueError: if `tasks` is no list; if tasks are on several backbones, or have no adapter of
+            their own or the same; if a name is one of a signature; or as for `export_saved_model`.
         RuntimeError: if the process that rebuilds the tasks fails, with its last lines.
     """
+    check_list("tasks", tasks, "tasks")
     tasks = list(tasks)
     _check_tasks(tasks)
     for task in tasks:
@@ -134,6 +135,11 @@ def _check_tasks(tasks: list[Any]) -> None:
             raise ValueError(
                 f"Each task needs an adapter, got {with_article(task)} without. Call `adapt`, or "
                 "export it by `export_saved_model`."
+            )
+        if not getattr(task, "has_own_adapter", False):
+            raise ValueError(
+                f"Each task needs an adapter of its own, got {with_article(task)} that computes "
+                f"with {task.adapter!r}, which was added to its encoder last. Call `adapt`."
             )
         if task.backbone is not tasks[0].backbone:
             raise ValueError(

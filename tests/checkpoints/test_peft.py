@@ -245,6 +245,28 @@ def test_other_folders_are_refused(fields, message, tmp_path):
     assert task.adapter is None
 
 
+@pytest.mark.parametrize(
+    ("targets", "labels", "message"),
+    [
+        ("all-linear", 3, r"LoRA on bert\.pooler\.dense, and .*merge_and_unload\(\)"),
+        (["query"], 2, "is for another base or head: classifier/bias has the shape"),
+    ],
+)
+def test_a_refused_folder_leaves_the_task_as_it_was(targets, labels, message, tmp_path):
+    theirs, base = make_theirs(tmp_path, target_modules=targets)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = make_ours(base, num_classes=labels)
+    before = {weight.path: (weight.trainable, to_numpy(weight)) for weight in task.weights}
+    with pytest.raises(ValueError, match=message):
+        task.load_adapter(tmp_path / "theirs")
+    assert task.adapter is None and [w.path for w in task.weights] == [*before]
+    for weight in task.weights:
+        trainable, value = before[weight.path]
+        assert weight.trainable == trainable
+        np.testing.assert_array_equal(to_numpy(weight), value)
+    task.adapt(kbs.LoRA(2), verbose=False)  # Its name is free.
+
+
 def test_another_base_and_another_kind_of_adapter_are_refused(tmp_path):
     theirs, base = make_theirs(tmp_path)
     theirs.save_pretrained(tmp_path / "theirs")

@@ -8,7 +8,14 @@ from keras import ops
 from small_texts import TINY
 from tables import everywhere_for
 
-from keras_bert_suite import BertBackbone, Pretrainer, TextClassifier
+from keras_bert_suite import (
+    BertBackbone,
+    BitFit,
+    LoRA,
+    PrefixTuning,
+    Pretrainer,
+    TextClassifier,
+)
 
 
 def freeze_all(backbone):
@@ -97,6 +104,22 @@ def test_built_frozen():
     backbone = BertBackbone(**TINY, trainable=False)
     assert not any(states_of(backbone).values())
     assert "trainability" not in backbone.get_config()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("adaptation", [LoRA(2), BitFit(), PrefixTuning(2, 3)], ids=repr)
+def test_an_adapter_is_frozen_with_an_encoder_after_it(adaptation, when):
+    """An encoder that was frozen before trains the adapter, as any encoder."""
+    backbone = BertBackbone(**TINY)
+    if when == "before":
+        backbone.trainable = False
+    backbone.add_adapter(adaptation)
+    if when == "after":
+        backbone.trainable = False
+    own = backbone.weights_of_adapter("default").values() if when == "before" else ()
+    for each in (backbone, BertBackbone.from_config(backbone.get_config())):
+        trained = [weight.path for weight in each.weights if weight.trainable]
+        assert trained == [weight.path for weight in own]
 
 
 def test_thawed_when_loaded(tmp_path):

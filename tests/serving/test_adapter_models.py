@@ -100,6 +100,13 @@ def test_tasks_that_do_not_go_together(tmp_path):
     plain = kbs.TextClassifier(make_parts("SegmentPacker", {})[0], num_classes=2)
     with pytest.raises(ValueError, match="Each task needs an adapter, got a TextClassifier"):
         kbs.export_adapters([plain], tmp_path / "served")
+    plain = kbs.TextClassifier(first.backbone, preprocessor=first.preprocessor, num_classes=2)
+    with pytest.raises(
+        ValueError, match="adapter of its own, got a TextClassifier .*'mood_arrays'"
+    ):
+        kbs.export_adapters([first, plain], tmp_path / "served")
+    with pytest.raises(ValueError, match="tasks must be a list of tasks, got <TextClassifier"):
+        kbs.export_adapters(first, tmp_path / "served")
     with pytest.raises(ValueError, match="at least one task"):
         kbs.export_adapters([], tmp_path / "served")
     assert second.backbone is first.backbone

@@ -208,6 +208,41 @@ def test_a_folder_that_was_edited(adapter_folders, tmp_path, place, value, messa
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: make_task().adapt(FIRST, train_also=["pool("]), r"train_also .*'pool\('"),
+        (lambda x: make_task().adapt(FIRST, train_also=3), "train_also .* strings, got 3"),
+        (lambda x: make_task().load_adapter(None), "folder that `save_adapter` .*got None"),
+        (lambda x: kbs.TextClassifier.from_adapter(None, x / "base"), "`save_adapter` .*got None"),
+        (lambda x: kbs.TextClassifier.from_adapter(x / "adapter", None), "checkpoint .* got None"),
+    ],
+)
+def test_arguments_are_checked(adapter_folders, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(adapter_folders)
+
+
+def test_a_folder_without_a_tensor_changes_nothing(adapter_folders, tmp_path):
+    """Also where tasks share the encoder."""
+    folder = shutil.copytree(adapter_folders / "adapter", tmp_path / "damaged")
+    (folder / "SHA256SUMS").unlink()
+    tensors = load_file(folder / "adapter.safetensors")
+    write_safetensors(folder / "adapter.safetensors", dict([*tensors.items()][1:]))
+    task = kbs.TextClassifier.from_adapter(adapter_folders / "adapter", adapter_folders / "base")
+    before, trained = score(task), [weight.path for weight in task.trainable_weights]
+    for load in (
+        lambda: task.load_adapter(folder, "second"),
+        lambda: kbs.TextClassifier.from_adapter(folder, task, "second"),
+    ):
+        with pytest.raises(ValueError, match="does not fit this model:\n .*: not in the file"):
+            load()
+    assert [*task.backbone.adapters] == ["adapter"] and task.adapter == "adapter"
+    assert [weight.path for weight in task.trainable_weights] == trained
+    np.testing.assert_array_equal(score(task), before)
+    task.load_adapter(adapter_folders / "adapter", "second")
+
+
+@pytest.mark.parametrize(
     ("method", "resize"),
     [
         ("resize_vocabulary", lambda task, size: task.resize_vocabulary(size + 3, seed=0)),

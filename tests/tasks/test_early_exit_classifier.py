@@ -208,6 +208,26 @@ def test_files_keep_the_threshold_and_what_is_frozen(tmp_path):
     assert new.threshold is None and new.exit_layers == (1, 4)
 
 
+def test_exits_of_a_classifier_with_an_adapter_learn_alone(tmp_path):
+    """Also after they were loaded, and where the encoder has the adapters of two tasks."""
+    classifier = make_classifier()
+    classifier.adapt(kbs.LoRA(2), "mine", verbose=False)
+    randomize(classifier)
+    classifier.backbone.add_adapter(kbs.LoRA(2), "other")
+    task = kbs.EarlyExitClassifier.from_classifier(classifier, "deebert", exit_layers=[1, 4])
+    assert task.adapter == "mine"
+    task.threshold = 0.0
+    np.testing.assert_allclose(task.predict(TEXTS), classifier.predict(TEXTS), atol=1e-6)
+    task.fit(TEXTS, LABELS, verbose=0)
+    task.save(tmp_path / "task.keras")
+    again = keras.saving.load_model(tmp_path / "task.keras")
+    assert again.adapter == "mine" and len(again.trainable_variables) == 2 * 4
+    assert len(again.optimizer.variables) == len(task.optimizer.variables)
+    assert again.optimizer.iterations == task.optimizer.iterations
+    again.fit(TEXTS, LABELS, verbose=0)
+    np.testing.assert_allclose(find_all_logits(again)[:, -1], classifier.predict(TEXTS), atol=1e-6)
+
+
 def test_the_curve_is_what_predict_does():
     task = make_task("deebert", label_names=["no", "yes"])
     curve = task.tune_exits(TEXTS, LABELS, max_loss=0.1)
@@ -274,6 +294,7 @@ REFUSED = {
     "beyond": (lambda: make_task(exit_layers=[2, 5]), r"1 to 4, .*got \[2, 5\]"),
     "order": (lambda: make_task(exit_layers=[3, 1]), r"increasing .*\[3, 1\]"),
     "none": (lambda: make_task(exit_layers=[]), r"got \[\]"),
+    "one": (lambda: make_task(exit_layers=1), "exit_layers must be a list of layers, got 1"),
     "one layer": (lambda: make_task(backbone=make_backbone(num_layers=1)), "of 1 layers"),
     "sets": (
         lambda: make_task(problem_type="multi_label_classification"),
@@ -306,6 +327,11 @@ REFUSED = {
         "would change .*embedding.*from_classifier",
     ),
     "loss": (lambda: make_task().tune_exits(TEXTS, LABELS, max_loss=2), "max_loss .*got 2"),
+    "adapter": (
+        lambda: make_task("deebert").adapt(kbs.LoRA(2)),
+        "method='deebert' trains the exits alone.*`from_classifier` after it; .*'pabee'",
+    ),
+    "no loss": (lambda: make_task().tune_exits(TEXTS, LABELS, max_loss="x"), "max_loss .*'x'"),
     "keras' loss": (lambda: make_task().compile("adam", "mse"), "Leave `loss` out"),
     "metric": (lambda: make_task().compile("adam", metrics=["accuracy"]), "`score` and `tune_ex"),
 }

@@ -18,6 +18,7 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import parse_json, write_json
 from keras_bert_suite.files.messages import list_names, reading, shorten
 from keras_bert_suite.files.safetensors_file import write_safetensors
+from keras_bert_suite.layers.dense import Dense
 
 PEFT_CONFIG, PEFT_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -156,7 +157,8 @@ def read_peft(model, path):
         them.
 
     Raises:
-        ValueError: if the folder is of another kind, for another model, or damaged.
+        ValueError: if the folder is of another kind, for another model or for layers that take no
+            LoRA here, or damaged.
     """
     folder = Path(path).expanduser()
     with reading(folder / PEFT_CONFIG):
@@ -168,6 +170,7 @@ def read_peft(model, path):
         )
     file, spell = SafetensorsFile(folder / PEFT_WEIGHTS), _Speller(model)
     own, tensors, weights, strangers = weights_by_path(model), {}, {}, []
+    modules = {}
     is_lora = config["peft_type"] == "LORA"
     for name in file.shapes:
         if name == _PROMPTS and not is_lora:
@@ -182,6 +185,7 @@ def read_peft(model, path):
             strangers.append(name)
         elif found:
             layer = row[0].removesuffix("/kernel")
+            modules[layer] = found[1]
             tensors[f"{layer}/low_rank-adapter/{found[2].lower()}"] = np.array(file.tensor(name)).T
         else:
             weights[row[0]] = row[1](np.array(file.tensor(name)))
@@ -196,6 +200,7 @@ def read_peft(model, path):
         _check_prompts(folder, config, tensors, model)
         length = config["num_virtual_tokens"]
         return {"class_name": "PromptTuning", "arguments": {"length": length}}, tensors, weights
+    _check_modules(folder, modules, model)
     _check_shapes(folder, config, tensors, own)
     arguments = {
         "rank": config["r"],
@@ -330,6 +335,22 @@ def _check_prompts(folder, config, tensors, model):
             f"{folder} is for another base: {_PROMPTS} has the shape {value.shape}, wanted "
             f"{wanted}, num_virtual_tokens={wanted[0]} vectors of the width of the token "
             f"embeddings here. Open {shorten(repr(config.get('base_model_name_or_path')))}."
+        )
+
+
+def _check_modules(folder, modules, model):
+    """Raises a ValueError if peft has adapted a layer outside of the blocks, such as a pooler.
+
+    `modules` is a dict of our path of a layer -> peft's name of it.
+    """
+    layers = getattr(model, "backbone", model)._flatten_layers()
+    places = {layer.path for layer in layers if isinstance(layer, Dense)}
+    others = [name for layer, name in modules.items() if layer not in places]
+    if others:
+        raise ValueError(
+            f"{folder} has LoRA on {list_names(others)}, and LoRA of this package is on the dense "
+            "layers of the blocks alone. Merge it in peft, by merge_and_unload(), and open the "
+            "checkpoint that it saves."
         )
 
 

@@ -1,7 +1,7 @@
 """Tasks that train few weights: `adapt`, and the folder of an adapter with its head."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Dtype, PathLike
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_patterns, with_article
 from keras_bert_suite.heads.base import adapter_folder
 from keras_bert_suite.heads.base.card_facts import describe_base
 from keras_bert_suite.models import BACKBONES, TextEncoder
@@ -37,6 +37,11 @@ class AdaptedTask:
         """str, the adapter that acts in this task; None without adapters."""
         usual = getattr(self.backbone, "adapter", None)
         return vars(self).get("own_adapter", usual)
+
+    @property
+    def has_own_adapter(self) -> bool:
+        """bool, whether `adapter` stays when others are added to the encoder."""
+        return "own_adapter" in vars(self)
 
     def adapt(
         self,
@@ -68,14 +73,15 @@ class AdaptedTask:
 
         Raises:
             ValueError: if the encoder is not of this package or has no place for the adapter; if
-                there is one of this name; or if the rows of the preprocessor leave no place for
-                prompts.
+                there is one of this name; if `train_also` has no regular expressions, or one that
+                matches nothing; or if the rows of the preprocessor leave no place for prompts.
         """
         encoder = self._check_adaptable(adaptation)
         self._check_room(adaptation)
         used = encoder.new_paths - getattr(self, "unused_paths", frozenset())
-        patterns = [train_also] if isinstance(train_also, str) else list(train_also)
-        patterns += [re.escape(path) for path in sorted(used)]
+        patterns = [train_also] if isinstance(train_also, str) else train_also
+        check_patterns("train_also", patterns)
+        patterns = [*patterns, *(re.escape(path) for path in sorted(used))]
         tokenizer = getattr(self.preprocessor, "tokenizer", None)
         encoder.add_adapter(adaptation, name, patterns, tokenizer=tokenizer)
         self._take_adapter(name)
@@ -123,9 +129,11 @@ class AdaptedTask:
             any_base: bool, whether an encoder with other weights is allowed.
 
         Raises:
-            ValueError: if the folder holds no adapter, or one for another encoder or another head.
+            ValueError: if the folder holds no adapter, or one for another encoder or another head;
+                if one of peft is for layers that take none here, such as a pooler. The task
+                stays as it was.
         """
-        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+        if adapter_folder.is_of_peft(path):
             self._load_peft(path, name)
             return
         description, tensors = adapter_folder.read_folder(path)
@@ -141,6 +149,8 @@ class AdaptedTask:
         adapter_folder.check_base(encoder, description, path, any_base)
         adaptation = adapter_folder.make_adaptation(description, path)
         self._check_room(adaptation)
+        head = adapter_folder.list_head_weights(self)
+        values = {tensor: np.array(tensors.tensor(tensor)) for tensor in tensors.shapes}
         left_out, before = description["base"]["left_out"], encoder.new_paths
         vars(encoder)["new_paths"] = frozenset(left_out)
         try:
@@ -149,16 +159,18 @@ class AdaptedTask:
                 name,
                 [re.escape(part) for part in description["trained"]],
                 find_digest(encoder, left_out) if any_base else description["base"]["sha256"],
+                check=lambda own: adapter_folder.check_shapes({**own, **head}, tensors, path),
             )
         finally:
             vars(encoder)["new_paths"] = before
-        weights = {
-            **encoder.weights_of_adapter(name),
-            **adapter_folder.list_head_weights(self),
-        }
-        adapter_folder.check_shapes(weights, tensors, path)
-        for tensor, weight in weights.items():
-            weight.assign(np.array(tensors.tensor(tensor)))
+        self._take_values(name, values)
+
+    def _take_values(self, name: str, values: Mapping[str, Any]) -> None:
+        """Takes an adapter that was added, and the values of its weights and of the head."""
+        weights = self.backbone.weights_of_adapter(name)
+        weights |= adapter_folder.list_head_weights(self)
+        for path, value in values.items():
+            weights[path].assign(value)
         self._take_adapter(name)
 
     @classmethod
@@ -193,10 +205,11 @@ class AdaptedTask:
             the task, which is not compiled.
 
         Raises:
-            ValueError: as for `load_adapter`; if the adapter belongs to another task; or if a task
-                that writes texts would share its encoder.
+            ValueError: as for `load_adapter`; if `path` or a checkpoint is no str or path; if the
+                adapter belongs to another task; or if a task that writes texts would share its
+                encoder.
         """
-        if (Path(path).expanduser() / checkpoints.PEFT_CONFIG).is_file():
+        if adapter_folder.is_of_peft(path):
             raise ValueError(
                 f"{path} is a folder of peft, which does not name labels. Build the task, such as "
                 f"{cls.__name__}.from_preset(base, label_names=[...]), and call "
@@ -285,19 +298,22 @@ class AdaptedTask:
                 f"{path} has the weights {', '.join(weights)}, and not {missing[0]} of this "
                 f"{type(self).__name__}. Build the task that the adapter was trained with."
             )
-        encoder.add_adapter(adaptation, name, also)
-        found = {**encoder.weights_of_adapter(name), **head}
-        for tensor, value in {**tensors, **weights}.items():
-            if tensor not in found:
-                raise ValueError(f"{path} adapts {tensor}, which takes no adapter here.")
-            if tuple(found[tensor].shape) != value.shape:
+        values = {**tensors, **weights}
+
+        def check(own: Mapping[str, Any]) -> None:
+            wanted = {p: tuple(weight.shape) for p, weight in {**own, **head}.items()}
+            if lacking := [p for p in own if p not in values]:
+                raise ValueError(f"{path} has no {lacking[0]}. Save it by peft anew.")
+            wrong = next((p for p, value in values.items() if value.shape != wanted[p]), None)
+            if wrong is not None:
                 raise ValueError(
-                    f"{path} is for another base or head: {tensor} has the shape {value.shape} "
-                    f"there, wanted {tuple(found[tensor].shape)}. Open the base that its "
+                    f"{path} is for another base or head: {wrong} has the shape "
+                    f"{values[wrong].shape} there, wanted {wanted[wrong]}. Open the base that its "
                     "adapter_config.json names, with as many labels."
                 )
-            found[tensor].assign(value)
-        self._take_adapter(name)
+
+        encoder.add_adapter(adaptation, name, also, check=check)
+        self._take_values(name, values)
 
     def _check_adaptable(self, adaptation: Any) -> Any:
         if not isinstance(self.backbone, TextEncoder):

@@ -1,6 +1,7 @@
 """Writes and reads the folder of an adapter: its weights, those of the head, and what they fit."""
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.checkpoints import PEFT_CONFIG
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import parse_json, write_json
@@ -93,6 +95,20 @@ def check_same_base(task: Any, name: str) -> None:
             "and `adapt` the copy; or save the whole task by `save_to_preset`, or after "
             "`merge_adapter`."
         )
+
+
+def is_of_peft(path: PathLike) -> bool:
+    """Whether the folder of an adapter is one of peft.
+
+    Raises:
+        ValueError: if it is no str or path.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(
+            "An adapter is given as the folder that `save_adapter` has written, a str or path, "
+            f"got {path!r:.80}."
+        )
+    return (Path(path).expanduser() / PEFT_CONFIG).is_file()
 
 
 def read_folder(path: PathLike) -> tuple[Config, SafetensorsFile]:

@@ -251,8 +251,7 @@ class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, Seal
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
         if getattr(task.backbone, "adapter", None) is not None:
-            if adapter is not None:
-                vars(task)["own_adapter"] = adapter
+            vars(task)["own_adapter"] = adapter or task.backbone.adapter
             # Layers have been thawed as a whole.
             task.backbone.train_adapter(task.adapter)
         return task

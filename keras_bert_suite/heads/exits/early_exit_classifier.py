@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_positive
+from keras_bert_suite.argument_checks import check_choice, check_positive, check_share
 from keras_bert_suite.heads import exits
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -209,7 +209,8 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
     ) -> Self:
         """Puts exits on a copy of a trained `TextClassifier`, and of its encoder.
 
-        With "deebert" and "fastbert" all but the exits is frozen. The tanh layer of each exit
+        With "deebert" and "fastbert" all but the exits is frozen, also an adapter of `adapt`, which
+        is copied. The tanh layer of each exit
         begins as the pooler of the encoder, if it has one of this form, as in DeeBERT's code.
 
         Args:
@@ -218,9 +219,23 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
         Raises:
             ValueError: as the constructor; for a classifier with a `pooling`, `features` or an
-                `activation`; or if it is quantized or has LoRA.
+                `activation`; or if it is quantized or has LoRA of Keras
+                (`enable_lora`).
         """
         return copy_classifier(cls, classifier, method, exit_layers)
+
+    def _take_adapter(self, name: str) -> None:
+        super()._take_adapter(name)
+        self._stages = None  # In which the adapter before it acts.
+
+    def _check_adaptable(self, adaptation: Any) -> Any:
+        if adaptation is not None and not self._method.trains_all:
+            raise ValueError(
+                f"method={self.method!r} trains the exits alone, and no adapter. `adapt` and train "
+                "the TextClassifier, and call `from_classifier` after it; or pass method='pabee', "
+                "which trains an adapter with the exits."
+            )
+        return super()._check_adaptable(adaptation)
 
     @property
     def problem_type(self) -> str:
@@ -267,7 +282,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             states = [hidden[layer] for layer in self.exit_layers]
             logits = self._classify(states, encoder.trace_summary(), inputs["padding_mask"])
             layers = [*self.exit_layers, len(encoder.list_calls())]
-            self._stages = Stages(make_stage_models(inputs, states, logits), layers)
+            self._stages = Stages(make_stage_models(self, states, logits), layers)
         return self._stages
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
@@ -433,8 +448,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
         Raises:
             ValueError: as `score`, or if `max_loss` is out of its range.
         """
-        if not 0 <= max_loss <= 1:
-            raise ValueError(f"max_loss must be a share of the score in [0, 1], got {max_loss!r}.")
+        check_share("max_loss", max_loss)
         curve = self.measure_exits(x, y, batch_size)
         within = [point for point in curve if point.score >= curve[0].score - max_loss]
         self.threshold = min(within, key=lambda point: (point.layers, -point.score)).threshold

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_list, with_article
 from keras_bert_suite.models.encoder import Encoder
 
 
@@ -32,6 +32,7 @@ def check_exit_layers(encoder: Encoder, exit_layers: Sequence[int] | None) -> tu
         )
     if exit_layers is None:
         return tuple(range(1, last))
+    check_list("exit_layers", exit_layers, "layers")
     chosen = tuple(exit_layers)
     are_numbers = all(isinstance(layer, int) and 0 < layer < last for layer in chosen)
     if not chosen or not are_numbers or list(chosen) != sorted(set(chosen)):

@@ -26,6 +26,7 @@ def copy_classifier(
         dropout=classifier.dropout,
         input_names=classifier.input_names,
     )
+    task.take_adapter_of(classifier)
     task.classifier.set_weights(classifier.classifier.get_weights())
     pooler = getattr(task.backbone, "pooler", None)
     values = [] if pooler is None else pooler.get_weights()

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.heads.base.split_models import TaskPart
 
 
 class Stages:
@@ -68,26 +69,24 @@ def take_inputs(inputs: dict[str, Any], states: Any) -> Any:
     return inputs if states is None else [inputs, states]
 
 
-def make_stage_models(
-    inputs: dict[str, Tensor], states: list[Tensor], logits: list[Tensor]
-) -> list[keras.Model]:
+def make_stage_models(task: Any, states: list[Tensor], logits: list[Tensor]) -> list[keras.Model]:
     """Cuts the graph of an encoder with exits at its states.
 
     What all layers share, such as masks and positions, each stage computes for its rows anew.
 
     Args:
-        inputs: dict of symbolic (B, L), the inputs of the encoder.
+        task: `EarlyExitClassifier`, whose adapter acts in the stages.
         states: list of E - 1 symbolic (B, L, H), at each exit but the last.
         logits: list of E symbolic (B, C).
     """
     models: list[keras.Model] = []
     for before, after, found in zip([None, *states], [*states, None], logits, strict=True):
-        taken = take_inputs(inputs, before)
+        taken = take_inputs(task.backbone.input, before)
         given = {"logits": found} if after is None else {"logits": found, "states": after}
         # Keras' own model from the states would take the layers that ALBERT shares for its input.
         own = keras.tree.map_structure(_make_input, taken)
         outputs = keras.Function(taken, given).call(own)
-        models.append(keras.Model(own, outputs, name=f"stage_{len(models)}"))
+        models.append(TaskPart.of(task, own, outputs, f"stage_{len(models)}"))
     return models
 
 

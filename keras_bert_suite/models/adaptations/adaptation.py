@@ -7,12 +7,15 @@ import keras
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import list_arguments, with_article
 
+#: A layer of an encoder, the kind of the adapter that it gets, and the layer of the adapter.
+Made = tuple[Any, str, keras.layers.Layer]
+
 
 class Adaptation:
     """A way to train few weights of an encoder.
 
-    A subclass keeps each argument of its constructor in an attribute of the same name. It adds
-    layers in `add`, and names in `trained` the weights of the encoder itself that it trains.
+    A subclass keeps each argument of its constructor in an attribute of the same name. It makes
+    layers in `make_layers`, and names in `trained` the weights of the encoder itself that train.
     """
 
     #: Regular expressions of the whole paths of weights of the encoder that are trained.
@@ -22,22 +25,27 @@ class Adaptation:
     #: The places that it puts before the tokens of each row.
     prompt_length: int = 0
 
-    def add(self, encoder: Any, name: str) -> None:
-        """Adds the layers of an adapter to a built encoder.
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
+        """Makes the layers of an adapter of a built encoder, which stays as it is.
 
         Args:
             encoder: `TextEncoder`.
             name: str, the name of the adapter.
 
+        Returns:
+            list of the arguments of `Adaptable.add_adapter` after the layer of the encoder: (that
+            layer, kind, the new layer).
+
         Raises:
             ValueError: if the encoder has no place for them, which the message names.
         """
+        return []
 
     def find_start(self, encoder: Any, tokenizer: Any) -> dict[str, Any]:
         """The values with which weights of a new adapter begin, if they depend on the encoder.
 
         Args:
-            encoder: `TextEncoder`, before `add`.
+            encoder: `TextEncoder`, without the adapter.
             tokenizer: of the task; None without.
 
         Returns:

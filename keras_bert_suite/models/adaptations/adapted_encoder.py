@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import keras
@@ -55,6 +55,7 @@ class AdaptedEncoder:
         train_also: Iterable[str] = (),
         digest: str | None = None,
         tokenizer: Any = None,
+        check: Callable[[dict[str, keras.Variable]], None] | None = None,
     ) -> None:
         """Adds an adapter to this encoder, which then trains nothing but this adapter.
 
@@ -67,10 +68,12 @@ class AdaptedEncoder:
             digest: str, of the encoder for which the adapter was made. None computes it, for an
                 adapter that begins here.
             tokenizer: of the encoder, for an adapter that begins with a text.
+            check: function of what `weights_of_adapter` will return. It is called before the
+                encoder changes, and may raise an error.
 
         Raises:
             ValueError: if there is an adapter of this name, the encoder has no place for it, or
-                one of the two changes weights that they would share.
+                one of the two changes weights that they would share. The encoder stays as it was.
         """
         _check_new(self, adaptation, name)
         patterns = (*adaptation.trained, *train_also)
@@ -93,9 +96,15 @@ class AdaptedEncoder:
         start = adaptation.find_start(self, tokenizer) if digest is None else {}
         if digest is None:
             digest = find_digest(self, left_out)
-        adaptation.add(self, name)
+        made = adaptation.make_layers(self, name)
+        if check is not None:
+            new = [weight for _, _, layer in made for weight in layer.weights]
+            check(_name_weights([*own.weights, *new], name, trained))
+        for place, kind, layer in made:
+            place.add_adapter(kind, name, layer)
         self.adapters[name] = Adapter(adaptation, digest, trained, left_out)
         vars(self)["adapter"] = name
+        self._thaw(trained)
         self.train_adapter(name)
         for path, value in start.items():
             self.weights_of_adapter(name)[path].assign(value)
@@ -123,24 +132,28 @@ class AdaptedEncoder:
         return 0 if adapter is None else adapter.adaptation.prompt_length
 
     def train_adapter(self, name: str) -> None:
-        """Lets the weights of an adapter train, and freezes all others."""
+        """Lets the weights of an adapter train, and freezes all others.
+
+        Layers that were frozen after the adapter was added stay frozen.
+        """
         trained = {*self.adapters[name].trained}
         pattern = _OF_ADAPTER.format(re.escape(name))
         for layer in self._flatten_layers():  # type: ignore[attr-defined]
             for weight in layer._trainable_variables:
                 is_own = re.fullmatch(pattern, weight.path) is not None
-                weight.trainable = is_own or weight.path in trained
+                weight.trainable = layer.trainable and (is_own or weight.path in trained)
+
+    def _thaw(self, paths: Iterable[str]) -> None:
+        """Thaws the layers that have some weights, which an adapter trains."""
+        wanted = {*paths}
+        for layer in self._flatten_layers():  # type: ignore[attr-defined]
+            if any(weight.path in wanted for weight in layer._trainable_variables):
+                layer.trainable = True
 
     def weights_of_adapter(self, name: str) -> dict[str, keras.Variable]:
         """The weights of an adapter by their paths, in which its name is "adapter"."""
-        trained, found = {*self.adapters[name].trained}, {}
-        pattern = _OF_ADAPTER.format(re.escape(name))
-        for weight in self.weights:  # type: ignore[attr-defined]
-            if re.fullmatch(pattern, weight.path):
-                found[re.sub(rf"-{re.escape(name)}/", "-adapter/", weight.path)] = weight
-            elif weight.path in trained:
-                found[weight.path] = weight
-        return found
+        own: Any = self
+        return _name_weights(own.weights, name, self.adapters[name].trained)
 
     def describe_adapters(self) -> Config:
         """The adapters in a configuration; {} for none."""
@@ -199,6 +212,20 @@ def find_digest(encoder: Any, left_out: Iterable[str] = ()) -> str:
         digest.update(f"{weight.path} {array.shape} {array.dtype.str}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _name_weights(
+    weights: Iterable[keras.Variable], name: str, trained: Iterable[str]
+) -> dict[str, keras.Variable]:
+    """Those of some weights that belong to an adapter; see `AdaptedEncoder.weights_of_adapter`."""
+    trained, found = {*trained}, {}
+    pattern = _OF_ADAPTER.format(re.escape(name))
+    for weight in weights:
+        if re.fullmatch(pattern, weight.path):
+            found[re.sub(rf"-{re.escape(name)}/", "-adapter/", weight.path)] = weight
+        elif weight.path in trained:
+            found[weight.path] = weight
+    return found
 
 
 def _check_new(encoder: Any, adaptation: Any, name: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.models.adaptations.adaptation import Adaptation, refuse
+from keras_bert_suite.models.adaptations.adaptation import Adaptation, Made, refuse
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -21,6 +21,7 @@ class BitFit(Adaptation):
     trained = (r".*/(bias|beta|\w+_bias)",)
     learning_rate = 1e-3
 
-    def add(self, encoder: Any, name: str) -> None:
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
         if not any(re.fullmatch(self.trained[0], weight.path) for weight in encoder.weights):
             raise refuse(self, encoder, "It has no biases. Take LoRA.")
+        return []

@@ -15,7 +15,7 @@ from keras_bert_suite.layers.adapters.adaptable_block import (
     name_bottleneck,
 )
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
-from keras_bert_suite.models.adaptations.adaptation import Adaptation, list_layers, refuse
+from keras_bert_suite.models.adaptations.adaptation import Adaptation, Made, list_layers, refuse
 
 
 class _BottleneckAdapters(Adaptation):
@@ -31,11 +31,11 @@ class _BottleneckAdapters(Adaptation):
         """The inner width for hidden states of a width."""
         raise NotImplementedError
 
-    def add(self, encoder: Any, name: str) -> None:
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
         blocks = list_layers(encoder, AdaptableBlock)
         if not blocks:
             raise refuse(self, encoder, "It has no transformer blocks.")
-        hidden_dim = encoder.hidden_dim
+        hidden_dim, made = encoder.hidden_dim, []
         for block in blocks:
             for sublayer in self.sublayers:
                 kind = name_bottleneck(sublayer)
@@ -49,7 +49,8 @@ class _BottleneckAdapters(Adaptation):
                 )
                 with scope_of(block):
                     bottleneck.build((None, None, hidden_dim))
-                block.add_adapter(kind, name, bottleneck)
+                made.append((block, kind, bottleneck))
+        return made
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -16,7 +16,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.layers.adapters.adaptable import choose_policy, name_layer, scope_of
 from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.dense import LOW_RANK, Dense
-from keras_bert_suite.models.adaptations.adaptation import Adaptation, list_layers, refuse
+from keras_bert_suite.models.adaptations.adaptation import Adaptation, Made, list_layers, refuse
 
 #: The projections of queries and values. ModernBERT has one layer for all three.
 QUERY_AND_VALUE = (r".*/(query|value|query_key_value)",)
@@ -81,7 +81,7 @@ class LoRA(Adaptation):
         """float, the factor of the product."""
         return self.alpha / (math.sqrt(self.rank) if self.use_rslora else self.rank)
 
-    def add(self, encoder: Any, name: str) -> None:
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
         layers = list_layers(encoder, Dense)
         chosen = [
             layer for layer in layers if any(re.fullmatch(p, layer.path) for p in self.targets)
@@ -100,6 +100,7 @@ class LoRA(Adaptation):
         if double:
             advice = "Open the encoder anew, without enable_lora."
             raise refuse(self, encoder, f"{double[0]} has LoRA of Keras. {advice}")
+        made = []
         for layer in chosen:
             low_rank = LowRank(
                 layer.units,
@@ -111,4 +112,5 @@ class LoRA(Adaptation):
             )
             with scope_of(layer):
                 low_rank.build((None, layer.kernel.shape[0]))
-            layer.add_adapter(LOW_RANK, name, low_rank)
+            made.append((layer, LOW_RANK, low_rank))
+        return made

@@ -8,7 +8,7 @@ from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers.adapters.adaptable import name_layer, scope_of
 from keras_bert_suite.layers.adapters.attention_prefix import AttentionPrefix, PrefixVectors
 from keras_bert_suite.layers.attention.self_attention import PREFIX, SelfAttention
-from keras_bert_suite.models.adaptations.adaptation import Adaptation, list_layers, refuse
+from keras_bert_suite.models.adaptations.adaptation import Adaptation, Made, list_layers, refuse
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -38,7 +38,7 @@ class PrefixTuning(Adaptation):
         self.length = length
         self.bottleneck_dim = bottleneck_dim
 
-    def add(self, encoder: Any, name: str) -> None:
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
         layers = list_layers(encoder, SelfAttention)
         others = [layer for layer in layers if type(layer) is not SelfAttention]
         if others or not layers:
@@ -65,6 +65,8 @@ class PrefixTuning(Adaptation):
         )
         with scope_of(layers[0]):
             vectors.build()
-        for index, layer in enumerate(layers):
-            prefix = AttentionPrefix(vectors, index, dtype="float32", name=name_layer(PREFIX, name))
-            layer.add_adapter(PREFIX, name, prefix)
+        own_name = name_layer(PREFIX, name)
+        return [
+            (layer, PREFIX, AttentionPrefix(vectors, index, dtype="float32", name=own_name))
+            for index, layer in enumerate(layers)
+        ]

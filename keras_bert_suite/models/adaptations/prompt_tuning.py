@@ -10,7 +10,7 @@ from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers import BertEmbeddings
 from keras_bert_suite.layers.adapters.adaptable import choose_policy, name_layer, scope_of
 from keras_bert_suite.layers.adapters.prompt_vectors import PROMPT, PromptVectors
-from keras_bert_suite.models.adaptations.adaptation import Adaptation, refuse
+from keras_bert_suite.models.adaptations.adaptation import Adaptation, Made, refuse
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -74,7 +74,7 @@ class PromptTuning(Adaptation):
         ids = tokenizer.tokenize([self.initial_text])[0]
         return np.resize(np.asarray(ids, "int32"), self.length)
 
-    def add(self, encoder: Any, name: str) -> None:
+    def make_layers(self, encoder: Any, name: str) -> list[Made]:
         self._check(encoder)
         embeddings = encoder.embeddings
         vectors = PromptVectors(
@@ -86,7 +86,7 @@ class PromptTuning(Adaptation):
         )
         with scope_of(embeddings):
             vectors.build()
-        embeddings.add_adapter(PROMPT, name, vectors)
+        return [(embeddings, PROMPT, vectors)]
 
     def _check(self, encoder: Any) -> None:
         reads = getattr(encoder, "reads_few_tokens", None)
