@@ -106,7 +106,8 @@ class EMA(WeightAverage):
     has no part of the weights before the first step. See `WeightAverage`.
 
     Args:
-        momentum: float m, over 0 and below 1. An average over about 1 / (1 - m) steps.
+        momentum: float m, over 0 and below 1. The average is over about 1 / (1 - m) steps, which
+            should be a small share of the training: a longer one lags behind the weights.
 
     Raises:
         ValueError: if `momentum` is not in this range.
