@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice, check_list, check_share
+from keras_bert_suite.argument_checks import check_share, read_choices
 from keras_bert_suite.data.noise.kinds import KINDS, SPACE_KINDS, Edit
 
 
@@ -53,13 +53,7 @@ class TextNoise:
     by_row = True
 
     def __init__(self, kinds: str | Sequence[str], rate: float = 0.1) -> None:
-        if not isinstance(kinds, str):
-            check_list("kinds", kinds, f"some of {', '.join(KINDS)}")
-        self.kinds = (kinds,) if isinstance(kinds, str) else tuple(dict.fromkeys(kinds))
-        if not self.kinds:
-            raise ValueError(f"kinds must be one or more of {', '.join(KINDS)}, got none.")
-        for kind in self.kinds:
-            check_choice("kinds", kind, KINDS)
+        self.kinds = tuple(dict.fromkeys(read_choices("kinds", kinds, KINDS)))
         check_share("rate", rate)
         self.rate = rate
 
