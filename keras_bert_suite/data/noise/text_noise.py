@@ -96,11 +96,7 @@ class TextNoise:
     def _change_row(self, row, index, rng):
         if isinstance(row, str):
             return self._change_words([row], rng)[0]
-        if not isinstance(row, (list, tuple)) or not all(isinstance(word, str) for word in row):
-            raise ValueError(
-                f"Noise is for texts and lists of words, got {str(row)[:40]} "
-                f"({type(row).__name__}) at row {index}."
-            )
+        check_row(row, index)
         if wrong := [kind for kind in self.kinds if kind in SPACE_KINDS]:
             raise ValueError(
                 f"The kind {wrong[0]} changes the number of words, and row {index} is a list of "
@@ -118,6 +114,16 @@ class TextNoise:
             apply_edits(word, [edit for of_kind in found for edit in of_kind[i]], rate, rng)
             for i, word in enumerate(words)
         ]
+
+
+def check_row(row: Any, index: int) -> None:
+    """Raises a ValueError if a row is neither a text nor a list of words."""
+    words = row if isinstance(row, (list, tuple)) else [row]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(
+            f"Noise is for texts and lists of words, got {str(row)[:40]} ({type(row).__name__}) at "
+            f"row {index}."
+        )
 
 
 def apply_edits(text: str, edits: Sequence[Edit], rate: float, rng: np.random.Generator) -> str:
