@@ -23,7 +23,7 @@ class FixedArguments:
     changeable: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._is_fixed(name, value):
+        if self.is_fixed(name, value):
             own, new = show_value(getattr(self, name, None)), show_value(value)
             raise AttributeError(
                 f"{name}={own} has built this {type(self).__name__}, so {new} would change "
@@ -31,7 +31,8 @@ class FixedArguments:
             )
         super().__setattr__(name, value)
 
-    def _is_fixed(self, name, value):
+    def is_fixed(self, name: str, value: Any) -> bool:
+        """Whether an attribute, which has another value, cannot be set to this one."""
         of_class = getattr(type(self), name, _UNSET)
         if isinstance(of_class, property):
             return of_class.fset is None and name in _arguments_of(type(self))
