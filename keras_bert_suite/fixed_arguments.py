@@ -31,7 +31,7 @@ class FixedArguments:
             )
         super().__setattr__(name, value)
 
-    def is_fixed(self, name: str, value: Any) -> bool:
+    def is_fixed(self, name, value):
         """Whether an attribute, which has another value, cannot be set to this one."""
         of_class = getattr(type(self), name, _UNSET)
         if isinstance(of_class, property):

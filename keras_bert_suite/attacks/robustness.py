@@ -69,9 +69,9 @@ def robustness(
 
     Raises:
         ValueError: if the task is none, or has no score or no texts that may change; if a text is
-            missing; for another kind, rate, metric or column; if a kind finds no place in any text, or nothing does;
-            if an attack meets another task than a classifier of single texts; or if two attacks
-            have one name.
+            missing; for another kind, rate, metric or column; if a kind finds no place in any text,
+            or nothing does; if an attack meets another task than a classifier of single texts; or
+            if two attacks have one name.
     """
     rates = [rates] if isinstance(rates, (int, float)) else rates
     check_list("rates", rates, "numbers over 0 and at most 1")

@@ -393,8 +393,8 @@ REFUSED = {
     ),
     "problems": (
         lambda: [make_task(name)[0] for name in ("texts", "label sets")],
-        r"tasks\[0\] has problem_type='single_label_cl.*, and tasks\[1\] problem_type='multi_label.*"
-        "Leave one of the tasks out, or build and train both with one problem_type",
+        r"tasks\[0\] has problem_type='single_label_cl.*, and tasks\[1\] problem_type='multi_label"
+        ".*Leave one of the tasks out, or build and train both with one problem_type",
     ),
     "patterns": (
         lambda: [make_patterns("{text} {mask}"), make_patterns("{mask} {text}")],

@@ -117,7 +117,8 @@ class EMA(WeightAverage):
     """
 
     def __init__(self, momentum: float = 0.999) -> None:
-        if not isinstance(momentum, numbers.Real) or not 0 < momentum < 1:
+        is_number = isinstance(momentum, numbers.Real)
+        if not is_number or not 0 < momentum < 1:
             raise ValueError(f"momentum must be over 0 and below 1, got {momentum!r}.")
         self.momentum = float(momentum)
 
