@@ -382,6 +382,31 @@ def test_a_combination_of_rivals_is_refused():
         CombinedTechniques(RDrop())
 
 
+class Forgetful(Technique):
+    """A technique of a user that returns other things than the protocol says."""
+
+    def __init__(self, gradients=None, loss=None):
+        if gradients:
+            self.gradients = lambda differentiate, batch, rng: gradients(differentiate)
+        if loss:
+            self.loss = lambda forward, batch, rng: loss(*forward(batch))
+
+
+@pytest.mark.parametrize(
+    ("technique", "error"),
+    [
+        (Forgetful(gradients=lambda _: None), "Forgetful.gradients must .*, got a NoneType. Ret"),
+        (Forgetful(gradients=lambda d: d(weights=False)), "with weights, got a Gradients"),
+        (Forgetful(loss=lambda loss, _: loss), r"A loss of Forgetful must return \(the scalar to"),
+        (Forgetful(loss=lambda *_: None), r"outputs for the metrics\), got a NoneType. Return"),
+    ],
+)
+def test_what_a_technique_must_return(technique, error):
+    task, columns = make("texts")
+    with pytest.raises(ValueError, match=error):
+        fit(task, columns, technique, steps_per_epoch=1)
+
+
 def test_what_a_technique_cannot_train_is_refused_by_name():
     tagger, _ = make("chains")
     with pytest.raises(ValueError, match="Mixup mixes the vectors of rows, and a CrfTokenClass"):
