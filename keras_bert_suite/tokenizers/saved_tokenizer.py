@@ -25,7 +25,7 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
     #: The arguments of the constructor that travel as files.
     _file_arguments: tuple[str, ...] = ("vocabulary",)
 
-    def is_fixed(self, name, value):
+    def is_fixed(self, name: str, value: Any) -> bool:
         return name in self._file_arguments or super().is_fixed(name, value)
 
     def _say_how_to_change(self, name: str, value: Any) -> str:

@@ -47,7 +47,7 @@ class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, Seal
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
 
-    def is_fixed(self, name, value):
+    def is_fixed(self, name: str, value: Any) -> bool:
         if name == "backbone":  # A property of KerasHub, whose setter keeps any value.
             return self.backbone is not None and self.backbone is not value
         return super().is_fixed(name, value)
