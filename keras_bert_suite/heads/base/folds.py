@@ -1,13 +1,13 @@
 """Deals rows into folds, and trains a task for each fold on the rows of the others."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs, Labels
-from keras_bert_suite.argument_checks import check_integer, check_list, with_article
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.data.arrays import as_array, check_same_rows, name_columns, take_rows
 from keras_bert_suite.data.readers.records import is_missing
 from keras_bert_suite.heads.base.input_checks import check_in_memory
@@ -157,7 +157,11 @@ def _check_classes(names, labels, folds):
 
 def _read_groups(groups, number, folds):
     """int (N,), the number of the group of each row."""
-    check_list("groups", groups, "values, one for each row, such as the column of the authors")
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise ValueError(
+            f"groups must be a column with a value for each row, got {groups!r:.80}. Pass the "
+            "column itself, and not its name: groups=table['author']."
+        )
     groups = list(groups if isinstance(groups, (list, tuple)) else as_array(groups))
     if len(groups) != number:
         raise ValueError(
