@@ -43,6 +43,19 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
+def read_choices(name: str, value: Any, choices: Collection[str]) -> tuple[str, ...]:
+    """tuple of str, of one string or a list of them. Each must be one of `choices`."""
+    known = [*choices]
+    if not isinstance(value, str):
+        check_list(name, value, f"some of {', '.join(known)}")
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not found:
+        raise ValueError(f"{name} must be one or more of {', '.join(known)}, got none.")
+    for choice in found:
+        check_choice(name, choice, known)
+    return found
+
+
 def check_share(name: str, value: float, positive: bool = False) -> None:
     """Raises ValueError if a value is no number from 0 to 1, or with `positive` if it is 0."""
     is_number = isinstance(value, numbers.Real)

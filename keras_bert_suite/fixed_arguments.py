@@ -23,7 +23,7 @@ class FixedArguments:
     changeable: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._is_fixed(name, value):
+        if self.is_fixed(name, value):
             own, new = show_value(getattr(self, name, None)), show_value(value)
             raise AttributeError(
                 f"{name}={own} has built this {type(self).__name__}, so {new} would change "
@@ -31,15 +31,17 @@ class FixedArguments:
             )
         super().__setattr__(name, value)
 
-    def _is_fixed(self, name, value):
-        of_class = getattr(type(self), name, _UNSET)
+    def is_fixed(self, name: str, value: Any) -> bool:
+        """Whether an attribute, which has another value, cannot be set to this one."""
+        cls: Any = type(self)
+        of_class = getattr(cls, name, _UNSET)
         if isinstance(of_class, property):
-            return of_class.fset is None and name in _arguments_of(type(self))
+            return of_class.fset is None and name in _arguments_of(cls)
         own = getattr(self, name, of_class)
         is_set = own is not of_class or name in vars(self)
         if not is_set or own is value or name in self.changeable:
             return False
-        is_argument = name in _arguments_of(type(self))
+        is_argument = name in _arguments_of(cls)
         return (is_argument or _is_made_of_layers(name, own)) and not _are_equal(own, value)
 
     def _say_how_to_change(self, name: str, value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.argument_checks import check_choice, check_integer, read_choices
 from keras_bert_suite.attacks.attack import Attack, Search
 from keras_bert_suite.data.augmentation import split_words
 from keras_bert_suite.data.noise.kinds import LETTERS
@@ -31,7 +31,7 @@ class DeepWordBug(Attack):
         max_words: int, the most words that are changed, or None.
 
     Raises:
-        ValueError: for another score or edit, or a number below 1.
+        ValueError: for another score or edit, no edit, or a number below 1.
 
     Source: Gao et al., 2018 (https://arxiv.org/abs/1801.04354), section 3. Its scores and edits
     are these, and its main results have "combined" and "substitute". Unlike there, the text is
@@ -50,9 +50,7 @@ class DeepWordBug(Attack):
         max_words: int | None = None,
     ) -> None:
         check_choice("score", score, SCORES)
-        self.edits = (edits,) if isinstance(edits, str) else tuple(edits)
-        for edit in self.edits:
-            check_choice("edits", edit, EDITS)
+        self.edits = read_choices("edits", edits, EDITS)
         check_integer("max_distance", max_distance, at_least=1)
         if max_words is not None:
             check_integer("max_words", max_words, at_least=1)

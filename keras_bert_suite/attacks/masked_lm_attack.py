@@ -1,16 +1,16 @@
 """Puts words in the place of others that a masked LM finds likely there."""
 
-import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer, check_share, with_article
+from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.attacks.attack import Attack, Search, choose_worst
 from keras_bert_suite.attacks.deep_word_bug import leave_out
-from keras_bert_suite.attacks.stop_words import ENGLISH_STOP_WORDS
-from keras_bert_suite.data.augmentation import keep_case, split_words
+from keras_bert_suite.attacks.stop_words import read_stop_words
+from keras_bert_suite.data.arrays import as_array
+from keras_bert_suite.data.augmentation import check_masked_lm, keep_case, split_words
 
 #: Accepts changed texts: function(text, changed texts) -> a bool for each of them.
 Accept = Callable[[str, list[str]], Sequence[bool]]
@@ -42,7 +42,8 @@ class MaskedLMAttack(Attack):
 
     Raises:
         ValueError: for a `masked_lm` that is no `MaskedLM` with a preprocessor, a `top_k` below 1,
-            or a `share` that is not over 0 and at most 1.
+            a `share` that is not over 0 and at most 1, or stop words that are no list; from
+            `kbs.robustness`, if `accept` does not return a bool for each changed text.
 
     Source: Li et al., 2020 (https://arxiv.org/abs/2004.09984), section 3. As there, a word counts
     by how much the probability of the label falls without it, words are replaced in this order, the
@@ -66,9 +67,9 @@ class MaskedLMAttack(Attack):
     ) -> None:
         check_integer("top_k", top_k, at_least=1)
         check_share("share", share, positive=True)
-        _check_masked_lm(masked_lm)
+        check_masked_lm(masked_lm)
         self.masked_lm, self.top_k, self.share, self.accept = masked_lm, top_k, share, accept
-        self.stop_words = ENGLISH_STOP_WORDS if stop_words is None else frozenset(stop_words)
+        self.stop_words = read_stop_words(stop_words)
 
     def prepare(self, texts: Sequence[str]) -> list[dict[int, list[str]]]:
         """dict of the place of a word in `split_words` -> the words that may replace it, by text.
@@ -122,7 +123,7 @@ class MaskedLMAttack(Attack):
             tried = ["".join([*parts[:place], w, *parts[place + 1 :]]) for w in prepared[place]]
             words = prepared[place]
             if self.accept is not None:
-                kept = np.flatnonzero(np.asarray(self.accept(text, tried), bool))
+                kept = np.flatnonzero(_read_accepted(self.accept(text, tried), len(tried)))
                 words, tried = [words[j] for j in kept], [tried[j] for j in kept]
             if not tried:
                 continue
@@ -146,19 +147,15 @@ class MaskedLMAttack(Attack):
         ]
 
 
-def _check_masked_lm(model):
-    """Raises a ValueError if a model does not guess words in the place of masks in texts."""
-    predict = getattr(model, "predict", None)
-    if predict is None or "whole_words" not in inspect.signature(predict).parameters:
+def _read_accepted(answer, number):
+    """bool (N,), the answer of `accept` for N texts. Scores, which are no bool, are refused."""
+    accepted = as_array(answer)
+    if accepted.shape != (number,) or accepted.dtype.kind not in "biu":
         raise ValueError(
-            f"masked_lm must be a MaskedLM of keras_bert_suite, got {with_article(model)}. Open "
-            "one: MaskedLM.from_preset(checkpoint)."
+            f"accept must return a bool for each of {number} changed texts, got {answer!r:.80}. "
+            "Compare scores with a limit, such as `scores > 0.8`."
         )
-    if getattr(model.preprocessor, "tokenizer", None) is None:
-        raise ValueError(
-            f"masked_lm reads texts, got {with_article(model)} with the preprocessor "
-            f"{model.preprocessor!r}. Set masked_lm.preprocessor to a SegmentPacker."
-        )
+    return accepted.astype(bool)
 
 
 def score_importance(

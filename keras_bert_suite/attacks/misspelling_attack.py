@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice, check_integer
+from keras_bert_suite.argument_checks import check_integer, read_choices
 from keras_bert_suite.attacks.attack import Attack, Search, choose_worst
-from keras_bert_suite.attacks.stop_words import ENGLISH_STOP_WORDS
+from keras_bert_suite.attacks.stop_words import read_stop_words
 from keras_bert_suite.data.augmentation import split_words
 from keras_bert_suite.data.noise.keys import find_key_neighbors
 from keras_bert_suite.data.noise.kinds import LETTERS
@@ -40,7 +40,7 @@ class MisspellingAttack(Attack):
             authors' code takes NLTK's.
 
     Raises:
-        ValueError: for another kind, or a number below 1.
+        ValueError: for another kind or none, a number below 1, or stop words that are no list.
 
     Source: Pruthi et al., 2019 (https://arxiv.org/abs/1905.11268), section 2. Unlike in its code,
     swaps also go into words of 4 letters, no edit that changes nothing is asked for, and upper case
@@ -57,11 +57,9 @@ class MisspellingAttack(Attack):
     ) -> None:
         check_integer("edits", edits, at_least=1)
         check_integer("least_letters", least_letters, at_least=1)
-        self.kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-        for kind in self.kinds:
-            check_choice("kinds", kind, EDITS)
+        self.kinds = read_choices("kinds", kinds, EDITS)
         self.edits, self.least_letters = edits, least_letters
-        self.stop_words = ENGLISH_STOP_WORDS if stop_words is None else frozenset(stop_words)
+        self.stop_words = read_stop_words(stop_words)
         chosen = "" if {*self.kinds} == {*EDITS} else f" ({', '.join(self.kinds)})"
         self.name = f"misspellings: {edits}{chosen}"
 

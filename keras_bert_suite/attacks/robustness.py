@@ -13,7 +13,7 @@ from keras_bert_suite.attacks.robustness_report import AttackScore, NoiseScore, 
 from keras_bert_suite.data.arrays import is_tuple_of_columns, name_columns
 from keras_bert_suite.data.augmentation import holds_rows
 from keras_bert_suite.data.noise.kinds import KINDS, SPACE_KINDS
-from keras_bert_suite.data.noise.text_noise import TextNoise
+from keras_bert_suite.data.noise.text_noise import TextNoise, check_row
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 
 #: The score that a report has, the first that a task has; otherwise its first number.
@@ -68,10 +68,10 @@ def robustness(
         `RobustnessReport`.
 
     Raises:
-        ValueError: if the task has no score or no texts that may change; for another kind, rate,
-            metric or column; if a kind finds no place in any text, or nothing does;
-            if an attack meets another task than a classifier of single texts; or if two attacks
-            have one name.
+        ValueError: if the task is none, or has no score or no texts that may change; if a text is
+            missing; for another kind, rate, metric or column; if a kind finds no place in any text,
+            or nothing does; if an attack meets another task than a classifier of single texts; or
+            if two attacks have one name.
     """
     rates = [rates] if isinstance(rates, (int, float)) else rates
     check_list("rates", rates, "numbers over 0 and at most 1")
@@ -92,6 +92,10 @@ def robustness(
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(
             f"Two attacks have the name {twice[0]!r}. Set the attribute `name` of one of them."
+        )
+    if not hasattr(task, "data"):
+        raise ValueError(
+            f"task must be a task of keras_bert_suite such as a TextClassifier, got {task!r:.80}."
         )
     texts = find_texts(task, x)
     changed = choose_columns(texts, columns)
@@ -131,21 +135,12 @@ def find_score(task: Any, y: Labels, batch_size: int | None) -> Callable[[Any], 
 
 
 def find_texts(task: Any, x: Inputs) -> dict[Any, Any]:
-    """dict of the name or place of each column of texts -> the column, texts or lists of words."""
+    """dict of the name or place of each column but for features and conditions -> the column."""
     check_in_memory(x)
     x = name_columns(x)
     if isinstance(x, dict):
-        features = getattr(task, "features", None) or ()
-        texts = {name: column for name, column in x.items() if name not in features}
-    else:
-        texts = dict(enumerate(x)) if is_tuple_of_columns(x) else {0: x}
-    for name, column in texts.items():
-        if not len(column) or not holds_rows(column):
-            raise ValueError(
-                "Noise is for texts and lists of words, at least one row, got other values in "
-                f"column {name!r}. Pass the texts, and not packed arrays or frames."
-            )
-    return texts
+        return {name: column for name, column in x.items() if name not in task.data.columns}
+    return dict(enumerate(x)) if is_tuple_of_columns(x) else {0: x}
 
 
 def choose_columns(texts: Mapping[Any, Any], columns: Sequence[Any] | None) -> dict[Any, Any]:
@@ -157,7 +152,17 @@ def choose_columns(texts: Mapping[Any, Any], columns: Sequence[Any] | None) -> d
             raise ValueError(
                 f"columns must be some of {', '.join(map(repr, texts))}, got {name!r}."
             )
-    return {name: texts[name] for name in (texts if columns is None else columns)}
+    chosen = {name: texts[name] for name in (texts if columns is None else columns)}
+    for name, column in chosen.items():
+        if not len(column) or not holds_rows(column):
+            raise ValueError(
+                "Noise is for texts and lists of words, at least one row, got other values in "
+                f"column {name!r}. Pass the texts, and not packed arrays or frames; or name the "
+                "columns of texts: `columns`."
+            )
+        for index, row in enumerate(column):
+            check_row(row, index)
+    return chosen
 
 
 def choose_kinds(kinds: str | Sequence[str] | None, columns: Mapping[Any, Any]) -> list[str]:

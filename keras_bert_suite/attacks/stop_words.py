@@ -1,5 +1,9 @@
 """Words that attacks leave as they are, because they carry grammar or turn the meaning round."""
 
+from collections.abc import Collection
+
+from keras_bert_suite.argument_checks import check_list
+
 #: English words of closed classes: articles, pronouns, prepositions, conjunctions, auxiliaries and
 #: negations, in lower case.
 ENGLISH_STOP_WORDS = frozenset(
@@ -20,3 +24,11 @@ ENGLISH_STOP_WORDS = frozenset(
     within without won't would wouldn't yet you you're your yours yourself yourselves
     """.split()
 )
+
+
+def read_stop_words(words: Collection[str] | None) -> frozenset[str]:
+    """The stop words of an attack; None stands for the English ones."""
+    if words is None:
+        return ENGLISH_STOP_WORDS
+    check_list("stop_words", words, "words in lower case")
+    return frozenset(words)

@@ -47,7 +47,7 @@ def check_same_rows(*parts, names=None):
 
     `names` says what each part has, for the error.
     """
-    sizes = [[len(column) for column in list_columns(part)] for part in parts]
+    sizes = [[_count_rows(column) for column in list_columns(part)] for part in parts]
     if len({size for part in sizes for size in part}) == 1:
         return
     shown = [" and ".join(map(str, dict.fromkeys(part))) for part in sizes]
@@ -59,6 +59,16 @@ def check_same_rows(*parts, names=None):
     raise ValueError(
         f"Texts, labels and sample weights must have the same number of rows, got {got}."
     )
+
+
+def _count_rows(column):
+    try:
+        return len(column)
+    except TypeError as error:
+        raise ValueError(
+            f"Wanted a column with a value for each row, got {column!r:.80}. Repeat the value for "
+            "each row."
+        ) from error
 
 
 def take_rows(columns, entries):

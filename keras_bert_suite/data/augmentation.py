@@ -1,14 +1,15 @@
 """More rows from few: texts with changed words, whose labels are taken to be the same."""
 
 import functools
+import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
 import grain
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_integer, check_share
+from keras_bert_suite.argument_checks import check_integer, check_share, with_article
 from keras_bert_suite.data.arrays import check_same_rows, holds_texts, name_columns, take_rows
 from keras_bert_suite.data.row_orders import find_batch, shuffled_by_length
 from keras_bert_suite.data.rows import read_texts
@@ -48,12 +49,18 @@ def edit_words(
     Returns:
         list of N str.
 
+    Raises:
+        ValueError: if a text is no string, `rate` is not from 0 to 1, or the synonyms of a word are
+            no list.
+
     Source: Wei and Zou, 2019 (https://arxiv.org/abs/1901.11196), section 2. Unlike there, words
     keep their case, punctuation stays, and the words that synonyms replace may be stop words.
     """
+    check_share("rate", rate)
     rng = np.random.default_rng(seed)
     operations = [_swap, _delete]
     if synonyms:
+        _check_synonyms(synonyms)
         operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
     edited = []
     for text in read_texts(texts):
@@ -89,9 +96,16 @@ def replace_words(
     Returns:
         list of N str.
 
+    Raises:
+        ValueError: if a text is no string, `rate` is not from 0 to 1, `top_k` is below 1, or
+            `masked_lm` is no `MaskedLM` with a preprocessor.
+
     Source: Kobayashi, 2018 (https://arxiv.org/abs/1805.06201), with BERT as in Wu et al., 2019
     (https://arxiv.org/abs/1812.06705).
     """
+    check_share("rate", rate)
+    check_integer("top_k", top_k, at_least=1)
+    check_masked_lm(masked_lm)
     rng = np.random.default_rng(seed)
     tokenizer = masked_lm.preprocessor.tokenizer
     texts = read_texts(texts)
@@ -281,6 +295,35 @@ def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
         else:
             parts[i] = keep_case(parts[i], synonym)
     return parts
+
+
+def _check_synonyms(synonyms):
+    """Raises a ValueError if synonyms are no dict of a word -> the list of its synonyms."""
+    if not isinstance(synonyms, Mapping):
+        raise ValueError(
+            f"synonyms must be a dict of a word -> the list of its synonyms, got {synonyms!r:.80}."
+        )
+    for word, found in synonyms.items():
+        if isinstance(found, (str, bytes, Set)) or not hasattr(found, "__getitem__"):
+            raise ValueError(
+                f"The synonyms of {word!r} must be a list of words, got {found!r:.80}. Put a "
+                "single one into a list, and sort a set, so that a seed gives the same texts."
+            )
+
+
+def check_masked_lm(model: Any) -> None:
+    """Raises a ValueError if a model does not guess words in the place of masks in texts."""
+    predict = getattr(model, "predict", None)
+    if predict is None or "whole_words" not in inspect.signature(predict).parameters:
+        raise ValueError(
+            f"masked_lm must be a MaskedLM of keras_bert_suite, got {with_article(model)}. Open "
+            "one: MaskedLM.from_preset(checkpoint)."
+        )
+    if getattr(model.preprocessor, "tokenizer", None) is None:
+        raise ValueError(
+            f"masked_lm reads texts, got {with_article(model)} with the preprocessor "
+            f"{model.preprocessor!r}. Set masked_lm.preprocessor to a SegmentPacker."
+        )
 
 
 def _find_masked_parts(word):

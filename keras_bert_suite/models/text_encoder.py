@@ -66,11 +66,11 @@ class TextEncoder(
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
-    def _is_fixed(self, name: str, value: Any) -> bool:
+    def is_fixed(self, name: str, value: Any) -> bool:
         if name == "token_embedding":  # A property of KerasHub, whose setter keeps any value.
             own = self.token_embedding
             return own is not None and own is not value
-        return super()._is_fixed(name, value)
+        return super().is_fixed(name, value)
 
     def _say_how_to_change(self, name: str, value: Any) -> str:
         if name == "vocabulary_size":

@@ -162,6 +162,11 @@ def _make_gradients(model, batch):
         batch = batch._replace(shift=ops.zeros(shape))
     passes = _Passes(model, batch, technique)
     result = technique.gradients(passes.differentiate, batch, passes.rng)
+    if not isinstance(result, Gradients) or result.weights is None:
+        raise ValueError(
+            f"{type(technique).__name__}.gradients must return Gradients with weights, got "
+            f"{with_article(result)}. Return what `differentiate()` returns, or a sum of several."
+        )
     # The logs are about the first pass of the sum.
     _assign(model.metrics_variables, result.metrics)
     num_rows = ops.shape(keras.tree.flatten(batch.x)[0])[0]
@@ -229,12 +234,23 @@ class _Passes:
         variables = [*self.weights, *self.states, *self.metrics]
         with keras.StatelessScope(mapping, collect_losses=True) as scope:
             before = dict(scope.state_mapping)
-            loss, outputs = loss(_Forward(self.model, scope, variables), batch, self.rng)
+            found = loss(_Forward(self.model, scope, variables), batch, self.rng)
+        loss, outputs = self._check_loss(found)
         states, metrics = (
             [_find_new(scope, before, v) for v in variables]
             for variables in (self.states, self.metrics)
         )
         return loss * self.scale, (loss, outputs, states, metrics)
+
+    def _check_loss(self, found):
+        """The pair that a loss of the technique must return."""
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise ValueError(
+                f"A loss of {type(self.technique).__name__} must return (the scalar to "
+                f"differentiate, the outputs for the metrics), got {with_article(found)}. Return "
+                "the outputs of `forward(batch)` beside it."
+            )
+        return found
 
 
 class _Forward:

@@ -25,8 +25,8 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
     #: The arguments of the constructor that travel as files.
     _file_arguments: tuple[str, ...] = ("vocabulary",)
 
-    def _is_fixed(self, name, value):
-        return name in self._file_arguments or super()._is_fixed(name, value)
+    def is_fixed(self, name: str, value: Any) -> bool:
+        return name in self._file_arguments or super().is_fixed(name, value)
 
     def _say_how_to_change(self, name: str, value: Any) -> str:
         if name in self._file_arguments:

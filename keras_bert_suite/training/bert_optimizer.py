@@ -9,7 +9,7 @@ from keras import ops
 from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
-from keras_bert_suite.argument_checks import check_not_negative, check_patterns
+from keras_bert_suite.argument_checks import check_list, check_not_negative, check_patterns
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.layer_decay import read_layer_decay
@@ -106,14 +106,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay or ())
         self.no_decay_names = tuple(no_decay_names or ())
-        pairs: Any = rate_multipliers or ()
-        if isinstance(rate_multipliers, Mapping):
-            pairs = rate_multipliers.items()
-        pairs = [tuple(row) for row in pairs]  # A configuration holds lists.
-        check_patterns("rate_multipliers", [text for text, _ in pairs])
-        for text, factor in pairs:
-            check_not_negative(f"The factor of rate_multipliers for {text!r}", factor)
-        self.rate_multipliers = tuple((text, float(factor)) for text, factor in pairs)
+        self.rate_multipliers = _read_multipliers(rate_multipliers)
         self.layer_decay, self.layer_numbering = layers
         self.lookahead_steps, self.lookahead_share = lookahead
 
@@ -398,6 +391,25 @@ def is_found(pattern: str, text: str) -> bool:
     """
     # The text after the expression must not continue its last number.
     return re.search(f"(?:{pattern})(?!(?<=[0-9])[0-9])", text) is not None
+
+
+def _read_multipliers(multipliers: Any) -> tuple[tuple[str, float], ...]:
+    """Pairs of a pattern and a factor, of a dict or of a list of pairs; None is none."""
+    pairs: Any = multipliers or ()
+    if isinstance(multipliers, Mapping):
+        pairs = multipliers.items()
+    check_list("rate_multipliers", pairs, "pairs of a regular expression and a factor, or a dict")
+    pairs = [*pairs]
+    for pair in pairs:  # A configuration holds lists.
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(
+                "rate_multipliers must be pairs of a regular expression and a factor, such as "
+                f"[('^classifier/', 10.0)], got {pair!r} in them."
+            )
+    check_patterns("rate_multipliers", [text for text, _ in pairs])
+    for text, factor in pairs:
+        check_not_negative(f"The factor of rate_multipliers for {text!r}", factor)
+    return tuple((text, float(factor)) for text, factor in pairs)
 
 
 def _is_plain_vector(variable: keras.Variable) -> bool:

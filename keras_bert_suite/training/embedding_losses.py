@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_positive
+from keras_bert_suite.argument_checks import check_choice, check_finite, check_positive
 from keras_bert_suite.replicas import count_replicas, gather_rows
 from keras_bert_suite.training.loss_shares import mean_over_rows
 
@@ -270,7 +270,7 @@ class Triplet(EmbeddingLoss):
     The rows are (anchor, positive, negative).
 
     Args:
-        margin: float, in the unit of the distance.
+        margin: a finite float, in the unit of the distance.
         distance: "cosine", which is 1 - cosine similarity; or "euclidean".
         name, dtype: as in Keras.
 
@@ -287,6 +287,7 @@ class Triplet(EmbeddingLoss):
         name: str = "triplet",
         dtype: Dtype | None = None,
     ) -> None:
+        check_finite("margin", margin)
         check_choice("distance", distance, ("cosine", "euclidean"))
         super().__init__(name, dtype)
         self.margin = margin

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_positive
+from keras_bert_suite.argument_checks import check_integer, check_list, check_positive
 from keras_bert_suite.training.embedding_losses import EmbeddingLoss, normalize
 
 
@@ -44,11 +44,14 @@ class Matryoshka(EmbeddingLoss):
                 "Matryoshka takes a loss of this package that compares vectors, such as "
                 f"InBatchNegatives(), got {opened!r}."
             )
+        check_list("dimensions", dimensions, "integers")
         dimensions = list(dimensions)
         for number in dimensions:
             check_integer("dimensions", number, at_least=1)
         if not dimensions or len(set(dimensions)) < len(dimensions):
             raise ValueError(f"dimensions must be different ints, at least one, got {dimensions}.")
+        if weights is not None:
+            check_list("weights", weights, "numbers above 0")
         weights = [1.0] * len(dimensions) if weights is None else list(weights)
         for weight in weights:
             check_positive("weights", weight)

@@ -6,7 +6,12 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.argument_checks import (
+    check_dropouts,
+    check_not_negative,
+    check_positive,
+    list_arguments,
+)
 
 
 class UpdateSchedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -50,6 +55,9 @@ class LinearWarmupDecay(UpdateSchedule):
         warmup_steps: int, steps of the warm-up. Defaults to `warmup_ratio` of all steps.
         warmup_ratio: float in [0, 1).
 
+    Raises:
+        ValueError: for a negative or infinite number, or what is no number.
+
     Example:
     >>> schedule = LinearWarmupDecay(1e-4, total_steps=100, warmup_steps=10)
     >>> [float(schedule(step)) for step in (0, 5, 10, 50, 100)]
@@ -67,8 +75,12 @@ class LinearWarmupDecay(UpdateSchedule):
         name: str = "linear_warmup_decay",
     ) -> None:
         super().__init__()
-        if not 0 <= warmup_ratio < 1:
-            raise ValueError(f"warmup_ratio must be in [0, 1), got {warmup_ratio}.")
+        check_not_negative("peak_learning_rate", peak_learning_rate)
+        if total_steps is not None:
+            check_positive("total_steps", total_steps)
+        if warmup_steps is not None:
+            check_not_negative("warmup_steps", warmup_steps)
+        check_dropouts(warmup_ratio=warmup_ratio)
         self.peak_learning_rate = peak_learning_rate
         self.total_steps = total_steps
         self.warmup_steps = warmup_steps

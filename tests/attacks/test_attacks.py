@@ -317,6 +317,14 @@ def make_classifier():
     return kbs.TextClassifier(kbs.BertBackbone(**ONE_LAYER), num_classes=2)
 
 
+def attack_by(answer):
+    """Attacks a text with two words that decide, and three guesses for each."""
+    attack = kbs.MaskedLMAttack(
+        Guesses("dull", "awful", "bad"), share=1.0, accept=lambda text, changed: answer
+    )
+    attack_rows(attack, Victim(bias=0.5), ["good film"], [0])
+
+
 def make_silent():
     return kbs.MaskedLM(kbs.BertBackbone(**ONE_LAYER))
 
@@ -326,6 +334,13 @@ def make_silent():
     [
         (lambda: kbs.MisspellingAttack(0), "edits must be an integer of at least 1, got 0"),
         (lambda: kbs.MisspellingAttack(kinds="ocr"), "kinds must be one of swap, .*, got 'ocr'"),
+        (lambda: kbs.MisspellingAttack(kinds=[]), "kinds must be one or more of swap, .* got none"),
+        (
+            lambda: kbs.MisspellingAttack(stop_words="good"),
+            "must be a list of words .*, got 'good'",
+        ),
+        (lambda: kbs.DeepWordBug(edits=[]), "edits must be one or more of swap, .* got none"),
+        (lambda: kbs.MaskedLMAttack(Guesses("dull"), stop_words="a"), "be a list of words .* 'a'"),
         (lambda: kbs.DeepWordBug("random"), "score must be one of combined, .*, got 'random'"),
         (lambda: kbs.DeepWordBug(edits="flip"), "edits must be one of swap, .*, got 'flip'"),
         (lambda: kbs.DeepWordBug(max_distance=0), "max_distance must be an integer of at least 1"),
@@ -334,6 +349,10 @@ def make_silent():
         (lambda: kbs.MaskedLMAttack(None), "must be a MaskedLM .*, got a NoneType. Open one"),
         (lambda: kbs.MaskedLMAttack(Victim()), "must be a MaskedLM .*, got a Victim. Open one"),
         (lambda: kbs.MaskedLMAttack(make_classifier()), "must be a MaskedLM .*got a TextClassif"),
+        (lambda: attack_by(None), "a bool for each of 3 changed texts, got None. Compare"),
+        (lambda: attack_by([True]), r"a bool for each of 3 changed texts, got \[True\]"),
+        (lambda: attack_by([True] * 9), r"a bool for each of 3 changed texts, got \[True, "),
+        (lambda: attack_by([0.1, 0.9, 0.3]), "3 changed texts, got .*such as `scores > 0.8`"),
         (lambda: kbs.MaskedLMAttack(make_silent()), "MaskedLM with the preprocessor None. Set"),
     ],
 )

@@ -140,6 +140,24 @@ def test_pairs_and_some_of_their_columns(classifier):
     assert seen[-1] == {"a": noise(pair[0], [1, 0]), "b": noise(pair[1], [1, 1])}
 
 
+def test_columns_that_are_no_texts_stay():
+    """The condition of a row, and columns that are not chosen."""
+    backbone = kbs.BertBackbone(**ONE_LAYER, norm_condition=kbs.NormCondition(2))
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
+    task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
+    rows = {"text": ["good film", "bad plot"], "condition": [[1, 0], [0, 1]]}
+    for columns in (None, ["text"]):
+        report = kbs.robustness(task, rows, [0, 1], kinds="swap", seeds=[0], columns=columns)
+        assert len(report.noises) == 1
+    seen = []
+    rows = {"text": rows["text"], "year": [1999, 2000]}
+    arguments = {"kinds": "swap", "seeds": [0], "score": lambda x: seen.append(x) or {"f1": 0.5}}
+    kbs.robustness(task, rows, [0, 1], columns=["text"], **arguments)
+    assert [x["year"] for x in seen] == [[1999, 2000]] * 2
+    with pytest.raises(ValueError, match="in column 'year'. .* name the columns of texts"):
+        kbs.robustness(task, rows, [0, 1], **arguments)
+
+
 def test_labels_of_words_and_spans_stay_at_their_words():
     for name, labels in (("words", TAGS), ("spans", SPANS)):
         task, _ = make_task(name)
@@ -208,6 +226,10 @@ def test_tasks_and_rows_without_noise(classifier):
     packed = classifier.preprocessor(TEXTS)
     with pytest.raises(ValueError, match="Noise is for texts and lists of words"):
         kbs.robustness(classifier, packed, LABELS)
+    with pytest.raises(ValueError, match="lists of words, got None .NoneType. at row 1"):
+        kbs.robustness(classifier, ["a film", None], ["no", "yes"])
+    with pytest.raises(ValueError, match="task must be a task of .*, got None"):
+        kbs.robustness(None, TEXTS, LABELS)
     for name, cls in (("masks", "MaskedLM"), ("continuations", "CausalLM")):
         task, columns = make_task(name)
         with pytest.raises(ValueError, match=f"A {cls} has no score of texts and labels"):

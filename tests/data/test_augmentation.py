@@ -215,6 +215,26 @@ def test_what_is_no_list_of_texts(texts, error):
         kbs.edit_words(texts)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"rate": 2}, "rate must be from 0 to 1, got 2"),
+        ({"rate": float("nan")}, "rate must be from 0 to 1, got nan"),
+        ({"rate": "a"}, "rate must be from 0 to 1, got 'a'"),
+        ({"synonyms": {"good": "great"}}, "synonyms of 'good' must be a list .* got 'great'"),
+        ({"synonyms": {"good": {"great"}}}, "synonyms of 'good' must be .* and sort a set"),
+        ({"synonyms": ["great"]}, "synonyms must be a dict of a word"),
+        ({"masked_lm": Guesses([]), "rate": -1}, "rate must be from 0 to 1, got -1"),
+        ({"masked_lm": Guesses([]), "top_k": 0}, "top_k must be an integer of at least 1, got 0"),
+        ({"masked_lm": 3}, "masked_lm must be a MaskedLM .*, got an? int"),
+    ],
+)
+def test_bad_arguments(arguments, error):
+    augment = kbs.replace_words if "masked_lm" in arguments else kbs.edit_words
+    with pytest.raises(ValueError, match=error):
+        augment(["a good film"], **arguments)
+
+
 def test_packed_arrays_are_refused():
     with pytest.raises(ValueError, match="x must be columns of strings"):
         kbs.AugmentedRows({"token_ids": np.zeros((2, 3), "int32")}, [0, 1], kbs.edit_words)

@@ -348,11 +348,19 @@ def name_texts(task, names):
     return task
 
 
-def make_zero_shot(seed, names=("good", "bad")):
+def make_patterns(pattern):
+    task = make_task("texts")[0]
+    verbalizers = {"yes": "good", "no": "bad"}
+    return kbs.PatternClassifier(
+        task.backbone, pattern=pattern, verbalizers=verbalizers, preprocessor=task.preprocessor
+    )
+
+
+def make_zero_shot(seed, names=("good", "bad"), **arguments):
     task = make_tasks("texts", ("SegmentPacker",) * (seed + 1))[seed]
     return task.__class__(
         task.backbone, label_names=["entailment", "contradiction"], preprocessor=task.preprocessor
-    ).zero_shot(list(names))
+    ).zero_shot(list(names), **arguments)
 
 
 def test_labels_that_rows_bring():
@@ -385,7 +393,16 @@ REFUSED = {
     ),
     "problems": (
         lambda: [make_task(name)[0] for name in ("texts", "label sets")],
-        r"tasks\[0\] has problem_type='single_label_cl.*, and tasks\[1\] problem_type='multi_label",
+        r"tasks\[0\] has problem_type='single_label_cl.*, and tasks\[1\] problem_type='multi_label"
+        ".*Leave one of the tasks out, or build and train both with one problem_type",
+    ),
+    "patterns": (
+        lambda: [make_patterns("{text} {mask}"), make_patterns("{mask} {text}")],
+        r"pattern='{mask} {text}'. Leave one of the tasks out, or build .* with one pattern\.",
+    ),
+    "templates": (
+        lambda: [make_zero_shot(0), make_zero_shot(0, template="{} ?")],
+        r"template='{} \?'. Leave one of the tasks out, or build .* with one template\.",
     ),
     "labels": (
         lambda: [make_classifier(), make_classifier(label_names=["no", "perhaps", "yes"])],

@@ -91,6 +91,11 @@ def test_folds_that_cannot_be_dealt():
         deal(["a"] * 9, 5, groups=[0, 1, 1] * 3)
     with pytest.raises(ValueError, match="groups must have a value for each row, got 2 for 9"):
         deal(["a"] * 9, 5, groups=[0, 1])
+    with pytest.raises(ValueError, match="groups must be a column .*, got 'author'. Pass"):
+        deal(["a"] * 9, 5, groups="author")
+    for lists in ([[1], [2]] * 4, [[1], [2, 3]] * 4, np.eye(8)):
+        with pytest.raises(ValueError, match="group of a row must be one value, .* at row 0"):
+            deal(["a"] * 8, 2, groups=lists)
     for missing in (None, float("nan"), pd.NaT, pd.NA):
         with pytest.raises(ValueError, match="Row 4 has no group, got .*leave these rows out"):
             deal(["a"] * 9, 2, groups=[0, 1, 0, 1, missing, missing, 0, 1, 0])
@@ -165,5 +170,11 @@ def test_a_task_that_has_seen_all_rows_is_refused():
         kbs.fit_folds(task, TEXTS, LABELS, 2)
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got 'x'"):
         kbs.fit_folds(make_classifier, TEXTS, LABELS, 2, seed="x")
+    with pytest.raises(ValueError, match="make_task must return a new .*, got a NoneType. End"):
+        kbs.fit_folds(lambda: None, TEXTS, LABELS, 2)
+    with pytest.raises(ValueError, match="the same number of rows, got .* and 7 rows"):
+        kbs.fit_folds(make_classifier, TEXTS, LABELS, 2, sample_weight=np.ones(7))
+    with pytest.raises(ValueError, match="a column with a value for each row, got 3. Repeat"):
+        kbs.fit_folds(make_classifier, TEXTS, LABELS, 2, sample_weight=3)
     with pytest.raises(ValueError, match="make_task has returned one task twice"):
         kbs.fit_folds(lambda: next(known) or task, TEXTS, LABELS, 2, epochs=1, verbose=0)

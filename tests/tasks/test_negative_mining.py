@@ -167,6 +167,8 @@ def test_mined_rows_are_trained_on(small):
         ({"range_min": 5, "range_max": 6}, "num_negatives=3 .* range_min=5 to range_max=6"),
         ({"sampling": "best"}, "sampling must be one of top, random, got 'best'"),
         ({"max_score": "high"}, "max_score must be a finite number, got 'high'"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"ranker": 3, "min_score": 0.0}, "ranker must be a TextRanker, or an obj.*, got an? int"),
         ({"ranker": Judge()}, "A ranker vetoes candidates by its scores, got no limit"),
         ({"max_score": -2}, r"No query has a negative: .* limits leave out {'max_score': \d+}"),
     ],
@@ -178,6 +180,8 @@ def test_wrong_arguments(embedder, settings, message):
 
 
 def test_wrong_columns(embedder):
+    with pytest.raises(ValueError, match="embedder must be a TextEmbedder, got a str. Open one"):
+        mine_negatives("folder", QUERIES, POSITIVES)
     with pytest.raises(ValueError, match="got 12 queries, 11 positives"):
         mine_negatives(embedder, QUERIES, POSITIVES[:-1])
     with pytest.raises(ValueError, match="Texts must come as a list of strings, got the string"):

@@ -102,6 +102,13 @@ def test_a_saved_classifier_takes_other_labels(peers, tmp_path):
     assert other.predict(TEXTS).shape == (len(TEXTS), 2)
 
 
+def test_no_rows_have_the_width_of_the_labels():
+    classifier, _ = make_task("entailments")
+    assert classifier.predict([], verbose=0).shape == (0, len(classifier.label_names))
+    assert classifier.predict([], labels=["a", "b", "c", "d"], verbose=0).shape == (0, 4)
+    assert classifier.predict_labels([], verbose=0) == []
+
+
 def test_labels_teach():
     classifier, (texts, labels) = make_task("entailments")
     classifier.compile(kbs.AdamW(3e-3))
@@ -143,6 +150,10 @@ def test_other_classifiers_are_refused(peers):
         classifier.predict({"a": ["x"], "b": ["y"]})
     with pytest.raises(ValueError, match="cannot be trained on"):
         classifier.fit((["a"], [["b", "c"]]), [0])
+    # Beside a label are 4 tokens of the statement, 3 special tokens and 1 of the text.
+    for labels in (["a", "good " * 20], ["good " * 17, "a"]):
+        with pytest.raises(ValueError, match="label 'good .*It must be at least 2[58];"):
+            classifier.predict(["a"], labels=labels, verbose=0)
     packer = kbs.SegmentPacker(classifier.preprocessor.tokenizer, 16, truncation="tail")
     with pytest.raises(ValueError, match="truncation='tail'. Pass 'only_first'"):
         classifier.preprocessor = packer

@@ -154,6 +154,14 @@ def test_none_for_no_patterns(model, optimizer_cls):
 def test_wrong_rate_multipliers(model):
     with pytest.raises(ValueError, match="rate_multipliers='crf/' finds none of the 5 variables"):
         AdamW(rate_multipliers=[("crf/", 10.0)]).build(model.trainable_variables)
+    for wrong, error in (
+        ("a", "must be a list of pairs .*, got 'a'. Put a single one into a list"),
+        (3, "must be a list of pairs .*, got 3"),
+        (["crf/", "b"], "must be pairs of a regular expression and a factor, .* got 'crf/'"),
+        ([("crf/",)], r"must be pairs of a regular expression and a factor, .* got \('crf/',\)"),
+    ):
+        with pytest.raises(ValueError, match=f"rate_multipliers {error}"):
+            AdamW(rate_multipliers=wrong)
 
 
 @pytest.mark.every_backend

@@ -164,3 +164,6 @@ def test_wrong_arguments():
     for make in (lambda: InBatchNegatives(temperature=0), lambda: CoSENT(scale=-20)):
         with pytest.raises(ValueError, match="must be a number above 0, got (0|-20)"):
             make()
+    for margin in (float("nan"), float("inf"), "a", None):
+        with pytest.raises(ValueError, match="margin must be a finite number, got "):
+            Triplet(margin)

@@ -205,6 +205,10 @@ def test_wrong_arguments():
         Matryoshka("mse", [4])
     with pytest.raises(ValueError, match=r"must be different ints, at least one, got \[4, 4\]"):
         Matryoshka(CoSENT(), [4, 4])
+    with pytest.raises(ValueError, match="dimensions must be a list of integers, got 8. Put a"):
+        Matryoshka(CoSENT(), 8)
+    with pytest.raises(ValueError, match="weights must be a list of numbers above 0, got 2. Put"):
+        Matryoshka(CoSENT(), [8], 2)
     with pytest.raises(ValueError, match="a weight for each of 2 dimensions, got 1"):
         Matryoshka(CoSENT(), [4, 2], [1.0])
     with pytest.raises(ValueError, match="takes rows of at least 3 texts, got rows of 2"):

@@ -34,6 +34,17 @@ def test_span_sets_an_open_length_only():
     assert float(keras.ops.convert_to_numpy(fixed(2))) == 0.5
 
 
-def test_a_warmup_of_percents():
-    with pytest.raises(ValueError, match="warmup_ratio .* got 10"):
-        LinearWarmupDecay(1.0, warmup_ratio=10)
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"warmup_ratio": 10}, "warmup_ratio .* got 10"),
+        ({"warmup_ratio": "a"}, "warmup_ratio must be a number .* got 'a'"),
+        ({"peak_learning_rate": "a"}, "peak_learning_rate must be a number .* got 'a'"),
+        ({"peak_learning_rate": float("nan")}, "peak_learning_rate must be a number .* got nan"),
+        ({"total_steps": 0}, "total_steps must be a number above 0, got 0"),
+        ({"warmup_steps": -1}, "warmup_steps must be a number of at least 0, got -1"),
+    ],
+)
+def test_wrong_numbers(arguments, error):
+    with pytest.raises(ValueError, match=error):
+        LinearWarmupDecay(**{"peak_learning_rate": 1.0, **arguments})

@@ -264,8 +264,9 @@ def test_what_cannot_be_is_refused_by_name():
     task, columns = make("texts")
     with pytest.raises(ValueError, match="must be a Technique, such as FGM.*got 'fgm'"):
         task.compile(technique="fgm")
-    with pytest.raises(ValueError, match="epsilon must be above 0, got 0"):
-        FGM(0)
+    for epsilon in (0, float("inf"), float("nan"), "1", None):
+        with pytest.raises(ValueError, match="epsilon must be a number above 0, got "):
+            FGM(epsilon)
     task.compile(technique=FGM())
     with pytest.raises(ValueError, match="fit_on_features takes no technique, got FGM"):
         task.fit_on_features(*columns)
@@ -377,6 +378,33 @@ def test_a_combination_of_rivals_is_refused():
         CombinedTechniques([RDrop()])
     with pytest.raises(ValueError, match="got 'fgm' in it"):
         CombinedTechniques([RDrop(), "fgm"])
+    with pytest.raises(ValueError, match="techniques must be a list .* Put a single one into a"):
+        CombinedTechniques(RDrop())
+
+
+class Forgetful(Technique):
+    """A technique of a user that returns other things than the protocol says."""
+
+    def __init__(self, gradients=None, loss=None):
+        if gradients:
+            self.gradients = lambda differentiate, batch, rng: gradients(differentiate)
+        if loss:
+            self.loss = lambda forward, batch, rng: loss(*forward(batch))
+
+
+@pytest.mark.parametrize(
+    ("technique", "error"),
+    [
+        (Forgetful(gradients=lambda _: None), "Forgetful.gradients must .*, got a NoneType. Ret"),
+        (Forgetful(gradients=lambda d: d(weights=False)), "with weights, got a Gradients"),
+        (Forgetful(loss=lambda loss, _: loss), r"A loss of Forgetful must return \(the scalar to"),
+        (Forgetful(loss=lambda *_: None), r"outputs for the metrics\), got a NoneType. Return"),
+    ],
+)
+def test_what_a_technique_must_return(technique, error):
+    task, columns = make("texts")
+    with pytest.raises(ValueError, match=error):
+        fit(task, columns, technique, steps_per_epoch=1)
 
 
 def test_what_a_technique_cannot_train_is_refused_by_name():

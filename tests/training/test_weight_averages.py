@@ -1,5 +1,7 @@
 """Averages of the weights: the rule, what the model answers with, and what it trains on."""
 
+import fractions
+
 import keras
 import numpy as np
 import pytest
@@ -211,10 +213,16 @@ def test_before_the_first_step_the_model_has_its_weights():
     assert_same(read(task.weights), wanted)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, fractions.Fraction])
+def test_the_momentum_is_any_real_number(kind):
+    assert EMA(kind(0.5)).momentum == 0.5
+
+
 @pytest.mark.parametrize(
     ("make_technique", "says"),
     [
         (lambda: EMA(1.0), "momentum must be over 0 and below 1, got 1.0"),
+        (lambda: EMA("0.9"), "momentum must be over 0 and below 1, got '0.9'"),
         (lambda: EMA(1), "momentum must be over 0 and below 1, got 1"),
         (lambda: SWA(0), "first_step must be an integer of at least 1, got 0"),
         (lambda: SWA(3, 0), "every must be an integer of at least 1, got 0"),

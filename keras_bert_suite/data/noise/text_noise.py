@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice, check_list, check_share
+from keras_bert_suite.argument_checks import check_share, read_choices
 from keras_bert_suite.data.noise.kinds import KINDS, SPACE_KINDS, Edit
 
 
@@ -53,13 +53,7 @@ class TextNoise:
     by_row = True
 
     def __init__(self, kinds: str | Sequence[str], rate: float = 0.1) -> None:
-        if not isinstance(kinds, str):
-            check_list("kinds", kinds, f"some of {', '.join(KINDS)}")
-        self.kinds = (kinds,) if isinstance(kinds, str) else tuple(dict.fromkeys(kinds))
-        if not self.kinds:
-            raise ValueError(f"kinds must be one or more of {', '.join(KINDS)}, got none.")
-        for kind in self.kinds:
-            check_choice("kinds", kind, KINDS)
+        self.kinds = tuple(dict.fromkeys(read_choices("kinds", kinds, KINDS)))
         check_share("rate", rate)
         self.rate = rate
 
@@ -102,11 +96,7 @@ class TextNoise:
     def _change_row(self, row, index, rng):
         if isinstance(row, str):
             return self._change_words([row], rng)[0]
-        if not isinstance(row, (list, tuple)) or not all(isinstance(word, str) for word in row):
-            raise ValueError(
-                f"Noise is for texts and lists of words, got {str(row)[:40]} "
-                f"({type(row).__name__}) at row {index}."
-            )
+        check_row(row, index)
         if wrong := [kind for kind in self.kinds if kind in SPACE_KINDS]:
             raise ValueError(
                 f"The kind {wrong[0]} changes the number of words, and row {index} is a list of "
@@ -124,6 +114,16 @@ class TextNoise:
             apply_edits(word, [edit for of_kind in found for edit in of_kind[i]], rate, rng)
             for i, word in enumerate(words)
         ]
+
+
+def check_row(row: Any, index: int) -> None:
+    """Raises a ValueError if a row is neither a text nor a list of words."""
+    words = row if isinstance(row, (list, tuple)) else [row]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(
+            f"Noise is for texts and lists of words, got {str(row)[:40]} ({type(row).__name__}) at "
+            f"row {index}."
+        )
 
 
 def apply_edits(text: str, edits: Sequence[Edit], rate: float, rng: np.random.Generator) -> str:

@@ -102,8 +102,8 @@ def _check_settings(first, task, number):
                 f"{name} = None` for each, and call `tune_{name.removeprefix('no_answer_')}` of "
                 "the ensemble with held-out rows."
             )
-        elif name in ("problem_type", "scheme", "markers"):
-            remedy = "Leave one of the tasks out, or train it anew."
+        elif task.is_fixed(name, ours):
+            remedy = f"Leave one of the tasks out, or build and train both with one {name}."
         raise ValueError(
             f"tasks[0] has {name}={ours!r}, and tasks[{number}] {name}={others!r}. {remedy}"
         )

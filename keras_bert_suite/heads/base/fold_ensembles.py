@@ -81,8 +81,8 @@ def fit_folds(
     Raises:
         ValueError: as `fit` and `Ensemble`; if there are fewer rows or groups than folds; if a
             class has fewer rows than folds, by its name and rows; if the groups put a class into
-            one fold alone; if a row has None or NaN as group; or if `make_task` returns one task
-            twice.
+            one fold alone; if a row has None, NaN or a list as group; if the weights have other
+            rows; or if `make_task` returns no task, or one task twice.
 
     Source: Stone, 1974, "Cross-Validatory Choice and Assessment of Statistical Predictions";
     Wolpert, 1992, "Stacked Generalization", for answers to rows that were held out.

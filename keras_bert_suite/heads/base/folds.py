@@ -1,6 +1,6 @@
 """Deals rows into folds, and trains a task for each fold on the rows of the others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -38,12 +38,13 @@ def train_folds(
             f"{with_article(make_task)}. Write the lines that make the task into a function, and "
             "pass the function."
         )
-    made = [make_task()]  # Its labels say whether they are classes.
-    fold_of = deal_into_folds(x, y, folds, seed, groups, holds_classes(made[0]))
     weights = fit.pop("sample_weight", None)
+    check_same_rows(x, y, weights)
+    made = [_make(make_task)]  # Its labels say whether they are classes.
+    fold_of = deal_into_folds(x, y, folds, seed, groups, holds_classes(made[0]))
     for fold in range(folds):
         held_out, kept = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        task = made[0] if fold == 0 else make_task()
+        task = made[0] if fold == 0 else _make(make_task)
         if fold and any(task is other for other in made):
             raise ValueError(
                 "make_task has returned one task twice, which would have seen the rows that it is "
@@ -54,6 +55,17 @@ def train_folds(
             fit["sample_weight"] = take_rows(weights, kept)
         task.fit(take_rows(x, kept), take_rows(y, kept), batch_size, **fit)
         yield task, held_out
+
+
+def _make(make_task):
+    """The task that `make_task` returns."""
+    task = make_task()
+    if not hasattr(task, "fit"):
+        raise ValueError(
+            f"make_task must return a new compiled task at each call, got {with_article(task)}. "
+            "End the function by `return task`."
+        )
+    return task
 
 
 def holds_classes(task: Any) -> bool | None:
@@ -145,12 +157,22 @@ def _check_classes(names, labels, folds):
 
 def _read_groups(groups, number, folds):
     """int (N,), the number of the group of each row."""
-    groups = list(as_array(groups))
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise ValueError(
+            f"groups must be a column with a value for each row, got {groups!r:.80}. Pass the "
+            "column itself, and not its name: groups=table['author']."
+        )
+    groups = list(groups if isinstance(groups, (list, tuple)) else as_array(groups))
     if len(groups) != number:
         raise ValueError(
             f"groups must have a value for each row, got {len(groups)} for {number} rows."
         )
     for row, name in enumerate(groups):
+        if not isinstance(name, Hashable):
+            raise ValueError(
+                "The group of a row must be one value, such as a str or a number, got "
+                f"{name!r:.80} at row {row}. Join several values to one."
+            )
         if is_missing(name):
             raise ValueError(
                 f"Row {row} has no group, got {name!r}. Rows without one may belong together, and "

@@ -47,10 +47,10 @@ class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, Seal
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
 
-    def _is_fixed(self, name, value):
+    def is_fixed(self, name: str, value: Any) -> bool:
         if name == "backbone":  # A property of KerasHub, whose setter keeps any value.
             return self.backbone is not None and self.backbone is not value
-        return super()._is_fixed(name, value)
+        return super().is_fixed(name, value)
 
     def _say_how_to_change(self, name: str, value: Any) -> str:
         if name == "backbone" or name not in list_arguments(type(self)):

@@ -21,8 +21,8 @@ class EntailedClasses(ClassAnswers):
         found = drop_absent(outputs, rows)
         if isinstance(found, list):
             return [self.find_probabilities(row).astype("float32") for row in found]
-        if not found.size:
-            return found
+        if not len(found):  # Without rows, the outputs do not say how many labels there are.
+            return np.zeros((0, found.shape[1] or len(self._list_columns(rows))), "float32")
         return self.find_probabilities(found).astype("float32")
 
     decode_probabilities = decode
@@ -46,11 +46,16 @@ class EntailedClasses(ClassAnswers):
         """Token ids do not say the labels. `ServedEntailments` knows them."""
         return served
 
+    @staticmethod
+    def _list_columns(rows):
+        """The columns of labels: all first labels, all second labels and so on."""
+        return () if rows.is_packed else rows.inputs[1:]
+
     def _list_names(self, rows, number):
         """The labels of each row."""
         if rows.is_packed:
             return [self.labels.names] * number
-        columns = rows.inputs[1:]
+        columns = self._list_columns(rows)
         lists = zip(*columns, strict=True)
         counts = find_texts(columns).sum(axis=0)
         return [row[:count] for row, count in zip(lists, counts, strict=True)]

@@ -10,6 +10,7 @@ from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.choices.data import ChoiceData
 from keras_bert_suite.heads.choices.rows import read_choice_rows
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.packing import NUMPY, choose_namespace
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 #: The place of a label in a template.
@@ -74,7 +75,26 @@ class EntailmentData(ChoiceData):
     def pack_texts(self, texts):
         """Packs texts (B,) and labels (B, K), arrays or string tensors: dict (B, K, L)."""
         before, after = self.template.split(PLACE)
+        if choose_namespace(*texts) is NUMPY:
+            self._check_statements({label: before + label + after for label in texts[1].flat})
         return super().pack_texts((texts[0], before + texts[1] + after))
+
+    def _check_statements(self, statements):
+        """Raises a ValueError if a statement, of a dict by label, leaves no place for a text."""
+        if not statements:
+            return
+        self.check_can_pack()
+        _, lengths = self.packer.tokenizer.tokenize_flat([*statements.values()])
+        missing = max(lengths) + 1 - self.packer.count_places(2)
+        if missing > 0:
+            label = [*statements][int(np.argmax(lengths))]
+            length = self.packer.sequence_length
+            raise ValueError(
+                f"sequence_length={length} has no place for a text beside the statement of the "
+                f"label {label[:60]!r}, which has {max(lengths)} tokens and is never cut. It must "
+                f"be at least {length + missing}; or take shorter labels, or a shorter template "
+                f"than {self.template[:60]!r}."
+            )
 
     def _add_labels(self, rows):
         """The `Rows` with a column for each label of the task."""

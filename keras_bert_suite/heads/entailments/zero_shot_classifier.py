@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
@@ -55,7 +56,8 @@ class ZeroShotClassifier(LabelledTask, keras_hub.models.Task):
         nli_labels: list of str, the classes of the classification layer in their order. One begins
             with "entail", and for `multi_label` one with "contra", or there are two classes.
         preprocessor: `SegmentPacker`, or None for packed arrays (N, K, L). A row that is too long
-            loses tokens of its text, never of the statement.
+            loses tokens of its text, never of the statement. `predict` and `fit` raise a ValueError
+            for a label whose statement leaves no place for a text.
         dropout: float, dropout rate of the pooled output.
         input_names: names of the two columns, and of the inputs of an export.
 
@@ -198,6 +200,8 @@ class ZeroShotClassifier(LabelledTask, keras_hub.models.Task):
         if labels is not None:
             names = _check_labels(labels, None, self.multi_label)
             texts = read_texts(x)
+            if not len(texts):
+                return np.zeros((0, len(names)), "float32")
             x = (texts, [names] * len(texts))
         return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
 

@@ -6,7 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keras_bert_suite.argument_checks import check_choice, check_finite, check_integer
+from keras_bert_suite.argument_checks import (
+    check_choice,
+    check_finite,
+    check_integer,
+    with_article,
+)
 from keras_bert_suite.data.arrays import check_same_rows
 from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.heads.vectors.vector_index import VectorIndex
@@ -171,13 +176,24 @@ def mine_negatives(
         `MinedNegatives`.
 
     Raises:
-        ValueError: for an argument out of its range, a ranker without a limit for its scores, an
-            index without texts, or if no query has a negative.
+        ValueError: for an argument out of its range, another embedder or ranker, a ranker without
+            a limit for its scores, an index without texts, or if no query has a negative.
 
     Sources: Xiong et al., 2020, ANCE (https://arxiv.org/abs/2007.00808); Moreira et al., 2024,
     NV-Retriever (https://arxiv.org/abs/2407.15831), section 3, on margins; the rules are those of
     `mine_hard_negatives` of sentence-transformers, which does not leave the query itself out.
     """
+    if not hasattr(embedder, "encode_for"):
+        raise ValueError(
+            f"embedder must be a TextEmbedder, got {with_article(embedder)}. Open one: "
+            "TextEmbedder.from_preset(checkpoint)."
+        )
+    if ranker is not None and not hasattr(ranker, "predict"):
+        raise ValueError(
+            "ranker must be a TextRanker, or an object whose predict((queries, texts)) returns a "
+            f"number for each pair, got {with_article(ranker)}."
+        )
+    check_integer("seed", seed)
     pairs, own = _read_pairs(queries, positives)
     most = max(map(len, own.values()), default=0)
     check_choice("sampling", sampling, ("top", "random"))

@@ -72,7 +72,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             or a layer, as for `TextClassifier`.
         dense_layers: list of `keras.layers.Dense`, or their configurations, that the pooled vector
             goes through; or one layer. A reason is another width, as in distiluse.
-        normalize: bool, whether the vectors have the length 1.
+        normalize: bool, whether the vectors have the length 1. With `dimensions` they are shorter,
+            because they are cut afterwards.
         dimensions: int, how many of the first numbers of a vector are kept, for an embedder that
             was trained so that they are enough (Matryoshka; Kusupati et al., 2022,
             https://arxiv.org/abs/2205.13147). As in sentence-transformers, the vector is cut after

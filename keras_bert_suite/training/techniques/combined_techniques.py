@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config
+from keras_bert_suite.argument_checks import check_list
 from keras_bert_suite.training.techniques.carried_memory import CarriedMemory
 from keras_bert_suite.training.techniques.mixup import Mixup
 from keras_bert_suite.training.techniques.smart import SMART
@@ -32,9 +33,9 @@ class CombinedTechniques(Technique):
         techniques: list of two or more techniques.
 
     Raises:
-        ValueError: if two techniques change the loss, two say which passes a step takes, or two
-            average the weights; for `Mixup` with `VAT` or `SMART`, and `CarriedMemory` with
-            several passes.
+        ValueError: if it is no list of techniques, two techniques change the loss, two say which
+            passes a step takes, or two average the weights; for `Mixup` with `VAT` or `SMART`, and
+            `CarriedMemory` with several passes.
 
     Example:
     ```python
@@ -43,6 +44,8 @@ class CombinedTechniques(Technique):
     """
 
     def __init__(self, techniques: Sequence[Technique]) -> None:
+        check_list("techniques", techniques, "two or more techniques")
+        techniques = list(techniques)
         for technique in techniques:
             if not isinstance(technique, Technique):
                 raise ValueError(
@@ -63,7 +66,7 @@ class CombinedTechniques(Technique):
                 f"{' and '.join(averages)} all average the weights, and a model answers with one "
                 "average. Combine only one of them."
             )
-        self.techniques = list(techniques)
+        self.techniques = techniques
         self.moves_embeddings = any(technique.moves_embeddings for technique in techniques)
         self._of_loss = _find_only(techniques, "loss", "change the loss")
         self._of_passes = _find_only(techniques, "gradients", "say which passes a step takes")

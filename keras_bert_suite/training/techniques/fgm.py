@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.argument_checks import check_positive
 from keras_bert_suite.training.techniques.row_lengths import scale_rows
 from keras_bert_suite.training.techniques.technique import Batch, Gradients, Technique
 
@@ -35,16 +36,16 @@ class FGM(Technique):
         epsilon: float above 0, the length of r. With 1.0 short trainings lost points here; FreeLB's
             authors choose lengths of 0.28 to 0.6.
 
+    Raises:
+        ValueError: if `epsilon` is no finite number above 0.
+
     Source: Miyato et al., 2017 (https://arxiv.org/abs/1605.07725), equation 5.
     """
 
     moves_embeddings = True
 
     def __init__(self, epsilon: float = 0.3) -> None:
-        if not epsilon > 0:
-            raise ValueError(
-                f"epsilon must be above 0, got {epsilon}. To train without FGM, drop `technique`."
-            )
+        check_positive("epsilon", epsilon)
         self.epsilon = epsilon
 
     def gradients(

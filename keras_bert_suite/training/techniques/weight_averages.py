@@ -1,6 +1,7 @@
 """Averages of the weights over the steps of a training."""
 
 import math
+import numbers
 from typing import Any
 
 import keras
@@ -117,9 +118,10 @@ class EMA(WeightAverage):
     """
 
     def __init__(self, momentum: float = 0.999) -> None:
-        if not isinstance(momentum, float) or not 0 < momentum < 1:
+        is_number = isinstance(momentum, numbers.Real)
+        if not is_number or not 0 < momentum < 1:
             raise ValueError(f"momentum must be over 0 and below 1, got {momentum!r}.")
-        self.momentum = momentum
+        self.momentum = float(momentum)
 
     def find_share(self, step: Tensor) -> Tensor:
         passed = ops.cast(step, "float32") * math.log(self.momentum)
