@@ -53,13 +53,13 @@ INTERNAL = {
     """,
     "masking": "check_task count_context draw_kinds make_arrays separator_id",
     "models": """
-        add call check_summary choose_width compare_tokens count_positions describe_adapters embed
+        call check_summary choose_width compare_tokens count_positions describe_adapters embed
         encode encode_rows encode_sources encode_summary find_prompt_length find_start find_unused
         list_calls list_unused make_block make_causal_decoder make_decoder make_embeddings
-        make_inputs make_layer_model masked_lm_activation name_blocks new_paths of packs_sequences
-        pooler_activation prompt_length reads_few_tokens restore_adapters save_own_variables
-        show_tokens take_tokens takes_buckets token_transform trace_summary train_adapter
-        transform_tokens weights_of_adapter
+        make_inputs make_layer_model make_layers masked_lm_activation name_blocks new_paths of
+        packs_sequences pooler_activation prompt_length reads_few_tokens restore_adapters
+        save_own_variables show_tokens take_tokens takes_buckets token_transform trace_summary
+        train_adapter transform_tokens weights_of_adapter
     """,
     "preprocessing": "backbone_cls tokenizer_cls",
     "runs": """

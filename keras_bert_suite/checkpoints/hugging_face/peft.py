@@ -18,7 +18,6 @@ from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import parse_json, write_json
 from keras_bert_suite.files.messages import list_names, reading, shorten
 from keras_bert_suite.files.safetensors_file import write_safetensors
-from keras_bert_suite.layers.dense import Dense
 
 PEFT_CONFIG, PEFT_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -344,7 +343,7 @@ def _check_modules(folder, modules, model):
     `modules` is a dict of our path of a layer -> peft's name of it.
     """
     layers = getattr(model, "backbone", model)._flatten_layers()
-    places = {layer.path for layer in layers if isinstance(layer, Dense)}
+    places = {layer.path for layer in layers if hasattr(layer, "add_adapter")}
     others = [name for layer, name in modules.items() if layer not in places]
     if others:
         raise ValueError(
