@@ -20,7 +20,7 @@ def define_technique_flags(flags):
     """Defines --technique and --technique_values."""
     explanation = "How the gradients of a batch are made, see the guide to techniques."
     flags.choice("technique", "none", ("none", *TECHNIQUES), explanation)
-    explanation = "Arguments of --technique that are no defaults: epsilon=0.5,alpha=2."
+    explanation = "Arguments of --technique that are no defaults: epsilon=0.2,alpha=2."
     flags.mapping("technique_values", explanation)
 
 

@@ -27,6 +27,9 @@ ORDER = (
     "",
 )
 
+#: A method of classes of every room that only the package itself calls.
+OF_EVERY_ROOM = ("is_fixed",)
+
 #: Methods and properties that only the package itself and authors of subclasses need, by room.
 INTERNAL = {
     "heads": """
@@ -35,15 +38,14 @@ INTERNAL = {
         compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
         encode_entities encode_for_head encode_rows export features find_divergence
         find_inner_states find_output_form find_part_settings find_prompt_length find_rule
-        find_stages generate_step
-        get_metrics_result has_movable_embeddings has_new_head jax_state_sync
-        load_checkpoint load_keras_preset load_own_variables load_task_weights make_inputs make_loss
-        make_masked_lm make_metrics make_outputs make_parts make_predict_function make_test_function
-        make_train_function marker_ids note_data pooling_layers pooling_names pools_prompts
-        predict_step predict_with preprocessor_cls preset_classes read_loss read_metric relabel
-        replace_head replace_modules save_own_variables save_task_weights score_pairs score_with
-        split_at_vectors splits_batches takes_buckets target_rows taught_output test_step
-        train_own_adapter train_step
+        find_stages generate_step get_metrics_result has_movable_embeddings has_new_head
+        has_own_adapter jax_state_sync load_checkpoint load_keras_preset load_own_variables
+        load_task_weights make_inputs make_loss make_masked_lm make_metrics make_outputs make_parts
+        make_predict_function make_test_function make_train_function marker_ids note_data
+        pooling_layers pooling_names pools_prompts predict_step predict_with preprocessor_cls
+        preset_classes read_loss read_metric relabel replace_head replace_modules save_own_variables
+        save_task_weights score_pairs score_with split_at_vectors splits_batches takes_buckets
+        target_rows taught_output test_step train_own_adapter train_step
     """,
     "layers": """
         add_adapter add_bias_of_tokens attend check_heads choose_kernel close combine embed_tokens
@@ -86,7 +88,7 @@ def find_room(cls):
 
 def list_members(cls):
     """(name, whether it is a property) of what users call, own and inherited from the package."""
-    hidden = INTERNAL.get(find_room(cls), "").split()
+    hidden = {*INTERNAL.get(find_room(cls), "").split(), *OF_EVERY_ROOM}
     found = {}
     for base in cls.__mro__:
         if base.__module__.startswith("keras_bert_suite."):

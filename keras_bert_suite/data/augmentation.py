@@ -60,7 +60,11 @@ def edit_words(
     rng = np.random.default_rng(seed)
     operations = [_swap, _delete]
     if synonyms:
-        _check_synonyms(synonyms)
+        if not hasattr(synonyms, "get"):
+            raise ValueError(
+                "synonyms must be a dict of a word -> the list of its synonyms, got "
+                f"{synonyms!r:.80}."
+            )
         operations += [_replace_by_synonyms, functools.partial(_replace_by_synonyms, insert=True)]
     edited = []
     for text in read_texts(texts):
@@ -287,7 +291,13 @@ def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
     """Puts synonyms in the place of words, or after any words."""
     known = [i for i in range(1, len(parts), 2) if synonyms.get(parts[i].lower())]
     for i in rng.permutation(known)[:number]:
-        choices = synonyms[parts[i].lower()]
+        choices = synonyms.get(parts[i].lower())
+        if isinstance(choices, (str, bytes, Set)) or not hasattr(choices, "__getitem__"):
+            raise ValueError(
+                f"The synonyms of {parts[i].lower()!r} must be a list of words, got "
+                f"{choices!r:.80}. Put a single one into a list, and sort a set, so that a seed "
+                "gives the same texts."
+            )
         synonym = choices[rng.integers(len(choices))]
         if insert:
             i = _draw_words(parts, 1, rng)[0]
@@ -295,20 +305,6 @@ def _replace_by_synonyms(parts, number, rng, synonyms, insert=False):
         else:
             parts[i] = keep_case(parts[i], synonym)
     return parts
-
-
-def _check_synonyms(synonyms):
-    """Raises a ValueError if synonyms are no dict of a word -> the list of its synonyms."""
-    if not isinstance(synonyms, Mapping):
-        raise ValueError(
-            f"synonyms must be a dict of a word -> the list of its synonyms, got {synonyms!r:.80}."
-        )
-    for word, found in synonyms.items():
-        if isinstance(found, (str, bytes, Set)) or not hasattr(found, "__getitem__"):
-            raise ValueError(
-                f"The synonyms of {word!r} must be a list of words, got {found!r:.80}. Put a "
-                "single one into a list, and sort a set, so that a seed gives the same texts."
-            )
 
 
 def check_masked_lm(model: Any) -> None:

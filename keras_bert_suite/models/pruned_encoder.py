@@ -14,7 +14,7 @@ from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
 from keras_bert_suite.models.encoder_inputs import check_table
 from keras_bert_suite.models.resized_encoder import check_unconverted
-from keras_bert_suite.models.weight_copies import copy_known, list_by_path
+from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
 
 #: The arguments of a backbone for the numbers of parts of each layer.
 HEADS, UNITS = "heads_by_layer", "intermediate_by_layer"
@@ -139,7 +139,7 @@ def factorize_embeddings(backbone: Any, rank: int) -> Any:
     # Both factors have a root of the singular values, so that a step changes them alike.
     roots = np.sqrt(values[:rank])
     copy = type(backbone).from_config({**backbone.get_config(), "embedding_rank": int(rank)})
-    copy_known(copy, list_by_path(backbone))
+    _copy_equal(backbone, copy)
     copy.token_embedding.embeddings.assign(left[:, :rank] * roots)
     copy.token_embedding.factor.assign(roots[:, None] * right[:rank])
     return copy
@@ -167,7 +167,7 @@ def to_full_size(backbone: Any) -> Any:
     config = backbone.get_config()
     reduced = [name for name in (HEADS, UNITS, "embedding_rank") if name in config]
     whole = type(backbone).from_config({**config, **dict.fromkeys(reduced)})
-    copy_known(whole, list_by_path(backbone))
+    _copy_equal(backbone, whole)
     for kind in _WEIGHTS:
         if config.get(kind) is not None:
             layers = range(backbone.num_layers)
@@ -207,7 +207,7 @@ def _check_parts(name: str, parts: Any, counts: list[int]) -> list[list[int]]:
 
 def _take_parts(backbone: Any, kind: Any, places: list[Any], sizes: Config) -> Any:
     copy = type(backbone).from_config({**backbone.get_config(), **sizes})
-    copy_known(copy, list_by_path(backbone))
+    _copy_equal(backbone, copy)
     for old, new, axis, kept in _pair_weights(backbone, copy, kind, places):
         new.assign(np.take(_read(old), kept, axis=axis))
     return copy
@@ -221,6 +221,15 @@ def _pair_weights(old: Any, new: Any, kind: Any, places: Any) -> Iterator[tuple[
             path = f"{block.path}/{name}"
             if path in own:  # A RoFormerV2 has no biases.
                 yield own[path], copied[path], axis, place
+
+
+def _copy_equal(old: Any, new: Any) -> None:
+    """Copies the weights that have the same path and shape."""
+    values = list_by_path(old)
+    for weight in new.weights:
+        value = values.get(weight.path)
+        if value is not None and value.shape == weight.shape:
+            copy_weight(weight, value)
 
 
 def _read(weight: Any) -> np.ndarray:

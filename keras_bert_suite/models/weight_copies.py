@@ -18,8 +18,7 @@ def list_by_path(model: keras.Model) -> dict[str, Any]:
 
 
 def copy_known(model: keras.Model, weights: Mapping[str, Any]) -> None:
-    """Copies weights to those of a model with the same paths and shapes. Its others stay."""
+    """Copies weights to those of a model with the same paths. Its other weights stay."""
     for weight in model.weights:
-        value = weights.get(weight.path)
-        if value is not None and value.shape == weight.shape:
-            copy_weight(weight, value)
+        if weight.path in weights:
+            copy_weight(weight, weights[weight.path])

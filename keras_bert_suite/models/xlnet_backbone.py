@@ -120,12 +120,12 @@ class XLNetBackbone(BertBackbone):
         for name, value in {**flags, "reversed_rows": reversed_rows}.items():
             check_flag(name, value)
         self.head_dim = head_dim
-        self.share_biases = share_biases
+        self.share_biases = bool(share_biases)
         self.clamp_length = clamp_length
         self.memory_length = memory_length
         self.reuse_length = reuse_length
-        self.same_length = same_length
-        self.reversed_rows = reversed_rows
+        self.same_length = bool(same_length)
+        self.reversed_rows = bool(reversed_rows)
         self._check_memory(attention_pattern)
         # These are layers of the model that the constructor of `BertBackbone` makes.
         self.relative_sinusoids = RelativeSinusoids(

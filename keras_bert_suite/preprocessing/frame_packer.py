@@ -138,6 +138,7 @@ def read_frame_rows(
             f"Rows of frames are a list of arrays (n, {width}), or one array (N, n, {width}), got "
             f"an array of shape {tuple(rows.shape)}. Put a single row in a list: [row]."
         )
+    rows = rows if hasattr(rows, "__len__") else list(rows)
     column = np.empty(len(rows), dtype=object)
     for number, row in enumerate(rows):
         column[number] = _read_row(number, row, frame_dim, advice, dtype)

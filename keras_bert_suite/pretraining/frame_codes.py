@@ -80,10 +80,16 @@ def find_codes(rows: Sequence[Any], codebook: np.ndarray) -> list[np.ndarray]:
             no array (K, D).
     """
     centers = np.asarray(codebook, "float64")
-    if centers.ndim != 2 or not len(centers) or not np.isfinite(centers).all():
+    if centers.ndim != 2 or not len(centers):
         raise ValueError(
-            "codebook must be an array (K, D) of finite numbers, as learn_codebook returns, got "
-            f"{centers.dtype} of shape {centers.shape}."
+            "codebook must be an array (K, D), as learn_codebook returns, got the shape "
+            f"{centers.shape}."
+        )
+    broken = np.flatnonzero(~np.isfinite(centers).all(axis=1))
+    if len(broken):
+        raise ValueError(
+            f"codebook must have finite numbers, got {centers[broken[0]]} in row {broken[0]}. "
+            "Learn it anew."
         )
     advice = "Learn the codebook from frames of the same width."
     column = read_frame_rows(rows, centers.shape[1], advice, "float64")

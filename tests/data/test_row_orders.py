@@ -11,14 +11,6 @@ from keras_bert_suite.data.row_orders import (
     shuffled_without_duplicates,
 )
 
-
-@pytest.mark.parametrize("index", [-1, 1.5, "2"])
-def test_an_index_is_no_place_before_the_first_batch(index):
-    assert find_batch(np.int64(7), 3) == (2, 1)
-    with pytest.raises(ValueError, match=f"index must be an integer of at least 0, got {index!r}"):
-        find_batch(index, 3)
-
-
 LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
 
 
@@ -31,6 +23,13 @@ COLUMNS = tuple(
 
 #: A frequent label, a rare one, and others.
 LABELS = np.random.default_rng(3).choice(5, 1003, p=[0.6, 0.2, 0.1, 0.08, 0.02])
+
+
+@pytest.mark.parametrize("index", [-1, 1.5, "2"])
+def test_an_index_is_no_place_before_the_first_batch(index):
+    assert find_batch(np.int64(7), 3) == (2, 1)
+    with pytest.raises(ValueError, match=f"index must be an integer of at least 0, got {index!r}"):
+        find_batch(index, 3)
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 5])

@@ -348,8 +348,8 @@ def _check_modules(folder, modules, model):
     if others:
         raise ValueError(
             f"{folder} has LoRA on {list_names(others)}, and LoRA of this package is on the dense "
-            "layers of the blocks alone. Merge it in peft, by merge_and_unload(), and open the "
-            "checkpoint that it saves."
+            "layers of the blocks and projections alone. Merge it in peft, by merge_and_unload(), "
+            "and open the checkpoint that it saves."
         )
 
 

@@ -79,9 +79,10 @@ class AdaptedTask:
         encoder = self._check_adaptable(adaptation)
         self._check_room(adaptation)
         used = encoder.new_paths - getattr(self, "unused_paths", frozenset())
-        patterns = [train_also] if isinstance(train_also, str) else train_also
-        check_patterns("train_also", patterns)
-        patterns = [*patterns, *(re.escape(path) for path in sorted(used))]
+        if isinstance(train_also, Iterable):
+            train_also = [train_also] if isinstance(train_also, str) else [*train_also]
+        check_patterns("train_also", train_also)
+        patterns = [*train_also, *(re.escape(path) for path in sorted(used))]
         tokenizer = getattr(self.preprocessor, "tokenizer", None)
         encoder.add_adapter(adaptation, name, patterns, tokenizer=tokenizer)
         self._take_adapter(name)

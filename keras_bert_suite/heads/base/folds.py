@@ -162,7 +162,7 @@ def _read_groups(groups, number, folds):
             f"groups must be a column with a value for each row, got {groups!r:.80}. Pass the "
             "column itself, and not its name: groups=table['author']."
         )
-    groups = list(groups if isinstance(groups, (list, tuple)) else as_array(groups))
+    groups = _list_groups(groups)
     if len(groups) != number:
         raise ValueError(
             f"groups must have a value for each row, got {len(groups)} for {number} rows."
@@ -184,6 +184,15 @@ def _read_groups(groups, number, folds):
             f"folds={folds} needs at least as many groups, got {len(numbers)}. Pass fewer folds."
         )
     return np.array([numbers[name] for name in groups])
+
+
+def _list_groups(groups):
+    """A list of values, as NumPy reads them: numbers of PyTorch are one group if they are equal."""
+    try:
+        column = as_array(groups)
+    except ValueError:  # Rows of lists, which are of several lengths.
+        return list(groups)
+    return list(column if column.ndim == 1 else groups)
 
 
 def _deal_groups(groups, labels, order, folds):

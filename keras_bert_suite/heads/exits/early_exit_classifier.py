@@ -210,8 +210,8 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
         """Puts exits on a copy of a trained `TextClassifier`, and of its encoder.
 
         With "deebert" and "fastbert" all but the exits is frozen, also an adapter of `adapt`, which
-        is copied. The tanh layer of each exit
-        begins as the pooler of the encoder, if it has one of this form, as in DeeBERT's code.
+        is copied. The tanh layer of each exit begins as the pooler of the encoder, if it has one of
+        this form, as in DeeBERT's code.
 
         Args:
             classifier: `TextClassifier` of classes or numbers, on an encoder of this package.
@@ -219,14 +219,15 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
         Raises:
             ValueError: as the constructor; for a classifier with a `pooling`, `features` or an
-                `activation`; or if it is quantized or has LoRA of Keras
-                (`enable_lora`).
+                `activation`; or if it is quantized or has LoRA of Keras (`enable_lora`).
         """
         return copy_classifier(cls, classifier, method, exit_layers)
 
     def _take_adapter(self, name: str) -> None:
         super()._take_adapter(name)
         self._stages = None  # In which the adapter before it acts.
+        if not self._method.trains_all:
+            self.backbone.trainable = False
 
     def _check_adaptable(self, adaptation: Any) -> Any:
         if adaptation is not None and not self._method.trains_all:
