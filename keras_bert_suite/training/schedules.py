@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_not_negative,
+    check_positive,
     list_arguments,
 )
 
@@ -76,7 +77,7 @@ class LinearWarmupDecay(UpdateSchedule):
         super().__init__()
         check_not_negative("peak_learning_rate", peak_learning_rate)
         if total_steps is not None:
-            check_not_negative("total_steps", total_steps)
+            check_positive("total_steps", total_steps)
         if warmup_steps is not None:
             check_not_negative("warmup_steps", warmup_steps)
         check_dropouts(warmup_ratio=warmup_ratio)
