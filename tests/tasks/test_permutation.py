@@ -308,7 +308,7 @@ def test_a_finished_model_reads_texts(tmp_path):
     assert [[list(of_mask) for of_mask in of_text] for of_text in found] == guesses
     assert asked.predict("a [MASK] film", targets=["good"], verbose=0)[0][0][0] == "good"
     for ask in (asked.fit, asked.pseudo_perplexity):
-        with pytest.raises(ValueError, match="change_pattern"):
+        with pytest.raises(ValueError, match="for_texts"):
             ask(["a good film"])
     # A task for texts has one stream, which does not know rows in reverse order.
     classifier = kbs.TextClassifier.from_preset(tmp_path / "xlnet", num_classes=2)
