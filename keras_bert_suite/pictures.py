@@ -84,6 +84,10 @@ def draw_scores(names, scores, colors, title, path=None):
     return figure.write(path)
 
 
+#: The ground of a number that stands on a line.
+_OVER_LINES = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+
+
 def draw_robustness(names, scores, clean, metric, path=None):
     """Draws the scores over each noise as bars, those of several models side by side.
 
@@ -102,11 +106,13 @@ def draw_robustness(names, scores, clean, metric, path=None):
     for place, (name, column) in enumerate(scores.items()):
         middles = np.arange(len(names)) + (place - (len(scores) - 1) / 2) * height
         bars = axes.barh(middles, column, height, color=f"C{place}", label=name)
-        axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=8)
-        axes.axvline(clean[name], color=f"C{place}", linestyle="--", linewidth=1)
+        axes.axvline(clean[name], color=f"C{place}", linestyle="--", linewidth=1, zorder=0)
+        axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=8, bbox=_OVER_LINES)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlim(min(0, *(min(column, default=0) for column in scores.values())), None)
+    shown = [0, *clean.values(), *(score for column in scores.values() for score in column)]
+    low, high = min(shown), max(shown)
+    axes.set_xlim(low, high + 0.1 * (high - low))  # With room for the numbers.
     axes.set_xlabel(f"{metric}; dashed: without noise")
     if len(scores) > 1:
         figure.legend(loc="outside upper center", ncols=len(scores), frameon=False)
