@@ -64,9 +64,9 @@ class Stages:
         return {"logits": logits[order.argsort()], "layers": layers}
 
 
-def take_inputs(inputs: dict[str, Any], states: Any) -> Any:
-    """The inputs of a stage. The first has no states."""
-    return inputs if states is None else [inputs, states]
+def take_inputs(inputs: dict[str, Any], states: Any) -> dict[str, Any]:
+    """The inputs of a stage by name. The first has no states."""
+    return inputs if states is None else {**inputs, "states": states}
 
 
 def make_stage_models(task: Any, states: list[Tensor], logits: list[Tensor]) -> list[keras.Model]:
@@ -84,14 +84,14 @@ def make_stage_models(task: Any, states: list[Tensor], logits: list[Tensor]) -> 
         taken = take_inputs(task.backbone.input, before)
         given = {"logits": found} if after is None else {"logits": found, "states": after}
         # Keras' own model from the states would take the layers that ALBERT shares for its input.
-        own = keras.tree.map_structure(_make_input, taken)
+        own = {name: _make_input(name, tensor) for name, tensor in taken.items()}
         outputs = keras.Function(taken, given).call(own)
         models.append(TaskPart.of(task, own, outputs, f"stage_{len(models)}"))
     return models
 
 
-def _make_input(tensor):
-    return keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name)
+def _make_input(name, tensor):
+    return keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=name)
 
 
 def _compile(model: keras.Model) -> Callable[[Any], tuple[Any, Any]]:
