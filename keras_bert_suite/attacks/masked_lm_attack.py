@@ -21,10 +21,10 @@ class MaskedLMAttack(Attack):
 
     Unlike a misspelling, the new text reads well, but it may mean something else: "a dull film" for
     "a great film" is no fault of the classifier. Read the changed texts of the report, and pass
-    `accept` to leave out those that are not alike.
+    `accept` to leave out changed texts of another meaning.
 
     ```python
-    def accept(text, changed):  # those whose vector is close to that of the text
+    def accept(text, changed):  # True for a vector that is close to that of the text
         vectors = embedder.predict([text, *changed], verbose=0)
         return vectors[1:] @ vectors[0] > 0.8
 

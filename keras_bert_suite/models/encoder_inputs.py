@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.layers import NormCondition
 from keras_bert_suite.models.resized_encoder import check_unconverted
-from keras_bert_suite.models.weight_copies import copy_known, copy_weight, list_by_path
+from keras_bert_suite.models.weight_copies import copy_all, copy_known, list_by_path
 
 
 def resize_vocabulary(backbone: Any, vocabulary_size: int, seed: int | None) -> Any:
@@ -127,6 +127,5 @@ def _copy_with_table(backbone: Any, embeddings: Any, token_ids: Sequence[int | N
     copy = type(backbone).from_config(config)
     values = list_by_path(backbone)
     values[copy.token_embedding.embeddings.path] = embeddings
-    for weight in copy.weights:
-        copy_weight(weight, values[weight.path])
+    copy_all(copy, values)
     return copy

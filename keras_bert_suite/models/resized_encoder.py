@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.argument_checks import check_integer, check_list, with_article
-from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
+from keras_bert_suite.models.weight_copies import copy_all, copy_weight, list_by_path
 
 #: bert4keras' share of the first row in the positions beyond the table.
 ALPHA = 0.4
@@ -101,8 +101,7 @@ def keep_layers(backbone: Any, layers: Sequence[int]) -> Any:
                 )
             pairs = zip(block.weights, blocks[i].weights, strict=True)
             values.update((new.path, old) for new, old in pairs)
-    for weight in copy.weights:
-        copy_weight(weight, values[weight.path])
+    copy_all(copy, values)
     return copy
 
 

@@ -17,6 +17,12 @@ def list_by_path(model: keras.Model) -> dict[str, Any]:
     return {weight.path: weight for weight in model.weights}
 
 
+def copy_all(model: keras.Model, weights: Mapping[str, Any]) -> None:
+    """Copies a weight, or an array, to each weight of a model, by its path."""
+    for weight in model.weights:
+        copy_weight(weight, weights[weight.path])
+
+
 def copy_known(model: keras.Model, weights: Mapping[str, Any]) -> None:
     """Copies weights to those of a model with the same paths. Its other weights stay."""
     for weight in model.weights:

@@ -8,7 +8,7 @@ from keras_bert_suite.layers.dense import LOW_RANK, Dense
 from keras_bert_suite.models.adaptations.adaptation import list_layers
 from keras_bert_suite.models.adaptations.bit_fit import BitFit
 from keras_bert_suite.models.adaptations.lora import LoRA
-from keras_bert_suite.models.weight_copies import copy_weight, list_by_path
+from keras_bert_suite.models.weight_copies import copy_all, list_by_path
 
 
 def merge_encoder(encoder: Any, name: str) -> Any:
@@ -32,9 +32,7 @@ def merge_encoder(encoder: Any, name: str) -> Any:
         )
     config = {key: value for key, value in encoder.get_config().items() if key != "adapters"}
     copy = type(encoder).from_config(config)
-    values = list_by_path(encoder)
-    for weight in copy.weights:
-        copy_weight(weight, values[weight.path])
+    copy_all(copy, list_by_path(encoder))
     originals = {layer.path: layer for layer in list_layers(encoder, Dense)}
     for layer in list_layers(copy, Dense):
         low_rank = vars(originals[layer.path]).get("adapters", {}).get((LOW_RANK, name))
