@@ -1,5 +1,7 @@
 """`keras-bert finetune --augment`."""
 
+import functools
+
 import keras
 import pytest
 from cli.small_files import write_reviews
@@ -40,6 +42,7 @@ def test_a_masked_lm(finetune, tmp_path, monkeypatch):
     asked = []
     predict = kbs.MaskedLM.predict
 
+    @functools.wraps(predict)
     def note(self, texts, *args, **kwargs):
         asked.append((self.preprocessor.sequence_length, [*texts]))
         return predict(self, texts, *args, **kwargs)

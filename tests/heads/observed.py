@@ -33,6 +33,8 @@ LONG_TEXTS = [
     " ".join([*text.split(), *other.split()] * 4) for text, other in zip(TEXTS, OTHERS, strict=True)
 ]
 ENDINGS = [[a, b] for a, b in zip(TEXTS, OTHERS, strict=True)]
+# A statement is never cut, and leaves a place for its text.
+SHORT_LABELS = [["plot", "the film"]] * len(TEXTS)
 
 
 def make_packer(length=12):
@@ -65,7 +67,8 @@ def make_inputs(task):
     if isinstance(task, DocumentClassifier):
         return task.data.pack_texts((OTHERS, LONG_TEXTS))
     if isinstance(task, (MultipleChoice, ZeroShotClassifier)):
-        return task.data.pack(task.data.read((OTHERS, ENDINGS)))[0]
+        columns = ENDINGS if isinstance(task, MultipleChoice) else SHORT_LABELS
+        return task.data.pack(task.data.read((OTHERS, columns)))[0]
     if isinstance(task, TwoTowerRanker):
         return task.data.pack_texts((TEXTS, OTHERS))
     return task.preprocessor.pack(TEXTS, OTHERS)
@@ -143,7 +146,7 @@ def choices(task):
 
 
 def entailed(task):
-    rows = name(task, TEXTS, ENDINGS)
+    rows = name(task, TEXTS, SHORT_LABELS)
     answers = [task.predict(TEXTS, verbose=0), task.predict(rows, verbose=0)]
     return [*outputs(task), *answers, task.predict_labels(rows, verbose=0)]
 
